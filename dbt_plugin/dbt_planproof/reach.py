@@ -91,7 +91,8 @@ class Reach:
         tables = self.session().transactions()
         if tables is None:
             return (
-                "its file format is iceberg, whose transactions are held open in Spark's driver: in dbt's own process"
+                "its file format is iceberg, whose transactions are held open in Spark's driver, and this connection "
+                "does not reach it: run dbt with method: session, where Spark runs in dbt's own process"
             )
         reason = tables.refusal()
         if reason is None and not tables.holds(name):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from projects import Dbt, project_files
 
 from planproof import Contract, Guard, Model
 from planproof.report.model import Report, Verdict
@@ -227,3 +229,25 @@ def test_a_publish_that_dies_leaves_a_branch_which_the_next_one_names(
     session.rows(said.partition("nobody needs it: ")[2])
     assert [ref for ref, _ in state(session, name)[1]] == ["main"]
     assert branch.startswith("planproof_")
+
+
+class ServedDbt(Dbt):
+    """A dbt project whose Spark is the Thrift server."""
+
+    def __init__(self, root: Path, session: ThriftSession, thrift: str) -> None:
+        self.root, self.schema = root, f"d{next(_numbers)}"
+        session.rows(f"create database {self.schema}")
+        host, _, port = thrift.partition(":")
+        self.write(project_files(self.schema, f"method: thrift, host: {host}, port: {port}, user: dbt"))
+
+
+def test_dbts_own_build_over_thrift_is_left_to_dbt_and_says_how_it_is_guarded(
+    session: ThriftSession, thrift: str, tmp_path: Path
+) -> None:
+    dbt = ServedDbt(tmp_path, session, thrift)
+    dbt.write({"models/far.sql": "{{ config(materialized='table', file_format='iceberg') }} select 1 as id"})
+    dbt.run("run")
+    assert dbt.statuses == {"far": "success"}, dbt.results
+    assert "planproof does not guard far: its file format is iceberg" in dbt.log
+    assert "run dbt with method: session, where Spark runs in dbt's own process" in dbt.log
+    assert "1 left to dbt (1 model)" in dbt.log

@@ -1,7 +1,7 @@
 """Iceberg tables where SQL is all that reaches them: a change is written to a branch, which main is moved to.
 
 `fast_forward` is refused where main is no ancestor of the branch, so that no other writer's rows are lost. A branch has
-rows of its own and no schema: a new table, other columns, partitions or properties cannot come with the rows.
+rows of its own and no schema. So a new table, other columns, partitions or properties cannot come with the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`incremental` on Iceberg: rows are added, overwritten or merged in a transaction, new columns with them.
 
-What SQL reads under the staged name is the table as it will be: keys are counted over all of it, and what the contract
-says of rows over the files that this change added.
+What SQL reads under the staged name is the table as it will be. Keys are counted over all of it. What the contract says
+of single rows is counted over the files that this change added.
 """
 
 from __future__ import annotations

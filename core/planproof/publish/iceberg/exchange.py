@@ -1,7 +1,7 @@
 """`table` on Iceberg where a view stands: the table is committed under a name of its own, and the two change places.
 
-No transaction replaces a view. Readers find neither for as long as two renames take; a process that dies between them
-leaves a note, by which a recovery goes on, or back where the view still stands.
+No transaction replaces a view. Readers find neither for as long as two renames take. A process that dies between them
+leaves a note. By it a recovery goes on, or back where the view still stands.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a killed publish of an Iceberg table leaves: files that no snapshot names, or a branch, and a note of them.
 
-The note is written before the first file and deleted after the commit, so that files of which nobody else can say
-whose they are can be swept. It decides nothing: the table itself tells whether a publish was committed, and where it
-may still be, or where the table is not found, everything stays as it lies.
+The note is written before the first file and deleted after the commit. Without it nobody could say whose the files
+are. It decides nothing: the table itself tells whether a publish was committed. Where the commit may still be carried
+out, and where the table is not found, everything stays as it lies.
 """
 
 from __future__ import annotations

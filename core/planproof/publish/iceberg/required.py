@@ -1,11 +1,12 @@
 """NOT NULL in an Iceberg table's own schema: written with the rows that the audit has proved, and never before.
 
-Iceberg's writers fail at a null in such a column, and do not say where it is. So a change of the table has its promised
-columns nullable until the audit has told where nulls are; rows with some can then be shown, or set aside. Identifier
-fields stay NOT NULL throughout, as Iceberg demands: a null in one fails the write (`planproof.publish.audit.refusals`).
+Iceberg's writers fail at a null in such a column, and do not say which row holds it. So a change of the table has its
+promised columns nullable until the audit has found the nulls. Rows with nulls can then be shown, or set aside.
+Identifier fields stay NOT NULL throughout, as Iceberg demands. A null in one fails the write: see
+`planproof.publish.audit.refusals`.
 
-A property of the table names the columns that planproof has made NOT NULL. They are made nullable again where the model
-promises no more; what others have made NOT NULL stays so.
+A property of the table names the columns that planproof has made NOT NULL. They become nullable again where the model
+promises NOT NULL no more. What others have made NOT NULL stays so.
 """
 
 from __future__ import annotations

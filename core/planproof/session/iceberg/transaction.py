@@ -1,9 +1,9 @@
 """An open change of one Iceberg table, which plain SQL writes to and reads.
 
-It is opened by Iceberg's own calls, its table is put into Iceberg's cache of tables under a name of its own, and that
-name stands in SQL as any other. Nothing of the table changes until the commit, which compares and swaps: it is refused
-where the table is not the one that was opened. `Transaction.commitTransaction` would not do: it reads the table anew,
-and drops what others, or what SQL has written to the transaction.
+Iceberg's own calls open it. Its table is put into Iceberg's cache of tables under a name of its own, and SQL takes that
+name as any other. Nothing of the table changes until the commit, which compares and swaps: it is refused where the
+table is not the one that was opened. `Transaction.commitTransaction` would not do. It reads the table anew, and drops
+what others have written, or what SQL has written to the transaction.
 """
 
 from __future__ import annotations
