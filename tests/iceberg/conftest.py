@@ -114,6 +114,7 @@ def thrift_settings() -> Callable[[Path], dict[str, str]]:
     def settings(home: Path) -> dict[str, str]:
         found = _settings(catalogs, home)
         # A connection that is lost closes the loader of `spark.jars`: classes that nobody used before are gone then.
+        found["spark.hadoop.iceberg.engine.hive.lock-enabled"] = "false"  # Its metastore has no tables of locks.
         own = [found.pop("spark.jars"), *filter(None, [found.get("spark.driver.extraClassPath")])]
         return {**found, "spark.driver.extraClassPath": os.pathsep.join(own)}
 

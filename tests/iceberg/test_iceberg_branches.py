@@ -238,7 +238,9 @@ class ServedDbt(Dbt):
         self.root, self.schema = root, f"d{next(_numbers)}"
         session.rows(f"create database {self.schema}")
         host, _, port = thrift.partition(":")
-        self.write(project_files(self.schema, f"method: thrift, host: {host}, port: {port}, user: dbt"))
+        self.write(
+            project_files(self.schema, f"method: thrift, host: {host}, port: {port}, user: dbt, poll_interval: 0")
+        )
 
 
 def test_dbts_own_build_over_thrift_is_left_to_dbt_and_says_how_it_is_guarded(
@@ -250,4 +252,4 @@ def test_dbts_own_build_over_thrift_is_left_to_dbt_and_says_how_it_is_guarded(
     assert dbt.statuses == {"far": "success"}, dbt.results
     assert "planproof does not guard far: its file format is iceberg" in dbt.log
     assert "run dbt with method: session, where Spark runs in dbt's own process" in dbt.log
-    assert "1 left to dbt (1 model)" in dbt.log
+    assert "planproof: 1 left to dbt (1 model: far: its file format is iceberg" in dbt.log
