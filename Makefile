@@ -28,7 +28,7 @@ docs: environment ## Writes anew what the documentation shows of programs: look 
 	$(BIN)/python tools/settings_page.py
 	$(BIN)/python tools/support_matrix.py
 	$(BIN)/python tools/docs_examples.py
-	PLANPROOF_WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_outputs.py
+	PLANPROOF_WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_outputs.py tests/docs/test_tutorial.py
 	mkdir -p .demo && $(BIN)/python dags_examples/demo.py > .demo/said.txt
 	$(BIN)/python tools/docs_examples.py --demo .demo/said.txt
 

@@ -249,9 +249,9 @@ def test_explain_shows_the_plan(invoke, project):
 def test_explain_names_where_the_unknown_begins(invoke, project):
     models = {
         "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": {"materialized": "view"}},
-        "mart": {"sql": "select id from shop.stg", "parents": ["stg"]},
+        "mart": {"sql": "select id from shop.stg join raw.a using (id)", "parents": ["raw.a", "stg"]},
     }
-    directory = project(models, {"raw.orders": {}})
+    directory = project(models, {"raw.a": {}, "raw.orders": {}})
     assert "run `planproof freeze`" in invoke("explain", "stg", "--project-dir", directory).stderr
     found = invoke("explain", "mart", "--project-dir", directory)
     assert found.exit_code == 2

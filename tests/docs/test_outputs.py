@@ -33,6 +33,7 @@ DEMO = "0  TPC-H data"
 OTHERS = {
     "README.md": {ALONE: "here", GUARDED: "here", ON_DISK: "here", DEMO: "tests/demo/test_demo_story.py"},
     "docs/design.md": {"pyproject.toml ": "test_the_house_is_drawn_as_it_stands"},
+    "docs/tutorial.md": {"$ ": "test_tutorial.py"},
     "docs/unproved.md": {"PP": "test_docs.py"},
 }
 """The first words of each block of another kind, by page, and which test holds it to what a program says."""

@@ -64,8 +64,10 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
     try:
         return check.plan(node)
     except Unknown as unknown:
-        first = next((key for key in project.nodes if key in ancestors and key in check.unread), None)
-        if first is None or project.nodes[first].relation in unknown.construct:
+        missing = [key for key in project.nodes if key in ancestors and key in check.unread]
+        named = [key for key in missing if project.nodes[key].relation in unknown.construct]
+        first = next((key for key in missing if key in project.ancestors(named)), None)
+        if first is None:
             raise
         said = f"{unknown.construct}; it begins with {project.nodes[first].relation}: {check.unread[first]}"
         raise Unknown(said, unknown.origin) from None

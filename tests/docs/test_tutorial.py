@@ -1,0 +1,111 @@
+"""docs/tutorial.md is walked: its files are written, its commands typed, and what it shows is what is said.
+
+Of a `planproof` command the page shows all that is said. Of a `dbt` command it shows nothing, or planproof's part.
+`PLANPROOF_WRITE_DOCS=1` writes the outputs anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from gym import FILES, RAW, Typed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = Path(__file__).parents[2] / "docs/tutorial.md"
+BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.S | re.M)
+
+
+def masked(text: str) -> str:
+    """What may differ from run to run: seconds, and how wide a number of them is."""
+    return re.sub(r" +\d+\.\d s\b", " # s", text)
+
+
+def of_planproof(said: str) -> str:
+    """planproof's part of what dbt says: the message of the model that it stopped, and its last line."""
+    lines = [re.sub(r"^\d\d:\d\d:\d\d  ", "", line) for line in said.splitlines()]
+    first = next((n for n, line in enumerate(lines) if line.startswith("  planproof stopped")), len(lines))
+    message = [line for line in lines[first:] if line.startswith("  ") and "compiled code at" not in line]
+    return "".join(f"{line}\n" for line in [*message, *(x for x in lines if x.startswith("planproof: "))])
+
+
+class Walk:
+    """A reader who does what the page says."""
+
+    def __init__(self, root: Path, typed: Typed) -> None:
+        self.root, self.typed, self.built = root, typed, False
+
+    def build_as_yesterday(self) -> None:
+        self.built = True
+        code, said = self.typed("dbt build -q")
+        assert code == 0, said
+
+    def done(self, info: str, text: str) -> str:
+        """Does what a block asks for; returns the block as it ought to be."""
+        kind, _, path = info.partition(" ")
+        if path.endswith(" now"):
+            return (self.root / path.removesuffix(" now")).read_text("utf-8")
+        if path:
+            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / path).write_text(text, "utf-8")
+            return text
+        assert kind == "text", info
+        commands = [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+        return "".join(f"$ {command}\n{self.said(command)}" for command in commands)
+
+    def said(self, command: str) -> str:
+        code, said = self.typed(command)
+        if command.startswith("dbt"):
+            said = of_planproof(said) if "build" in command else ""
+        assert code == int(re.search(r"\d (stopped|violated)\b", said) is not None), said
+        return said.replace(f"{self.root}/", "")
+
+
+@pytest.fixture
+def gym(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The project without what the page shows, and the tables that somebody else writes."""
+    spark.sql("create database raw_gym")
+    for table in RAW:
+        spark.sql(f"create table raw_gym.{table}")
+    spark.sql("insert into raw_gym.visits values (3L, timestamp'2024-03-03 09:00:00', timestamp'2024-03-03 10:00:00')")
+    target = {"type": "spark", "method": "session", "host": "NA", "schema": "gym", "threads": 1}
+    (tmp_path / "profiles.yml").write_text(json.dumps({"gym": {"target": "dev", "outputs": {"dev": target}}}))
+    root = tmp_path / "gym"
+    for name in ("seeds/plans.csv", "models/staging/_sources.yml"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(FILES[name].replace("RAW", "raw_gym"))
+    (root / "dbt_project.yml").write_text("name: gym\nversion: '1.0'\nprofile: gym\n")
+    for name, value in {
+        "PROFILES_DIR": str(tmp_path),
+        "SEND_ANONYMOUS_USAGE_STATS": "false",
+        "USE_COLORS": "0",
+    }.items():
+        monkeypatch.setenv(f"DBT_{name}", value)
+    monkeypatch.delenv("PLANPROOF", raising=False)
+    monkeypatch.chdir(root)
+    yield root
+    for database in ("gym", "raw_gym"):
+        spark.sql(f"drop database if exists {database} cascade")
+
+
+def test_the_tutorial_is_walked(spark: SparkSession, gym: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    walk, page, at = Walk(gym, Typed(capfd)), PAGE.read_text("utf-8"), 0
+    now: list[str] = []
+    for block in BLOCK.finditer(page):
+        if block["info"] == "text" and not walk.built:
+            walk.build_as_yesterday()
+        now += [page[at : block.start("text")], walk.done(block["info"], block["text"])]
+        at = block.end("text")
+    written = "".join((*now, page[at:]))
+    assert spark.table("gym.member_months").count() == 2
+    if os.environ.get("PLANPROOF_WRITE_DOCS"):
+        PAGE.write_text(written, "utf-8")
+    else:
+        assert masked(written) == masked(page), "run `make docs`"
