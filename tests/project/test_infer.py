@@ -159,6 +159,12 @@ def test_a_manifest_without_texts_is_told_as_one(project: Any) -> None:
     assert "not compiled: model.shop.marts; run `dbt compile`" in done.stderr
 
 
+def test_a_model_that_a_build_skipped_is_left_out(project: Any) -> None:
+    done = infer(project({"marts": {"sql": "select 1 as id"}, "skipped": {}}))
+    assert (done.exit_code, "  marts: id int\n" in done.stdout) == (0, True)
+    assert "left out skipped: not compiled; run `dbt compile`" in done.output
+
+
 def test_the_inferred_contract_holds(project: Any, dbt_manifest: Any) -> None:
     where = project({"marts": {"sql": SQL, "parents": ["shop.orders"]}})
     [one] = infer_project(read_project(where), tighten=True)

@@ -63,10 +63,13 @@ def infer_project(
     """What each selected model's contract can promise, in DAG order.
 
     Models that have a contract are left out, unless `tighten` asks for NOT NULL where the plan proves it. Raises
-    `ProjectError` where the project cannot be read, or a selected model is not compiled.
+    `ProjectError` where the project cannot be read, or no selected model is compiled.
     """
     conf = conf or DBT_CONF
-    wanted = {node.unique_id for node in compiled(selected(project, select, exclude, selector, state))}
+    chosen = selected(project, select, exclude, selector, state)
+    if all(node.sql is None for node in chosen):
+        compiled(chosen)
+    wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
     found = []
@@ -128,6 +131,8 @@ def _broken(node: ProjectNode, columns: Iterable[InferredColumn], found: Physica
 
 
 def _refusal(project: Project, node: ProjectNode) -> str | None:
+    if node.sql is None and not node.is_python:
+        return "not compiled; run `dbt compile`"  # A build leaves those out that it skipped.
     config = node.raw.get("config") or {}
     if node.is_python:
         return "a Python model, whose schema only its run shows"
