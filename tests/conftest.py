@@ -173,21 +173,15 @@ class Running:
         given = {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths, **self.settings}
         classes = self.folder / "classes"
         classes.mkdir(exist_ok=True)
-        # Tried with the newest Spark alone; a folder that brings jars has its own way to them.
-        own_files = "spark.driver.extraClassPath" not in given and _numbers_of(metadata.version("pyspark")) >= (4, 3)
-        # A JVM that another test started looks for no class here.
-        own_files &= SparkContext._gateway is None or (classes / "planproof").exists()  # type: ignore[attr-defined]
-        if own_files:
-            given["spark.driver.extraClassPath"] = str(classes)
+        on_path = [str(classes), *filter(None, [given.get("spark.driver.extraClassPath")])]
+        given |= {"spark.driver.extraClassPath": os.pathsep.join(on_path), "spark.hadoop.fs.file.impl": LOCAL_FILES}
         conf = SparkConf().setAll(list(given.items()))
         with pytest.MonkeyPatch.context() as patch:
             # Spark gives the path of the process that starts it to Python's workers.
             patch.setenv("PYTHONPATH", str(Path(__file__).parent / "python_daemon"), prepend=os.pathsep)
             # Starts the JVM, and no Spark yet.
             SparkContext._ensure_initialized(conf=conf)  # type: ignore[attr-defined]
-            if own_files:
-                _compile(Path(__file__).parent / "local_files/LocalFiles.java", classes)
-                conf.set("spark.hadoop.fs.file.impl", LOCAL_FILES)
+            _compile(Path(__file__).parent / "local_files/LocalFiles.java", classes)
             session = SparkSession.builder.config(conf=conf).getOrCreate()
         session.sparkContext.setLogLevel("FATAL")
         return session
