@@ -127,21 +127,6 @@ def spark_settings() -> dict[str, str]:
     return {}
 
 
-LOCAL_FILES = "planproof.tests.LocalFiles"
-
-
-def _compile(source: Path, classes: Path) -> None:
-    """Compiles a Java file by the compiler that comes with Spark, in the JVM that runs: no JDK is needed."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway  # type: ignore[attr-defined]
-    compiler = gateway.jvm.org.codehaus.janino.Compiler()
-    compiler.setDestinationDirectory(gateway.jvm.java.io.File(str(classes)), False)
-    files = gateway.new_array(gateway.jvm.java.io.File, 1)
-    files[0] = gateway.jvm.java.io.File(str(source))
-    compiler.compile(files)
-
-
 class Running:
     """The run's one Spark, which starts again where a file wants other settings than the one before."""
 
@@ -159,7 +144,6 @@ class Running:
         return _started[0][0]
 
     def _start(self) -> SparkSession:
-        from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -169,20 +153,14 @@ class Running:
             "spark.local.dir": str(self.folder / "local"),
             "spark.driver.extraJavaOptions": f"-Dderby.system.home={self.folder} -Xss8m",
         }
+        builder = SparkSession.builder
         # The tests mean ANSI mode where they do not say otherwise; it is the default since Spark 4.
-        given = {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths, **self.settings}
-        classes = self.folder / "classes"
-        classes.mkdir(exist_ok=True)
-        on_path = [str(classes), *filter(None, [given.get("spark.driver.extraClassPath")])]
-        given |= {"spark.driver.extraClassPath": os.pathsep.join(on_path), "spark.hadoop.fs.file.impl": LOCAL_FILES}
-        conf = SparkConf().setAll(list(given.items()))
+        for key, value in {"spark.sql.ansi.enabled": "true", **SPARK_CONF, **paths, **self.settings}.items():
+            builder = builder.config(key, value)
         with pytest.MonkeyPatch.context() as patch:
             # Spark gives the path of the process that starts it to Python's workers.
             patch.setenv("PYTHONPATH", str(Path(__file__).parent / "python_daemon"), prepend=os.pathsep)
-            # Starts the JVM, and no Spark yet.
-            SparkContext._ensure_initialized(conf=conf)  # type: ignore[attr-defined]
-            _compile(Path(__file__).parent / "local_files/LocalFiles.java", classes)
-            session = SparkSession.builder.config(conf=conf).getOrCreate()
+            session = builder.getOrCreate()
         session.sparkContext.setLogLevel("FATAL")
         return session
 
