@@ -13,6 +13,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Verdict
+from planproof.schema import PhysicalSchema
 from planproof.session.protocol import SparkFailure
 
 _NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the schema is inferred", re.S | re.I)
@@ -21,12 +22,16 @@ _NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the
 
 def met_null(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: whether it met a null where the table and the contract say NOT NULL, which is then
-    violated. Raises `Refused` where the table alone says so."""
+    violated. Raises `Refused` where the table alone says so. A null that something else forbids, as a Dataset's encoder
+    does, is not this one."""
     found = _NULL.search(str(failure))
     if found is None:
         return False
     path = tuple(part.strip() for part in found[1].splitlines())
-    if _is_promised(job, path):
+    if job.target is None or not _promises(job.target.schema, path):
+        return False
+    contract = job.model.contract
+    if contract is not None and _promises(contract.schema, path):
         field = dotted(path)
         message = (
             f"{field}: promised NOT NULL, and the write met a null: {job.model.name} has NOT NULL in its own schema "
@@ -49,7 +54,6 @@ def forbidden(job: Job, path: Path) -> str:
     )
 
 
-def _is_promised(job: Job, path: Path) -> bool:
-    contract, wanted = job.model.contract, [part.lower() for part in path]
-    fields = nested_fields(contract.schema) if contract else ()
-    return any(f.promises and [part.lower() for part in f.path] == wanted for f in fields)
+def _promises(schema: PhysicalSchema, path: Path) -> bool:
+    wanted = [part.lower() for part in path]
+    return any(f.promises and [part.lower() for part in f.path] == wanted for f in nested_fields(schema))
