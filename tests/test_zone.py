@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def test_the_default_is_the_machines_zone() -> None:
     }
     for name, said in names.items():
         asked = [sys.executable, "-c", ASKED]
-        found = subprocess.run(asked, env={"TZ": name}, capture_output=True, text=True, check=True).stdout
+        found = subprocess.run(asked, env={**os.environ, "TZ": name}, capture_output=True, text=True, check=True).stdout
         assert found.split() == [said, said]
     assert Conf(time_zone="Asia/Tokyo").time_zone == "Asia/Tokyo"
 

@@ -92,6 +92,19 @@ def test_a_table_that_exists_in_another_format_is_dbts() -> None:
     assert stored_elsewhere(relation(information="Provider: parquet"), incremental, False) is None
 
 
+def test_a_table_whose_partitions_the_catalog_does_not_hold_is_dbts() -> None:
+    partitioned = "Owner: x\nProvider: parquet\nPartition Columns: [`d`]\n"
+    known = relation(information=f"{partitioned}Partition Provider: Catalog\n")
+    unknown = relation(information=partitioned)
+    incremental = node(materialized="incremental")
+    said = stored_elsewhere(unknown, incremental, False)
+    assert said is not None
+    assert "MSCK REPAIR TABLE" in said
+    assert stored_elsewhere(unknown, incremental, True) is None
+    assert stored_elsewhere(unknown, node(), False) is None
+    assert stored_elsewhere(known, incremental, False) is None
+
+
 @pytest.mark.parametrize(
     ("command", "said", "remarks"),
     [

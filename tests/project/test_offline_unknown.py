@@ -31,6 +31,17 @@ def test_an_unknown_parent_makes_its_children_unproved_by_name(check):
     assert logical(reports["child"]).status == "unreadable"
 
 
+@pytest.mark.parametrize(("column", "code"), [("amount", None), ("amuont", "PP110")])
+def test_a_parent_that_the_text_does_not_read_explains_no_error(check, column, code):
+    """The manifest lists a parent that a macro names, too."""
+    models = {
+        "stg": {"sql": "select id, amount from raw.orders", "parents": ["raw.orders"], "config": VIEW},
+        "mart": {"sql": f"select {column} from shop.stg", "parents": ["stg", "raw.nothing"]},
+    }
+    report = check(models, {**ORDERS, "raw.nothing": {}})["mart"]
+    assert [f.code for f in report.findings] == ([code] if code else [])
+
+
 def test_a_contract_stands_for_a_parent_that_is_not_understood_and_the_report_says_so(check):
     models = {
         "odd": {
