@@ -332,6 +332,9 @@ def test_a_sample_says_what_it_did_not_look_at(tmp_path):
     assert claim.what == "200 of 300 rows, in 2 of 3 row groups and 2 of 3 files"
     claim, found = batches.read(paths, "all", footers)
     assert (codes(found), claim.looked_at) == ([("PP301", V, None)], "sample")
+    pq.write_table(pa.table({"a": range(2 * batches.ROWS)}), paths[0])
+    claim, found = batches.read(paths[:1], "sample", files.read(paths[:1])[1])
+    assert claim.what == "8,192 of 16,384 rows, in 1 of 1 row group and 1 of 1 file", "the beginning of a row group"
 
 
 def test_a_file_that_cannot_be_decoded_is_a_violation(tmp_path):

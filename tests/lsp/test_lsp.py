@@ -302,6 +302,12 @@ def test_an_edit_is_carried_into_the_compiled_text_where_it_is_literal() -> None
         ("{{ ref", "{ ref"),
     ):
         assert respliced(mapped, MART.replace(old, new)) is None, new
+    text = "select '{ {' as a"
+    braces = TemplateMap.of(
+        {"raw_code": text, "compiled_code": text, "original_file_path": "m.sql"}, None, {"m.sql": text}
+    )
+    assert respliced(braces, text.replace("a", "b")) == text.replace("a", "b")
+    assert respliced(braces, text.replace("{ {", "{{")) is None, "two braces that meet are a tag"
     assert edits("a\nb\nc\n", "a\nbx\nc\n") == [(3, 3, "x")]
     assert moved("a\nb", "x\na\nb", 1) == 2
     assert Lines("a€𝒳b").position(3) == (0, 4)
