@@ -42,6 +42,8 @@ def test_a_function_in_the_wrong_place(sql: str, condition: str) -> None:
         ),
         ("SELECT 1 AS a UNION SELECT array(1)", "The column 1 (`a`) of the second table"),
         ("SELECT map('k', 1)[x1] FROM t", "put it in quotes"),
+        # Of names that are alike, the first in the alphabet comes first.
+        ("SELECT kc FROM (SELECT k AS kb, n AS ka FROM v)", "[`ka`, `kb`]"),
     ],
 )
 def test_an_error_says_what_was_likely_meant(sql: str, said: str) -> None:

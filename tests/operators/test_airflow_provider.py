@@ -242,6 +242,7 @@ def test_a_run_reaches_the_server_of_its_connection(
 
 def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow_planproof import PlanproofAuditOperator
+    from airflow_planproof.errors import PlanproofViolation
     from airflow_planproof.xcom import plain
 
     conf = {
@@ -255,6 +256,8 @@ def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytes
     task.spark_settings()
     said = plain({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret", "false"]})
     assert said == {"error": ["*** and *** are wrong", "4g-is-no-secret", "false"]}
+    # Callbacks of a task may send its message elsewhere than to the log.
+    assert str(PlanproofViolation("hunter2-of-s3 is wrong")) == "*** is wrong"
 
 
 @pytest.mark.parametrize(

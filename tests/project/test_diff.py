@@ -135,6 +135,13 @@ def test_what_was_not_compared_is_not_said_to_hold(project: Any, tmp_path: Any) 
             assert "readers of the old relations can read" not in said
 
 
+def test_what_one_side_does_not_know_is_neither_gone_nor_new(project: Any) -> None:
+    known, unknown = (read_project(project(stg={**STAGING, "sql": sql})) for sql in (STAGING["sql"], None))
+    for before, after in ((known, unknown), (unknown, known)):
+        found = compare_projects(before, after)
+        assert (found.changes, sorted(found.unread)) == ((), ["shop.report", "shop.stg", "shop.totals"])
+
+
 def test_the_command_ends_with_0_1_or_2(project: Any, tmp_path: Any) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(json.dumps(project()))

@@ -88,6 +88,20 @@ def test_columns_that_only_seem_to_be_missing_are_unproved(check):
     assert found(report, Verdict.VIOLATED) == []
 
 
+ORDERED = {"meta": {"planproof": {"enforce": ["order"]}}}
+
+
+def test_an_order_that_another_column_may_change_is_unproved(check):
+    columns = {"amount": "decimal(12,2)", "id": ID, "tags": "array<string>"}
+    for sql, verdict in (
+        ("select * from raw.orders", "unproved"),
+        ("select id, amount, tags from raw.orders", "violated"),
+    ):
+        model = {"sql": sql, "parents": ["raw.orders"], "contract": True, "columns": columns, "config": ORDERED}
+        findings = check({"mart": model})["mart"].findings
+        assert {f.verdict.value for f in findings if f.code == "PP503"} == {verdict}
+
+
 @pytest.mark.parametrize(
     ("sql", "verdict"),
     [
