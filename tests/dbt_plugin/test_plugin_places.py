@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("dbt.adapters.spark")
+
+from dbt_planproof.renamed import with_rows
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import StoredTable
+from planproof.sql.heads import read_head
 
 
 def place(dbt: Any, name: str) -> tuple[str, str]:
@@ -58,6 +64,26 @@ def test_a_project_may_leave_the_location_out(dbt: Any) -> None:
     finally:
         (dbt.root / "macros/location.sql").unlink()
     assert dbt.rows("unplaced") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("location", "managed", "moved"),
+    [
+        ("file:/w/s.db/__planproof/t/0a1b2c3d.r_1", True, True),
+        ("file:/w/s.db/t", True, False),
+        ("file:/w/x", False, False),
+    ],
+)
+def test_a_renamed_table_points_at_its_files_again(location: str, managed: bool, moved: bool) -> None:
+    """Spark gives a managed table the path of its new name, and leaves what lies in a version directory."""
+    ran: list[str] = []
+    adapter: Any = SimpleNamespace(execute_now=ran.append)
+    stored = StoredTable("s.t", "table", PhysicalSchema(), (), "parquet", location, managed, {})
+    session = SimpleNamespace(registered={"`s`.`t`": stored}.get)
+    reach: Any = SimpleNamespace(method="session", refusal=lambda: None, session=lambda: session)
+    sql = "alter table s.t rename to s.u"
+    assert with_rows(adapter, reach, read_head(sql), sql) is moved
+    assert ran == ([sql, f"alter table `s`.`u` set location '{location}'"] if moved else [])
 
 
 @pytest.mark.conformance

@@ -9,7 +9,9 @@ import pytest
 
 pytest.importorskip("dbt")
 
+from dbt_planproof.deletes import goes_by
 from dbt_planproof.states import OPEN, TRANSITIONS, Event, Run, State
+from planproof.sql.heads import read_head
 
 
 def run(reason: str | None = None, **config: Any) -> Run:
@@ -76,3 +78,24 @@ def test_terms_are_withheld_from_dbt_only_where_they_were_judged(
     found = run(contract=contract, **config)
     found.state = state
     assert found.was_judged is judged
+
+
+@pytest.mark.parametrize(
+    ("delete", "sql", "waits"),
+    [
+        ("delete from s.t where id = 1", "create or replace temporary view t__dbt_tmp as select 2 as id", True),
+        (
+            "delete from s.t where id in (select id from t__dbt_tmp)",
+            "create or replace temporary view t__dbt_tmp as select 2 as id",
+            False,
+        ),
+        ("delete from s.t where id = 1", "describe s.t", True),
+        ("delete from s.t where id = 1", "select count(*) from s.t", False),
+    ],
+)
+def test_a_delete_waits_while_nothing_reads_its_rows_or_changes_what_it_does(
+    delete: str, sql: str, waits: bool
+) -> None:
+    found = run()
+    found.held.append((delete, read_head(delete)))
+    assert goes_by(found, read_head(sql), sql) is waits

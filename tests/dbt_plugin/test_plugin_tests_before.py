@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,6 +90,79 @@ def project(dbt: Any) -> Iterator[Any]:
     dbt.write(FILES)
     yield dbt
     dbt.spark.sql(f"drop database if exists {dbt.schema}_dbt_test__audit cascade")
+
+
+def test_a_test_that_needs_models_which_come_later_is_left_to_dbt() -> None:
+    from dbt_planproof.trials import Trials
+
+    def node(name: str, *parents: str, materialized: str = "table") -> Any:
+        config = SimpleNamespace(materialized=materialized)
+        return SimpleNamespace(name=name, config=config, depends_on=SimpleNamespace(nodes=list(parents)))
+
+    text = node("text", "beside", materialized="ephemeral")
+    nodes = {"own": node("own"), "above": node("above", "own"), "beside": node("beside"), "text": text}
+    adapter: Any = None
+    trials = Trials(adapter, threading.local())
+    trials.begin(SimpleNamespace(nodes=nodes), {"own", "above", "beside"})
+    said = {other: trials._more(node("a_test", "own", other), "own") for other in nodes}
+    assert said == {
+        "own": None,
+        "above": "it reads above, which is built from this model",
+        "beside": "it reads beside, which is not built yet",
+        "text": "it reads beside, which is not built yet",
+    }
+    trials.is_built("beside")
+    assert trials._more(node("a_test", "own", "text"), "own") is None
+
+
+def test_what_was_found_counts_for_the_rows_that_it_was_found_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hook, or somebody else, may write to the table between its publish and the test's turn."""
+    from dbt_planproof import trials
+
+    nothing: Any = None
+    for stands, said in (("as published", "pass"), ("as a hook left it", None), (None, None)):
+        known = trials.Trials(nothing, threading.local())
+        known.answers["test.a"] = trials.Answer("pass", "counted", (), "as published")
+        monkeypatch.setattr(trials, "_state", lambda *args, state=stands: state)
+        monkeypatch.setattr(known, "_question", lambda test: None)
+        assert known.answer(SimpleNamespace(unique_id="test.a"), nothing) == said
+
+
+def test_a_test_that_queries_its_table_while_dbt_compiles_it_does_not_run_before() -> None:
+    from dbt_planproof.trials import Trials
+    from planproof.publish.data_tests.trial import NotRun
+
+    nothing: Any = None
+    trials = Trials(nothing, threading.local())
+    trials.local.staged = SimpleNamespace(target=("s", "t"))
+    trials.refuse_query("select max(id) from s.u")
+    with pytest.raises(NotRun, match="it queries the table while dbt compiles it"):
+        trials.refuse_query("select max(id) from s.T")
+    del trials.local.staged
+    trials.refuse_query("select max(id) from s.t")
+
+
+@pytest.mark.parametrize(
+    ("config", "macro", "is_counted"),
+    [
+        ({}, "elsewhere", True),
+        ({"store_failures": True}, "elsewhere", False),
+        ({"sql_header": "set a = 1;"}, "elsewhere", False),
+        ({"limit": 1}, "elsewhere", False),
+        ({}, "get_test_sql", False),
+    ],
+)
+def test_what_dbt_does_more_than_count_is_left_to_dbt(config: dict[str, Any], macro: str, is_counted: bool) -> None:
+    from dbt_planproof.trials import Trials
+
+    given = {"fail_calc": "count(*)", "warn_if": "!= 0", "error_if": "!= 0", "store_failures": False, **config}
+    own = SimpleNamespace(store_failures=given["store_failures"], to_dict=lambda: given, get=given.get)
+    test = SimpleNamespace(config=own, compiled_code="select id\nfrom shop.orders\nwhere id is null")
+    nothing: Any = None
+    trials = Trials(nothing, threading.local())
+    macros = {"macro.shop.one": SimpleNamespace(name=macro, package_name="shop")}
+    trials.begin(SimpleNamespace(nodes={}, macros=macros), ())
+    assert (trials._question(test) is not None) is is_counted
 
 
 def found_by(dbt: Any) -> dict[str, tuple[Any, ...]]:

@@ -292,6 +292,56 @@ def test_a_rename_that_died_between_the_directory_and_the_name_is_undone(
     assert there.leftovers() == []
 
 
+def test_an_undo_that_died_at_its_end_is_not_told_as_a_publish(
+    world: Callable[[str], World], session: Any, dying: Any, killed: Any
+) -> None:
+    """The target stands and nothing is staged any more, as after a publish."""
+    there = world("another schema")
+
+    def dies(before: str, after: str) -> Any:
+        def rows(sql: str) -> Any:
+            if before and before in sql:
+                raise killed
+            found = session.rows(sql)
+            if after and after in sql:
+                raise killed
+            return found
+
+        frail, _ = dying(None)
+        frail.rows = rows
+        return frail
+
+    with pytest.raises(killed):
+        there.publish(dies(" RENAME TO ", ""))
+    rescue = dies("", "DROP TABLE IF EXISTS")
+    with pytest.raises(killed):
+        recover(rescue, rescue.store, [there.root])
+    [report] = recover(session, store_of(session), [there.root])
+    assert (report.outcome, there.rows()) == ("rejected", there.case.old)
+    assert there.leftovers() == []
+
+
+def test_a_partition_that_others_wrote_to_meanwhile_stays(
+    world: Callable[[str], World], session: Any, spark: Any, dying: Any, killed: Any
+) -> None:
+    """The publish that made it dies before its column is there, and is taken back."""
+    there, (frail, _) = world("append of a partition column's neighbour"), dying(None)
+
+    def dies(sql: str) -> Any:
+        if sql.startswith(f"ALTER TABLE {quoted(split_name(there.name))} ADD COLUMNS"):
+            raise killed
+        return session.rows(sql)
+
+    frail.rows = dies
+    with pytest.raises(killed):
+        there.publish(frail)
+    spark.sql(f"insert into {there.name} partition (d = 'new') values (5)")
+    [report] = recover(session, store_of(session), [there.root])
+    assert report.outcome == "rejected"
+    assert there.rows() == [(1, "x"), (2, "y"), (5, "new")]
+    assert there.leftovers() == []
+
+
 def _dropped(spark: Any, name: str) -> None:
     if spark.catalog.tableExists(name):
         kind = "view" if spark.catalog.getTable(name).tableType == "VIEW" else "table"
@@ -324,8 +374,9 @@ def test_what_was_replaced_a_moment_ago_stays_for_its_readers(world: Callable[[s
 
 
 def test_a_table_of_the_same_name_in_another_metastore_keeps_its_versions(
-    world: Callable[[str], World], session: Any
+    world: Callable[[str], World], session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("planproof.publish.swaps.location.RETENTION", 0.0)
     there = world("location")
     theirs = Path(there.root.removeprefix("file:")) / "__planproof" / "t" / "0123abcd.theirs_1"
     theirs.mkdir(parents=True)
