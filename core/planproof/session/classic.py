@@ -28,7 +28,15 @@ from planproof.session.files import data_files, is_hidden
 from planproof.session.frames import FrameSession
 from planproof.session.iceberg import Iceberg
 from planproof.session.java import items, option, pairs
-from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable, Transactional
+from planproof.session.protocol import (
+    Capabilities,
+    Entries,
+    SparkFailure,
+    SparkPlanes,
+    StoredTable,
+    Transactional,
+    Written,
+)
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
@@ -241,11 +249,10 @@ class ClassicSession(FrameSession):
         with watched(self.spark, sql, analyzed) as text:
             yield text
 
-    def write(self, sql: str) -> PhysicalSchema | None:
+    def write(self, sql: str) -> Written | None:
         with self._doubting(), translated(sql):
-            frame = self.spark.sql(sql)
-        found = plans_behind(frame._jdf.queryExecution())
-        return None if found is None else found.executed
+            ran = self._java.sql(sql).queryExecution()
+        return plans_behind(ran)
 
     def table(self, name: str) -> StoredTable | None:
         return self._table(name, True)

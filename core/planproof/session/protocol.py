@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 from planproof.conf import Conf
 from planproof.functions.declared import Function
@@ -50,6 +50,21 @@ class SparkPlanes:
     by_place: bool = False
     execution: Any = field(default=None, compare=False, repr=False)
     bare: bool = False
+
+
+class Written(NamedTuple):
+    """The schemas of the plans behind a write: the optimized one (None where it is not known), and the one that ran (as
+    AQE left it)."""
+
+    optimized: PhysicalSchema | None
+    executed: PhysicalSchema
+
+    def as_planned(self, planes: SparkPlanes) -> SparkPlanes | None:
+        """The planes of the query that was written; None where these plans are not the query's alone: a column was cast
+        to the table's type, or a plane is missing."""
+        if self.optimized is None or self.executed.as_nullable() != planes.analyzed.as_nullable():
+            return None
+        return replace(planes, optimized=self.optimized, executed=self.executed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,9 +331,9 @@ class Session(Protocol):
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. Raises `SparkFailure`."""
 
-    def write(self, sql: str) -> PhysicalSchema | None:
-        """Runs a statement that writes rows. Returns the schema of the plan that wrote them, as it ran (AQE's final
-        plan); None where this route or this statement does not show it. Raises `SparkFailure`."""
+    def write(self, sql: str) -> Written | None:
+        """Runs a statement that writes rows. Returns the schemas of the plans that wrote them; None where this route or
+        this statement does not show them. Raises `SparkFailure`."""
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
         """The result of a query as a pyarrow Table, its first `limit` rows where that is given. The caller validates

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.types import Struct, from_json
 
 
+@lru_cache(maxsize=256)  # A publish meets the same text at plane after plane.
 def physical_schema(form: str) -> PhysicalSchema:
     """The schema that `StructType.json` spells, with the types that a query sees (char and varchar are strings)."""
     return _schema(_without_lengths(json.loads(form)))

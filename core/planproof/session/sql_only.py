@@ -13,7 +13,7 @@ from planproof.catalog import split_name
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
 from planproof.session.files import data_files, local_path
-from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional
+from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional, Written
 
 _ELSEWHERE = "only file: locations can be read from this machine"
 
@@ -43,7 +43,7 @@ class SqlOnlySession:
     def transactions(self) -> Transactional | None:
         return None
 
-    def write(self, sql: str) -> PhysicalSchema | None:
+    def write(self, sql: str) -> Written | None:
         self.rows(sql)
         return None
 

@@ -8,7 +8,7 @@ So the command that `DataFrameWriter.parquet` runs is made here, of an analyzed 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -17,16 +17,12 @@ from pyspark.sql import SparkSession
 from planproof.schema import PhysicalSchema
 from planproof.session import versions
 from planproof.session.failures import quiet
+from planproof.session.protocol import Written
 from planproof.session.schemas import physical_schema
 
 _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
-
-
-class Written(NamedTuple):
-    """The schemas of the plans behind a write: the optimized one (None where it is not known), and the one that ran."""
-
-    optimized: PhysicalSchema | None
-    executed: PhysicalSchema
+_INTO_TABLES = ("AppendDataExec", "OverwriteByExpressionExec", "OverwritePartitionsDynamicExec")
+"""Writes into tables of a catalog's own kind, such as Iceberg's."""
 
 
 class FileWriter:
@@ -76,19 +72,25 @@ def plans_behind(execution: Any) -> Written | None:
 
 def _writing(plan: Any) -> Written | None:
     """The plans whose rows a plan writes; None where this one writes none."""
-    optimized, writes = None, False
+    optimized, planned, writes, is_linked = None, None, False, False
     while True:
         kind = str(plan.getClass().getSimpleName())
         if kind == "AdaptiveSparkPlanExec":
-            plan = plan.executedPlan()
+            planned, plan = plan.initialPlan(), plan.executedPlan()
         elif kind == "ResultQueryStageExec":
             plan = plan.plan()
-        elif kind in ("DataWritingCommandExec", "WriteFilesExec"):
+        elif kind in ("DataWritingCommandExec", "WriteFilesExec", *_INTO_TABLES):
             if kind == "DataWritingCommandExec":
                 optimized = _optimized(plan.cmd().query())
-            plan, writes = plan.children().apply(0), True
+            plan, writes, is_linked = plan.children().apply(0), True, kind in _INTO_TABLES
+        elif not writes:
+            return None
         else:
-            return Written(optimized, physical_schema(plan.schema().json())) if writes else None
+            executed = physical_schema(plan.schema().json())
+            if is_linked:
+                top = planned or (plan.child() if kind == "WholeStageCodegenExec" else plan)
+                optimized = _linked(top, executed)
+            return Written(optimized, executed)
 
 
 def _optimized(query: Any) -> PhysicalSchema:
@@ -96,3 +98,13 @@ def _optimized(query: Any) -> PhysicalSchema:
     if query.getClass().getSimpleName() == "WriteFiles":
         query = query.child()
     return physical_schema(query.schema().json())
+
+
+def _linked(planned: Any, executed: PhysicalSchema) -> PhysicalSchema | None:
+    """The schema of the optimized plan that Spark has linked to the physical one that it made of it. A plan of other
+    columns is one further down."""
+    link = planned.logicalLink()
+    if not link.isDefined():
+        return None
+    found = physical_schema(link.get().schema().json())
+    return found if found.as_nullable() == executed.as_nullable() else None

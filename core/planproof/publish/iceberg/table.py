@@ -24,7 +24,10 @@ class Whole:
     def audit(self, job: Job, publication: Commit) -> None:
         examined = job.examined
         if not job.is_rest:  # The plan of the rest is planproof's own.
-            examined = examine_plans(job.draft, job.session, examined, job.session.planned(examined.runs))
+            planes = publication.planes or job.session.planned(examined.runs)
+            examined = examine_plans(job.draft, job.session, examined, planes)
+            if publication.planes is not None:
+                job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         seen = replace(job, examined=without_declared_lengths(examined))
         facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
         staging = publication.entry.staging
@@ -51,7 +54,10 @@ class Replacement(Whole):
     def stage(self, job: Job, publication: Commit) -> str:
         publication.set_apart()
         statement = f"INSERT INTO {publication.entry.staging}\n{unterminated(job.examined.sql)}"
-        job.session.write(statement)
+        written = job.session.write(statement)
+        # A query that Python feeds is written with a watch in it: its plans are not the query's alone.
+        if written is not None and not job.examined.planes.python_fed:
+            publication.planes = written.as_planned(job.examined.runs)
         return statement
 
 

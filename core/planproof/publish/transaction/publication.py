@@ -74,7 +74,8 @@ class Publication:
 
     def write(self, sql: str) -> None:
         """Runs the statement that stages rows."""
-        self.final = self.session.write(sql)
+        written = self.session.write(sql)
+        self.final = None if written is None else written.executed
 
     def write_files(self, planes: SparkPlanes) -> bool:
         """Stages the rows of a query as it was analyzed; False, and nothing is written, where it takes a statement."""

@@ -34,8 +34,11 @@ class Catalogs:
         self._plugins: dict[str, Any] = {}
         self._held: dict[str, bool] = {}
         self._classes: dict[str, Any] = {}
+        self._static: dict[tuple[str, str], Any] = {}
         self._fields: dict[str, Any] = {}
+        self._nullable: dict[str, bool] = {}
         self._identifiers: dict[tuple[str, ...], Any] = {}
+        self._namespaces: dict[tuple[str, ...], Any] = {}
 
     @property
     def is_there(self) -> bool:
@@ -133,13 +136,24 @@ class Catalogs:
         if key not in self._identifiers:
             if len(self._identifiers) >= _REMEMBERED:
                 self._identifiers.clear()
-            named = self.java_class("org.apache.spark.sql.connector.catalog.Identifier")
-            self._identifiers[key] = named.of(self.namespace(parts[:-1]), parts[-1])
+            of = self.static("org.apache.spark.sql.connector.catalog.Identifier", "of")
+            self._identifiers[key] = of(self.namespace(parts[:-1]), parts[-1])
         return self._identifiers[key]
 
     def namespace(self, database: Sequence[str]) -> Any:
         """Spark's form of a namespace, which the catalog's name stands before."""
-        return self.array(self.java_class("java.lang.String"), database[1:])
+        key = tuple(database[1:])
+        if key not in self._namespaces:
+            if len(self._namespaces) >= _REMEMBERED:
+                self._namespaces.clear()
+            self._namespaces[key] = self.array(self.java_class("java.lang.String"), key)
+        return self._namespaces[key]
+
+    def makes_nullable(self, catalog: str) -> bool:
+        """Whether the columns of a table that a catalog makes of a query are nullable, all of them."""
+        if catalog not in self._nullable:
+            self._nullable[catalog] = bool(self.named(catalog).useNullableQuerySchema())
+        return self._nullable[catalog]
 
     def array(self, kind: Any, values: Sequence[Any]) -> Any:
         made = self.spark.sparkContext._gateway.new_array(kind, len(values))
@@ -156,6 +170,12 @@ class Catalogs:
         if name not in self._classes:
             self._classes[name] = getattr(self.jvm, name)
         return self._classes[name]
+
+    def static(self, name: str, method: str) -> Any:
+        """A static method of a class. py4j asks the JVM at each mention of one."""
+        if (name, method) not in self._static:
+            self._static[name, method] = getattr(self.java_class(name), method)
+        return self._static[name, method]
 
     def hidden(self, holder: Any, name: str) -> Any:
         """A private field, by a name of its own, of one of Iceberg's classes, of which `holder` is one."""

@@ -27,17 +27,17 @@ def snapshot(catalogs: Catalogs, name: str, at: str | None, counted: bool) -> Sn
     if found is None:
         return None
 
-    def iceberg(name: str) -> Any:
-        return catalogs.java_class(f"org.apache.iceberg.{name}")
+    def iceberg(name: str, method: str) -> Any:
+        return catalogs.static(f"org.apache.iceberg.{name}", method)
 
     with translated():
         table = found.table()
         current = table.currentSnapshot()
         number = _numbered(current) if at is None else _asked(table, name, at)
-        schema = table.schema() if at is None else iceberg("util.SnapshotUtil").schemaFor(table, number)
+        schema = table.schema() if at is None else iceberg("util.SnapshotUtil", "schemaFor")(table, number)
         relation = quoted(parts) if at is None else f"{quoted(parts)} VERSION AS OF {number}"
-        form = iceberg("spark.SparkSchemaUtil").convert(schema).json()
-        places = tuple(_places(table, schema, iceberg("SchemaParser").toJson))
+        form = iceberg("spark.SparkSchemaUtil", "convert")(schema).json()
+        places = tuple(_places(table, schema, iceberg("SchemaParser", "toJson")))
         partitions = tuple(str(transform.toString()) for transform in found.partitioning())
         sorting = found.properties().get("sort-order")
     counts = _counts(catalogs, parts, number) if counted and number is not None else Counts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from planproof.session.snapshots import Snapshot
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand; it holds nothing else."""
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
+_TRANSFORM = "org.apache.spark.sql.connector.expressions.Transform"
 _OF_VIEWS = ("provider", "location", "format-version", "comment")
 """Properties by which Iceberg tells what stands in a view's own fields."""
 _WAP = ("spark.wap.id", "spark.wap.branch")
@@ -67,7 +68,7 @@ class Iceberg:
         if found is None:
             return None
         with translated():
-            return _stored(name, found, self._catalogs.texts)
+            return _stored(name, found, self._catalogs.texts(found.properties()))
 
     def of_view(self, name: str) -> tuple[str, ...] | None:
         """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
@@ -133,8 +134,7 @@ class Iceberg:
     def refusal(self) -> str | None:
         """Why no transaction may be opened in this session; None where one may."""
         with translated():
-            conf = self._catalogs.java.conf()
-            set_by = [key for key in _WAP if bool(conf.contains(key))]
+            set_by = [key for key in _WAP if bool(self._conf.contains(key))]
         if not set_by:
             return None
         return f"the session sets {set_by[0]}, which leads every write to another branch or stage; unset it"
@@ -153,7 +153,7 @@ class Iceberg:
         catalog, identifier = self._catalogs.named(parts[0]), self._catalogs.identifier(parts)
         with translated():
             schema = planes.execution.analyzed().schema()
-            if catalog.useNullableQuerySchema():
+            if self._catalogs.makes_nullable(parts[0]):
                 schema = schema.asNullable()
             given = {"provider": "iceberg", **(properties or {})}
             transforms = self._transforms(partition_by, schema)
@@ -193,10 +193,10 @@ class Iceberg:
         def refresh() -> None:
             with translated():
                 self._catalogs.named(parts[0]).invalidateTable(self._catalogs.identifier(parts))
-                catalog, name = self._catalogs.java.catalog(), quoted(parts)
                 # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh
                 # brings up to date. Spark, too, forgets both where it replaces a table.
                 if not self._cached_data.isEmpty():
+                    catalog, name = self._catalogs.java.catalog(), quoted(parts)
                     was_cached = catalog.isCached(name)
                     catalog.uncacheTable(name)
                     if was_cached:
@@ -206,7 +206,7 @@ class Iceberg:
             quoted((_STAGED, key)),
             transaction,
             table,
-            Java(self._catalogs.java_class, self._catalogs.hidden),
+            self._java,
             forget,
             refresh,
         )
@@ -219,6 +219,20 @@ class Iceberg:
         new, jvm = self._catalogs.array, self._catalogs.jvm
         cache: Any = versions.class_named(jvm, _CACHE)
         return cache.getMethod("get", new(jvm.java.lang.Class, ())).invoke(None, new(jvm.java.lang.Object, ()))
+
+    @cached_property
+    def _java(self) -> Java:
+        catalogs = self._catalogs
+        return Java(catalogs.java_class, catalogs.static, catalogs.hidden, catalogs.texts)
+
+    @cached_property
+    def _conf(self) -> Any:
+        """The session's settings; one object for its whole life."""
+        return self._catalogs.java.conf()
+
+    @cached_property
+    def _no_transforms(self) -> Any:
+        return self._catalogs.array(self._catalogs.java_class(_TRANSFORM), ())
 
     @cached_property
     def _cached_data(self) -> Any:
@@ -240,25 +254,23 @@ class Iceberg:
 
     def _transforms(self, partition_by: Sequence[str], schema: Any) -> Any:
         """Spark's own parser reads them; the statement around them is never run."""
-        kind = self._catalogs.java_class("org.apache.spark.sql.connector.expressions.Transform")
         if not partition_by:
-            return self._catalogs.array(kind, ())
+            return self._no_transforms
         known = {str(name).lower() for name in schema.fieldNames()}
         texts = [quoted((text,)) if text.strip("`").lower() in known else text for text in map(str.strip, partition_by)]
         statement = f"CREATE TABLE t USING iceberg PARTITIONED BY ({', '.join(texts)}) AS SELECT 1"
         parsed = self._catalogs.java.sessionState().sqlParser().parsePlan(statement)
-        return self._catalogs.array(kind, items(parsed.partitioning()))
+        return self._catalogs.array(self._catalogs.java_class(_TRANSFORM), items(parsed.partitioning()))
 
 
-def _stored(name: str, table: Any, texts: Callable[[Any], dict[str, str]]) -> StoredTable:
-    properties = texts(table.properties())
+def _stored(name: str, table: Any, properties: dict[str, str]) -> StoredTable:
     return StoredTable(
         name,
         "table",
-        physical_schema(table.schema().json()),
+        physical_schema(str(table.schema().json())),
         tuple(_column(transform) for transform in table.partitioning()),
         "iceberg",
-        str(table.table().location()),
+        properties.get("location"),
         True,
         properties,
         properties.get("comment"),

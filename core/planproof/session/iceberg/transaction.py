@@ -9,8 +9,9 @@ what others have written, or what SQL has written to the transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -32,30 +33,21 @@ _DATA_PATH = "write.data.path"
 
 
 class Java(NamedTuple):
-    """What a transaction needs of the JVM: its classes, by their whole names, and private fields of its operations."""
+    """What a transaction needs of the JVM: classes and their static methods, by the classes' whole names, private
+    fields of its operations, and maps of texts."""
 
     named: Callable[[str], Any]
+    static: Callable[[str, str], Any]
     hidden: Callable[[Any, str], Any]
+    texts: Callable[[Any], dict[str, str]]
 
-    @property
-    def parser(self) -> Any:
-        """Iceberg's form of schemas as JSON."""
-        return self.named("org.apache.iceberg.SchemaParser")
+    def form(self, of: str, value: Any) -> Any:
+        """What Iceberg writes of a value as JSON: a Schema, a SortOrder, a Snapshot."""
+        return json.loads(str(self.static(f"org.apache.iceberg.{of}Parser", "toJson")(value)))
 
-    @property
-    def orders(self) -> Any:
-        """Iceberg's form of sort orders as JSON."""
-        return self.named("org.apache.iceberg.SortOrderParser")
-
-    @property
-    def schemas(self) -> Any:
-        """Iceberg's conversions of schemas."""
-        return self.named("org.apache.iceberg.spark.SparkSchemaUtil")
-
-    @property
-    def types(self) -> Any:
-        """Spark's class of types, which reads them as JSON."""
-        return self.named("org.apache.spark.sql.types.DataType")
+    def converted(self, schema: Any) -> Any:
+        """A schema of Iceberg's as one of Spark's, and the reverse."""
+        return self.static("org.apache.iceberg.spark.SparkSchemaUtil", "convert")(schema)
 
 
 class IcebergTransaction:
@@ -77,7 +69,8 @@ class IcebergTransaction:
         self._java, self._forget, self._refresh = java, forget, refresh
         # Each question to the JVM costs a call or ten: what this object alone changes is remembered.
         self._schema: PhysicalSchema | None = None
-        self._written: list[Any] = []
+        self._properties: dict[str, str] | None = None
+        self._written: list[Own] = []
         with translated():
             self._base: Any = transaction.startMetadata()
             self._operations: Any = transaction.underlyingOps()
@@ -94,14 +87,15 @@ class IcebergTransaction:
     def schema(self) -> PhysicalSchema:
         if self._schema is None:
             with translated():
-                self._schema = physical_schema(self._java.schemas.convert(self._table.schema()).json())
+                self._schema = physical_schema(str(self._java.converted(self._table.schema()).json()))
         return self._schema
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
         with translated():
             form = json.loads(str(planes.execution.analyzed().schema().asNullable().json()))
             form["fields"] = [field for field in form["fields"] if field["name"] in names]
-            added = self._java.schemas.convert(self._java.types.fromJson(json.dumps(form)))
+            read = self._java.static("org.apache.spark.sql.types.DataType", "fromJson")
+            added = self._java.converted(read(json.dumps(form)))
             self._table.updateSchema().unionByNameWith(added).commit()
         self._schema = None
 
@@ -120,35 +114,37 @@ class IcebergTransaction:
         if not names or (self.told("write.format.default") or "").lower() == "avro":
             return []
         with translated():
-            modes = self._java.named("org.apache.iceberg.MetricsConfig").forTable(self._table)
+            modes = self._java.static("org.apache.iceberg.MetricsConfig", "forTable")(self._table)
             return [name for name in names if str(modes.columnMode(name)) != "none"]
 
     def identifying(self) -> list[str]:
         with translated():
-            form = json.loads(str(self._java.parser.toJson(self._table.schema())))
+            form = self._java.form("Schema", self._table.schema())
         numbers = form.get("identifier-field-ids", ())
         return sorted({path[0] for path, number, _ in fields(form) if number in numbers})
 
     def told(self, key: str) -> str | None:
-        with translated():
-            found = self._table.properties().get(key)
-        return None if found is None else str(found)
+        if self._properties is None:
+            with translated():
+                self._properties = self._java.texts(self._table.properties())
+        return self._properties.get(key)
 
     def set_property(self, key: str, value: str | None) -> None:
         with translated():
             change = self._table.updateProperties()
             (change.remove(key) if value is None else change.set(key, value)).commit()
+        self._properties = None
 
     def keep_comments(self) -> None:
         """Columns keep the comments that columns of the same names have now: a replacement would lose them."""
         if self._base is None:
             return
         with translated():
-            before = str(self._java.parser.toJson(self._base.schema()))
-            comments = {f["name"]: f["doc"] for f in json.loads(before)["fields"] if f.get("doc")}
+            before = self._java.form("Schema", self._base.schema())["fields"]
+            comments = {f["name"]: f["doc"] for f in before if f.get("doc")}
             if not comments:
                 return
-            now = json.loads(str(self._java.parser.toJson(self._table.schema())))["fields"]
+            now = self._java.form("Schema", self._table.schema())["fields"]
             names = [f["name"] for f in now if f["name"] in comments and not f.get("doc")]
             change = self._table.updateSchema()
             for name in names:
@@ -166,13 +162,14 @@ class IcebergTransaction:
             if order.isUnsorted():
                 return
             # A replacement keeps the id of a column that keeps its name.
-            form = str(self._java.orders.toJson(order))
-            kept = {field["source-id"] for field in json.loads(form)["fields"]}
+            form = self._java.form("SortOrder", order)
+            kept = {field["source-id"] for field in form["fields"]}
             schema, operations = self._table.schema(), self._table.operations()
             if all(schema.findField(number) is not None for number in kept):
                 current = operations.current()
                 with suppress(Py4JJavaError, PySparkException):  # A transform that does not take the column's new type.
-                    operations.commit(current, current.replaceSortOrder(self._java.orders.fromJson(schema, form)))
+                    read = self._java.static("org.apache.iceberg.SortOrderParser", "fromJson")
+                    operations.commit(current, current.replaceSortOrder(read(schema, json.dumps(form))))
 
     @property
     def location(self) -> str:
@@ -196,26 +193,22 @@ class IcebergTransaction:
 
     def manifests(self) -> list[str]:
         with translated():
-            io = self._table.io()
-            return [location for s in self._own() for location in _manifests(s, io)]
+            return [location for own in self._own() for location in own.manifests(self._io)]
 
     def on_branch(self) -> None:
         """A transaction has none."""
 
     def files(self) -> list[str]:
         with translated():
-            io = self._table.io()
-            return sorted(str(f.path()) for s in self._own() for f in each(s.addedDataFiles(io)))
+            return sorted(str(f.path()) for own in self._own() for f in each(own.java.addedDataFiles(self._io)))
 
     def rows(self) -> int:
         with translated():
-            told = [s.summary().get("added-records") for s in self._own()]
-        return sum(int(number or 0) for number in told)
+            return sum(own.rows for own in self._own())
 
     def deletes(self) -> bool:
         with translated():
-            io = self._table.io()
-            return any(True for s in self._own() for _ in each(s.addedDeleteFiles(io)))
+            return any(True for own in self._own() for _ in each(own.java.addedDeleteFiles(self._io)))
 
     def commit(self) -> None:
         try:
@@ -236,25 +229,29 @@ class IcebergTransaction:
             self._refresh()
 
     def is_committed(self) -> bool:
-        own = [s.snapshotId() for s in self._own()]
+        own = self._own()
         if not own:
             return False
         with translated():
             now = self._operations.refresh()
-            return now is not None and now.snapshot(own[0]) is not None
+            return now is not None and now.snapshot(own[0].number) is not None
 
     def discard(self) -> None:
         with translated():
-            io = self._table.io()
-            for snapshot in self._own():
-                for location in _locations(snapshot, io):
+            for own in self._own():
+                for location in own.locations(self._io):
                     with suppress(Py4JJavaError), quiet():
-                        io.deleteFile(location)
+                        self._io.deleteFile(location)
 
     def close(self) -> None:
         self._forget()
 
-    def _own(self) -> list[Any]:
+    @cached_property
+    def _io(self) -> Any:
+        """How files of this table are read and deleted."""
+        return self._table.io()
+
+    def _own(self) -> list[Own]:
         """The snapshots that the base does not have, the newest first. There is one statement that writes, or none."""
         if self._written:
             return self._written
@@ -262,21 +259,35 @@ class IcebergTransaction:
         found = []
         for at in range(snapshots.size() - 1, -1, -1):
             snapshot = snapshots.get(at)
-            if self._base is not None and self._base.snapshot(snapshot.snapshotId()) is not None:
+            number = int(snapshot.snapshotId())
+            if self._base is not None and self._base.snapshot(number) is not None:
                 break
-            found.append(snapshot)
+            found.append(Own.of(snapshot, number, self._java.form("Snapshot", snapshot)))
         self._written = found
         return found
 
 
-def _locations(snapshot: Any, io: Any) -> Iterator[str]:
-    """Every file that a snapshot wrote, those that name others last."""
-    for of in (snapshot.addedDataFiles, snapshot.addedDeleteFiles):
-        yield from [str(file.path()) for file in each(of(io))]
-    yield from _manifests(snapshot, io)
+class Own(NamedTuple):
+    """A snapshot that the transaction has made."""
 
+    java: Any
+    number: int
+    rows: int
+    listed: str
+    """Where the list of its manifests lies."""
 
-def _manifests(snapshot: Any, io: Any) -> Iterator[str]:
-    number = snapshot.snapshotId()
-    yield from [str(m.path()) for m in each(snapshot.allManifests(io)) if m.snapshotId() == number]
-    yield str(snapshot.manifestListLocation())
+    @classmethod
+    def of(cls, java: Any, number: int, form: Mapping[str, Any]) -> Own:
+        rows = form.get("summary", {}).get("added-records", 0)
+        return cls(java, number, int(rows), str(form["manifest-list"]))
+
+    def manifests(self, io: Any) -> Iterator[str]:
+        """The files of metadata that it wrote."""
+        yield from [str(m.path()) for m in each(self.java.allManifests(io)) if m.snapshotId() == self.number]
+        yield self.listed
+
+    def locations(self, io: Any) -> Iterator[str]:
+        """Every file that it wrote, those that name others last."""
+        for of in (self.java.addedDataFiles, self.java.addedDeleteFiles):
+            yield from [str(file.path()) for file in each(of(io))]
+        yield from self.manifests(io)
