@@ -42,7 +42,7 @@ def test_they_are_what_the_query_is_planned_to(iceberg: Any, lake: str, adaptive
             behind = written.as_planned(analyzed)
             assert behind in (None, session.planned(analyzed)), name
             shown += [name] if behind is not None else []
-            transaction.discard()
+            transaction.commit()
             transaction.close()
     assert shown == list(QUERIES)
 
