@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,6 +18,7 @@ from planproof.lsp import answers
 from planproof.lsp.compiling import CannotCompile, compiled, has_dbt
 from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
+from planproof.project.garbage import keeping
 from planproof.project.manifest import MANIFEST
 from planproof.report.model import Verdict
 from planproof.report.parts import said
@@ -61,11 +61,9 @@ class Server(LanguageServer):
         return question(*given)
 
     def _load(self) -> None:
-        """Reads the last compile. Its objects are kept out of garbage collection, which would delay answers."""
-        gc.unfreeze()
-        self.models.load()
-        gc.collect()
-        gc.freeze()
+        """Reads the last compile. Looking at its objects for garbage would delay answers."""
+        with keeping():
+            self.models.load()
 
     def _written(self) -> float:
         location = self.models.location

@@ -6,6 +6,26 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_keeping: list[bool] = []
+"""Whether frozen objects are to stay so, once it is known."""
+
+
+def _kept() -> bool:
+    """Whether this process keeps frozen objects. Counting them takes as long as there are many: that is done once."""
+    if not _keeping:
+        _keeping.append(gc.get_freeze_count() > 0)
+    return _keeping[0]
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """What is made in the block is kept for long: collections do not look at it, until the next such block begins."""
+    gc.unfreeze()
+    yield
+    gc.collect()
+    gc.freeze()
+    _keeping[:] = [True]
+
 
 @contextmanager
 def no_collections() -> Iterator[None]:
@@ -16,7 +36,7 @@ def no_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_freeze_count() == 0:
+        if not _kept():
             # What is unfrozen is old: the next collection, which looks at what is young, would look at all of it.
             gc.freeze()
             gc.unfreeze()
@@ -38,7 +58,7 @@ def rare_collections() -> Iterator[None]:
 @contextmanager
 def set_aside() -> Iterator[None]:
     """Objects that exist when the block begins are not collected in it, unless other code has frozen objects."""
-    own = gc.get_freeze_count() == 0
+    own = not _kept()
     if own:
         gc.freeze()
     try:
