@@ -33,6 +33,7 @@ docs: environment ## Writes anew what the documentation shows of programs: look 
 	$(BIN)/python tools/docs_examples.py --demo .demo/said.txt
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
+	@$(BIN)/python tests/speed/jvm.py
 	$(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-hive: environment ## Runs with Hive's catalog what `make test` runs with Spark's own.

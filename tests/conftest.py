@@ -21,6 +21,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jvm
+import parsed_macros
 import pytest
 import yaml
 
@@ -52,21 +54,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PLANPROOF_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"planproof-tests-{os.getpid()}"))
 
 
-JAVA = (
-    # A run is over before code compiled with all optimizations would pay, and the threads that compile and collect take
-    # the two cores from the tests. The code cache that comes with this choice is too small: code would be thrown away.
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=256m"
-    # The classes are those of Spark's packages, 31,000 of them.
-    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-    # Hadoop starts a `chmod` for each file and folder.
-    " -Djdk.lang.Process.launchMechanism=VFORK"
-)
-"""For every JVM that a test starts, in a process of its own too."""
-os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
+# For every JVM that a test starts, in a process of its own too.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm.options())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips what an older Spark than the marked one cannot show, and says why."""
+    parsed_macros.keep()
     for mark in item.iter_markers("needs_spark"):
         wanted, why = mark.args
         if _numbers_of(metadata.version("pyspark")) < _numbers_of(wanted):
@@ -151,7 +145,8 @@ class Running:
         paths = {
             "spark.sql.warehouse.dir": (self.folder / "warehouse").as_uri(),
             "spark.local.dir": str(self.folder / "local"),
-            "spark.driver.extraJavaOptions": f"-Dderby.system.home={self.folder} -Xss8m",
+            # What a publish leaves behind is young: with room for it, it is collected a few times in all.
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={self.folder} -Xss8m -Xms1g -Xmn600m",
         }
         builder = SparkSession.builder
         # The tests mean ANSI mode where they do not say otherwise; it is the default since Spark 4.

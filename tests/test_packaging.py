@@ -74,7 +74,8 @@ def _wanted() -> list[str]:
     calls = [
         node
         for file in sorted((ROOT / "tests").rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if "importorskip" in (text := file.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip"
     ]
     return sorted({ast.literal_eval(call.args[0]) for call in calls})
