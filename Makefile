@@ -8,6 +8,8 @@ WORKERS ?= 2
 ORACLE ?= ../shared/oracle
 BIN := .venv/bin
 export PYTHON
+# Python keeps what it compiles, where the machine says otherwise too: each of the many that a run of the tests starts would compile Airflow and dbt anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help environment install demo docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
