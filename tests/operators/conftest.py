@@ -101,6 +101,8 @@ def run_dag(airflow_home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[
         # The text of a timedelta names its module.
         defined = ["import datetime\n"] if names else []
         file.write_text("".join([*defined, *(f"{name} = {value!r}\n" for name, value in names.items()), text]))
+        # Python takes a text of the same size and second for the one that it compiled.
+        Path(importlib.util.cache_from_source(str(file))).unlink(missing_ok=True)
         given = {"run_conf": conf, **({"logical_date" if AIRFLOW_3 else "execution_date": date} if date else {})}
         return _run(file, dag_id, given, capsys)
 
