@@ -473,30 +473,3 @@ def test_what_a_freeze_file_does_not_hold_has_another_next_step_than_the_first_f
 def test_models_that_read_each_other_unlisted_are_not_read_for_ever(check):
     models = {"a": {"sql": "select id from shop.b"}, "b": {"sql": "select id from shop.a"}}
     assert {found(report)[0] for report in check(models, {}).values()} == {("PP111", None)}
-
-
-STAR = """select
-*
-/* No columns were returned. Maybe the relation doesn't exist yet{blank}
-or all columns were excluded. This star is only output during{blank}
-dbt compile, and exists to keep SQLFluff happy. */
-            , id, amount from raw.orders"""
-UNION = """select 'a' as source,
-    /* No columns from any of the relations.
-       This star is only output during dbt compile, and exists to keep SQLFluff happy. */
-    {columns}
-from raw.orders"""
-
-
-@pytest.mark.parametrize("text", [STAR.format(blank=""), STAR.format(blank="  "), UNION.format(columns="*")])
-def test_a_star_that_is_printed_for_dbt_compile_alone_is_not_judged(check, text):
-    models = {"mart": {"sql": text, "parents": ["raw.orders"]}, "child": {"sql": "select id from shop.mart"}}
-    reports = check(models)
-    assert found(reports["mart"]) == [("PP111", None)]
-    assert "`dbt run --empty`" in logical(reports["mart"]).reason
-    assert reports["child"].verdict is Verdict.UNPROVED
-
-
-def test_union_relations_says_the_same_beside_its_columns(check):
-    text = UNION.format(columns="cast(id as bigint) as id")
-    assert check({"mart": {"sql": text, "parents": ["raw.orders"]}})["mart"].verdict is Verdict.PROVED

@@ -1,6 +1,6 @@
 """How the tests start JVMs. Spark's classes are kept as an archive that each JVM maps: `python tests/speed/jvm.py`.
 
-Spark loads some 20,000 classes before its first query is answered, and a run of the tests starts a good dozen JVMs.
+Spark loads thousands of classes before its first query is answered, and a run of the tests starts several JVMs.
 From the archive (class data sharing, https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html) they come
 parsed and laid out. It lies in the environment whose pyspark it was made of. A JVM for which it was not made, as the
 JDK or a jar is another one, does without it by itself.

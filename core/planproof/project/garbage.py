@@ -61,10 +61,12 @@ def set_aside() -> Iterator[None]:
     own = not _kept()
     if own:
         gc.freeze()
+        _keeping[:] = [True]
     try:
         yield
     finally:
         if own:
+            _keeping[:] = [False]
             gc.unfreeze()
 
 

@@ -273,18 +273,19 @@ class Own(NamedTuple):
     java: Any
     number: int
     rows: int
-    listed: str
-    """Where the list of its manifests lies."""
+    listed: str | None
+    """Where the list of its manifests lies; the first version of the format can do without one."""
 
     @classmethod
     def of(cls, java: Any, number: int, form: Mapping[str, Any]) -> Own:
         rows = form.get("summary", {}).get("added-records", 0)
-        return cls(java, number, int(rows), str(form["manifest-list"]))
+        return cls(java, number, int(rows), form.get("manifest-list"))
 
     def manifests(self, io: Any) -> Iterator[str]:
         """The files of metadata that it wrote."""
         yield from [str(m.path()) for m in each(self.java.allManifests(io)) if m.snapshotId() == self.number]
-        yield self.listed
+        if self.listed is not None:
+            yield self.listed
 
     def locations(self, io: Any) -> Iterator[str]:
         """Every file that it wrote, those that name others last."""
