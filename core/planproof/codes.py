@@ -405,6 +405,30 @@ _TABLE = (
         "Run the model's query for a look at its rows, or publish it under another name without the contract.",
     ),
     Code(
+        "PP620",
+        "evicted",
+        "Another run, or `recover --force`, took the table over while this publish was at work. This publish "
+        "stopped and "
+        "touched nothing more: the table is what the other one made of it.",
+        "Run the model again. Where it happens without `--force`, the machine stood still for longer than a lease.",
+    ),
+    Code(
+        "PP621",
+        "rows of another writer replaced",
+        "Another writer put files into the table while its new rows were staged. The publish replaces the table, or"
+        " those "
+        "partitions, and with them what came in between.",
+        "Let the model alone write its table, or add those rows again.",
+    ),
+    Code(
+        "PP622",
+        "journal entry not believed",
+        "A file in the folder of journals names a table, a folder or a run that no publish of planproof would have "
+        "named. "
+        "Whoever can write to that folder can write such a file; nothing that it names was touched.",
+        "Find out who wrote the file, look at the table that it names, and delete the file.",
+    ),
+    Code(
         "PP901",
         "internal error in planproof",
         "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "

@@ -38,9 +38,10 @@ from planproof.publish.memory import Memory
 from planproof.publish.parting import parted, told
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.journal import publishes
+from planproof.publish.transaction.lock import Evicted, Lock
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.publication import database_root
-from planproof.publish.transaction.recover import locked, recover, recover_table, roots
+from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.recover import locked, recover, recover_held, roots
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.schema import PhysicalSchema
@@ -149,7 +150,8 @@ class Guard:
 
     def recover(self, force: bool = False) -> list[Report]:
         """Finishes or undoes publishes that were killed. `force` takes over those whose owner may still be alive."""
-        return recover(self.session, store_of(self.session), roots(self.session, self.root), force)
+        is_chosen = self.root is not None
+        return recover(self.session, store_of(self.session), roots(self.session, self.root), force, is_chosen)
 
     def columns(self, model: Model) -> Sequence[str]:
         """The names of the model's columns, in order; empty where its query is not understood."""
@@ -184,16 +186,15 @@ class Guard:
         names = room.names(model, self.run, next(self._tries))
         home = database_root(self.session, names.database) if room.is_journaled else ""
         root = self.root or home
-        with self._lock(draft, names, root) if room.is_journaled else nullcontext() as appeared:
+        with self._lock(draft, names, root) if room.is_journaled else nullcontext((None, False)) as (held, appeared):
             target = room.target(names)
-            _refuse_unknown(model, target, asked.over, full_refresh, bool(appeared))
-            if appeared is not None:
-                # A query may read its own target.
-                examined = examined._replace(runs=self.session.analyzed(examined.sql))
+            _refuse_unknown(model, target, asked.over, full_refresh, appeared)
+            if held is not None and target is not None and _may_read(draft, names):
+                examined = self._read_again(examined, names)
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
             refuse_keys(model, asked.keys, examined.promised, target)
             before = self.memory.evidence(quoted(names.target), target)
-            placed = (target, root, home, again is None)
+            placed = (target, root, home, held, again is None)
             job = Job(self.session, names, model, draft, examined, *placed, asked.keys, asked.tests)
             way = room.way(job, full_refresh)
             publication = way.begin(job)
@@ -215,6 +216,18 @@ class Guard:
         examined = examine(draft, planned, spark).examined
         draft.add(swapped_views(draft))
         return examined
+
+    def _read_again(self, examined: Examined, names: Names) -> Examined:
+        """What a query of its own target reads, now that nobody else publishes to it. Raises `Refused` where the query
+        gives other columns by now."""
+        self.session.rows(f"REFRESH TABLE {quoted(names.target)}")
+        runs = self.session.analyzed(examined.sql)
+        if runs.analyzed != examined.runs.analyzed:
+            raise Refused(
+                f"{'.'.join(names.target)} got other columns while this model waited for it; run the model again",
+                transient=True,
+            )
+        return examined._replace(runs=runs)
 
     def _give_way(self, draft: Draft) -> Report:
         raise Refused(
@@ -245,6 +258,12 @@ class Guard:
         """Whether the publish came to its end; False where the audit forbids it."""
         try:
             return self._carry_out(job, room, way, publication)
+        except Evicted as eviction:
+            if room.stands(publication):
+                raise Evicted(
+                    f"{job.model.name} (its new rows stand there, by a call that was under way)"
+                ) from eviction
+            raise
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             if not self._brought_back(job.draft, room, publication, error) or not isinstance(error, Exception):
                 raise
@@ -255,7 +274,13 @@ class Guard:
     def _brought_back(self, draft: Draft, room: Format[Any], publication: Publishing, error: BaseException) -> bool:
         """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
         try:
-            return room.settle(publication) == "finished"
+            if room.settle(publication) == "finished":
+                return True
+            if isinstance(error, (AnalysisError, SparkFailure)):
+                room.refuse_changed(publication)
+            return False
+        except (Evicted, Refused) as better:
+            raise better from error
         except Exception as second:
             draft.tell(unsettled=True, transient=bool(getattr(second, "transient", False)))
             if not isinstance(error, Exception):
@@ -309,7 +334,7 @@ class Guard:
                 draft.tell(comparison=compare(job, job.keys, rows_after(job, publication)))
             self._reject(draft, publication, keep=False)
             return False
-        room.commit(publication)
+        draft.add(room.commit(publication))
         publication.close()
         return True
 
@@ -351,36 +376,27 @@ class Guard:
         publication.close()
 
     @contextmanager
-    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[bool | None]:
-        """Holds the target's lock below `root`; what a dead holder left half way is recovered first.
-
-        True where the recovery brought the target back: it was missing before. None where there was nothing to recover.
-        """
-        store, table, appeared = store_of(self.session), ".".join(names.target), None
+    def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[tuple[Lock, bool]]:
+        """Holds the target's lock below `root`, and whether the target was missing and has been brought back: what
+        earlier holders left half way is recovered first."""
+        store, table, appeared = store_of(self.session), ".".join(names.target), False
+        held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
-            held = lock.acquire(store, root, names.slug, names.stamp, table)
-        except lock.Locked as refusal:
-            if not refusal.is_dead:
-                raise
-            appeared = self.session.registered(quoted(names.target)) is None
-            for report in recover_table(self.session, store, root, names.slug):
-                draft.add(report.findings)
-                if report.outcome == "failed":
-                    raise Refused(report.error or f"{table} could not be recovered") from refusal
-            held = lock.acquire(store, root, names.slug, names.stamp, table)
-        try:
-            yield appeared
+            if publishes(store, root, names.slug):
+                appeared = self.session.registered(quoted(names.target)) is None
+                for report in recover_held(self.session, held, self.root is not None):
+                    draft.add(report.findings)
+                    if report.outcome == "failed":
+                        raise Refused(report.error or f"{table} could not be recovered")
+            yield held, appeared
         finally:
-            self._release(draft, held, root, names.slug)
+            self._release(draft, held)
 
-    def _release(self, draft: Draft, held: lock.Lock, root: str, slug: str) -> None:
+    def _release(self, draft: Draft, held: Lock) -> None:
         """Gives the lock back. What became of the target is known by now, and a failure here does not change it."""
         try:
-            # A journal entry that is left means that the table is half way. Its lock keeps others out until it is
-            # recovered.
-            held.release(keep=bool(publishes(held.store, root, slug)))
+            held.release()
         except SparkFailure as failure:
-            held.release(keep=True)
             message = f"the lock {held.location} could not be removed: {failure}; the next publish or recovery does it"
             draft.add([Finding(Verdict.WARNING, "PP604", "catalog", message=message)])
 
@@ -396,6 +412,10 @@ class Guard:
             draft.tell(transient=True)
             draft.add([locked(str(refusal))])
             return draft.report("failed", str(refusal))
+        except Evicted as eviction:
+            draft.tell(transient=True)
+            draft.add([Finding(Verdict.UNPROVED, "PP620", "catalog", message=str(eviction))])
+            return draft.report("failed", str(eviction))
         except Unsettled as failure:
             draft.add([Finding(Verdict.UNPROVED, "PP608", "catalog", message=str(failure))])
             return draft.report("failed", str(failure))
@@ -437,6 +457,12 @@ def _told_of_arrays(job: Job) -> None:
         job.draft.not_enforced("I3", compared)
     else:
         job.draft.not_enforced("I3", ARRAYS_UNSEEN)
+
+
+def _may_read(draft: Draft, names: Names) -> bool:
+    """Whether the model's query may read its own target: its text names it, or a view, which may read anything."""
+    views = any(source.kind != "table" for source in draft.sources.values())
+    return views or names.table.lower() in draft.model.sql.lower()
 
 
 def _refuse_unknown(

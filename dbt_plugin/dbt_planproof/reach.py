@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import planproof.session
 from planproof.origin import AnalysisError
 from planproof.publish.transaction.names import Refused, join, literal, parent
-from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local, store_of
 

@@ -119,7 +119,7 @@ def test_a_file_system_that_turns_read_only(
 
 
 def test_a_job_that_fails_after_half_of_its_files(spark: Any, database: str, session: Any) -> None:
-    from planproof.publish.transaction.publication import database_root
+    from planproof.publish.transaction.places import database_root
 
     name, guard = f"{database}.t", Guard(spark)
     root = Path(database_root(session, (database,)).removeprefix("file:"))

@@ -67,7 +67,7 @@ def test_a_failing_run_is_not_a_violation_and_leaves_the_table(
 
 def test_a_locked_table_is_left_alone(guard: Guard, spark: Any, database: str, read: Any) -> None:
     from planproof.publish.transaction import lock
-    from planproof.publish.transaction.publication import database_root
+    from planproof.publish.transaction.places import database_root
     from planproof.session.store import store_of
 
     name = f"{database}.t"

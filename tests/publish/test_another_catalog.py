@@ -11,7 +11,7 @@ import pytest
 
 from planproof import Guard, Model
 from planproof.publish.transaction.journal import publishes, read
-from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import recover
 
 pytestmark = pytest.mark.hive

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
-from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import store_of
 

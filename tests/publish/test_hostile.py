@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.places import database_root
 
 TABLES = (
     "quote'd",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,31 +28,38 @@ def dead_pid() -> int:
     return child.pid
 
 
-def held_by(store: LocalStore, root: Path, owner: Owner) -> None:
-    store.create(lock.path(str(root), "t"), json.dumps(owner.form()))
+def held_by(store: LocalStore, root: Path, owner: Owner, epoch: int = 1) -> str:
+    location = lock.path(str(root), "t", epoch)
+    store.create(location, json.dumps(owner.form()))
+    return location
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("LEASE", 0.6), ("RENEWAL", 0.1), ("_POLL", 0.02)):
+        monkeypatch.setattr(lock, name, seconds)
+    # A thread that waits already does so for as long as it was told.
+    monkeypatch.setattr(lock, "_renewed", lock._Renewed())
 
 
 def test_a_second_writer_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
     store = LocalStore()
     held = lock.acquire(store, str(tmp_path), "t", "first", "s.t")
-    with pytest.raises(lock.Locked, match=r"s\.t is being published by run first, process \d+ on") as refused:
+    with pytest.raises(lock.Locked, match=r"s\.t is being published by run first, process \d+ on"):
         lock.acquire(store, str(tmp_path), "t", "second", "s.t")
-    assert not refused.value.is_dead
     held.release()
     lock.acquire(store, str(tmp_path), "t", "second", "s.t").release()
+    assert store.names(str(tmp_path / ".planproof/locks")) == []
 
 
 def test_only_one_of_many_gets_it(tmp_path: Path) -> None:
-    got: list[str] = []
+    got: list[lock.Lock] = []
     barrier = threading.Barrier(8)
 
     def attempt(run: str) -> None:
         barrier.wait()
-        try:
-            lock.acquire(LocalStore(), str(tmp_path), "t", run, "s.t")
-            got.append(run)
-        except lock.Locked:
-            pass
+        with contextlib.suppress(lock.Locked):
+            got.append(lock.acquire(LocalStore(), str(tmp_path), "t", run, "s.t"))
 
     threads = [threading.Thread(target=attempt, args=(f"r{i}",)) for i in range(8)]
     for thread in threads:
@@ -58,6 +67,7 @@ def test_only_one_of_many_gets_it(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(got) == 1
+    got[0].release()
 
 
 def test_dead_is_only_what_is_certainly_dead() -> None:
@@ -66,71 +76,100 @@ def test_dead_is_only_what_is_certainly_dead() -> None:
     gone = dead_run("r")
     assert gone.is_dead
     assert not replace(gone, space="pid:[1]").is_dead, "another container's pids are not seen from here"
-    assert not Owner("another-host", dead_pid(), "r").is_dead, "nothing is known of another host"
+    assert not replace(gone, boot="another").is_dead, "a cloned machine has this one's name and its namespace's number"
+    assert not replace(gone, boot=None).is_dead, "nothing is known of a machine that does not tell its boot"
     parent = replace(gone, pid=os.getppid())
     assert not parent.is_dead
+    assert parent.is_alive
     assert replace(parent, started="0.5").is_dead, "the pid was given to another process"
-
-
-def test_a_lock_that_cannot_be_read_is_not_dead(tmp_path: Path) -> None:
-    store = LocalStore()
-    store.write(lock.path(str(tmp_path), "t"), "{")
-    with pytest.raises(lock.Locked, match="cannot be read") as refused:
-        lock.acquire(store, str(tmp_path), "t", "r", "s.t")
-    assert not refused.value.is_dead
 
 
 def dead_run(run: str) -> Owner:
     return replace(Owner.here(run), pid=dead_pid(), started=None)
 
 
-def test_one_rescuer_at_a_time_inherits_from_the_dead(tmp_path: Path) -> None:
-    store, dead, inside = LocalStore(), dead_run("d"), []
+def elsewhere(run: str = "theirs") -> Owner:
+    return replace(Owner.here(run), boot="another machine", host="pod-1")
+
+
+def test_what_a_dead_owner_held_is_taken_over_by_one(tmp_path: Path) -> None:
+    store, got, lost = LocalStore(), [], []
+    held_by(store, tmp_path, dead_run("d"))
     barrier = threading.Barrier(6)
 
-    def rescue() -> None:
+    def rescue(run: str) -> None:
         barrier.wait()
         try:
-            with lock.inherited(LocalStore(), str(tmp_path), "t", dead, "s.t"):
-                inside.append(True)
-                refused.wait(10)
+            got.append(lock.acquire(LocalStore(), str(tmp_path), "t", run, "s.t"))
         except lock.Locked as refusal:
-            losers.append(refusal)
-            if len(losers) == 5:
-                refused.set()
+            lost.append(refusal.holder)
 
-    losers: list[lock.Locked] = []
-    refused = threading.Event()
-    threads = [threading.Thread(target=rescue) for _ in range(6)]
+    threads = [threading.Thread(target=rescue, args=(f"rescue_{i}",)) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(inside), len(losers)) == (1, 5)
-    assert all(refusal.holder is not None and refusal.holder.run.startswith("rescue_") for refusal in losers)
-    assert store.names(str(tmp_path / ".planproof/claims")) == []
+    assert (len(got), len(lost)) == (1, 5)
+    assert got[0].took_over
+    got[0].release()
 
 
-def test_a_dead_rescuer_is_inherited_from(tmp_path: Path) -> None:
-    store, dead, rescuer = LocalStore(), dead_run("d"), dead_run("rescue_1")
-    claim = tmp_path / ".planproof/claims/t.d.json"
-    store.create(str(claim), json.dumps(rescuer.form()))
-    with pytest.raises(RuntimeError), lock.inherited(store, str(tmp_path), "t", dead, "s.t"):
-        raise RuntimeError("the metastore is gone")
-    assert store.names(str(claim.parent)) == ["t.d.json"], "a rescue that failed leaves what it inherited"
-    with lock.inherited(store, str(tmp_path), "t", dead, "s.t"):
-        assert len(store.names(str(claim.parent))) == 2
-    assert store.names(str(claim.parent)) == []
+def test_an_owner_that_cannot_be_seen_is_watched_for_a_lease(tmp_path: Path, quick: None) -> None:
+    """A killed pod's table is free again without a person, by the watcher's clock alone."""
+    store = LocalStore()
+    held_by(store, tmp_path, elsewhere())
+    begun = time.monotonic()
+    taken = lock.acquire(store, str(tmp_path), "t", "mine", "s.t")
+    assert 0.6 <= time.monotonic() - begun < 5
+    assert taken.epoch == 2
+    taken.release()
 
 
-def test_the_living_are_inherited_from_by_force_only(tmp_path: Path) -> None:
-    living = Owner("another-host", 1, "r")
-    by_force = lock.inherited(LocalStore(), str(tmp_path), "t", living, "s.t", force=True)
-    unasked = lock.inherited(LocalStore(), str(tmp_path), "t", living, "s.t")
-    with pytest.raises(lock.Locked, match="run r, process 1 on another-host"), unasked:
-        pass
-    with by_force:
-        pass
+def test_an_owner_that_renews_its_lock_keeps_it(tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = lock.acquire(LocalStore(), str(tmp_path), "t", "theirs", "s.t")
+    monkeypatch.setattr(Owner, "is_seen", property(lambda self: False))
+    for _ in range(3):
+        with pytest.raises(lock.Locked, match="run theirs"):
+            lock.acquire(LocalStore(), str(tmp_path), "t", "mine", "s.t")
+    held.fence()
+    held.release()
+    assert LocalStore().names(str(tmp_path / ".planproof/locks")) == []
+
+
+def test_force_takes_over_at_once_and_the_evicted_owner_finds_out(tmp_path: Path) -> None:
+    held = lock.acquire(LocalStore(), str(tmp_path), "t", "theirs", "s.t")
+    held.fence()
+    taken = lock.acquire(LocalStore(), str(tmp_path), "t", "mine", "s.t", force=True)
+    with pytest.raises(lock.Evicted, match=r"evicted: .* has taken s\.t over"):
+        held.fence()
+    taken.fence()
+    taken.release()
+    for _ in range(2):
+        with pytest.raises(lock.Evicted):
+            held.fence()
+        lock.acquire(LocalStore(), str(tmp_path), "t", "third", "s.t").release()
+    again = lock.acquire(LocalStore(), str(tmp_path), "t", "fourth", "s.t")
+    held.release()
+    again.fence()
+    assert again.epoch == 3, "epochs only grow once a table was taken over"
+    again.release()
+
+
+def test_a_lock_that_cannot_be_read_is_taken_over_after_a_lease(tmp_path: Path, quick: None) -> None:
+    store = LocalStore()
+    store.write(lock.path(str(tmp_path), "t", 1), "{")
+    begun = time.monotonic()
+    lock.acquire(store, str(tmp_path), "t", "r", "s.t").release()
+    assert time.monotonic() - begun >= 0.6
+
+
+def test_the_lock_of_an_older_planproof_is_watched_too(tmp_path: Path, quick: None) -> None:
+    store = LocalStore()
+    form = {k: v for k, v in Owner.here("older").form().items() if k != "boot"}
+    store.write(lock.path(str(tmp_path), "t", 0), json.dumps(form))
+    begun = time.monotonic()
+    lock.acquire(store, str(tmp_path), "t", "r", "s.t").release()
+    assert time.monotonic() - begun >= 0.6
 
 
 def test_a_file_system_without_links_still_has_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +188,7 @@ def test_release_leaves_the_lock_of_another(tmp_path: Path) -> None:
     store = LocalStore()
     held = lock.acquire(store, str(tmp_path), "t", "mine", "s.t")
     store.delete(held.location)
-    held_by(store, tmp_path, Owner("elsewhere", 1, "theirs"))
+    held_by(store, tmp_path, elsewhere())
     held.release()
     assert store.exists(held.location)
 
@@ -162,9 +201,7 @@ def test_a_lock_that_cannot_be_made_leaves_no_run_behind(tmp_path: Path) -> None
 
     with pytest.raises(SparkFailure):
         lock.acquire(Full(), str(tmp_path), "t", "first", "s.t")
-    with pytest.raises(lock.Locked) as refused:
-        lock.acquire(LocalStore(), str(tmp_path), "t", "second", "s.t")
-    assert refused.value.is_dead, "the next publish takes it over"
+    lock.acquire(LocalStore(), str(tmp_path), "t", "second", "s.t").release()
 
 
 def entry_below(root: Path) -> Entry:
@@ -222,10 +259,31 @@ def test_an_entry_that_was_half_written_is_as_if_its_step_had_not_begun(tmp_path
     assert again.entry.step == "undo"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"model": 1}', '{"form": 2}', "[" * 9000])
 def test_what_is_no_entry_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"journal entry|Expecting|property name"):
+    with pytest.raises(ValueError, match=r"journal entry|Expecting|property name|form 2"):
         Entry.from_json(text)
+
+
+def test_an_entry_of_another_form_or_strategy_is_refused_by_name(tmp_path: Path) -> None:
+    form = json.loads(entry_below(tmp_path).to_json())
+    for change, said in (({"form": 9}, "form is 9"), ({"strategy": "teleport"}, "'teleport'")):
+        with pytest.raises(ValueError, match=said):
+            Entry.from_json(json.dumps({**form, **change}))
+
+
+def test_a_step_that_another_process_has_written_is_left_alone(tmp_path: Path) -> None:
+    """Whoever settles an evicted publish writes the next number; that file is theirs."""
+    journal = Journal(LocalStore(), entry_below(tmp_path))
+    journal.step("stage")
+    rescuer = read(LocalStore(), str(tmp_path), "t.r_1")
+    assert rescuer is not None
+    rescuer.step("undo")
+    with pytest.raises(lock.Evicted):
+        journal.step("swap")
+    found = read(LocalStore(), str(tmp_path), "t.r_1")
+    assert found is not None
+    assert found.entry.step == "undo"
 
 
 def test_a_move_takes_the_checksum_along_and_never_overwrites(tmp_path: Path) -> None:

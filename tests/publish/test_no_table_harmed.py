@@ -182,7 +182,7 @@ def test_what_is_cached_over_a_table_follows_every_publish(shop: Shop, parts: di
 
 
 def test_tables_views_and_back_again(shop: Shop, session: Any) -> None:
-    from planproof.publish.transaction.publication import database_root
+    from planproof.publish.transaction.places import database_root
 
     view, bucketed = {"materialized": "view"}, {"options": {"clustered_by": "id", "buckets": 2}}
     stories = [view, {}, view, {"partition_by": ["d"]}, view, bucketed, {}, view]

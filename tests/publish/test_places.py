@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.publish.transaction.publication import moves
+from planproof.publish.transaction.places import moves
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
 

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from planproof import Contract, Guard, Model, Report
 from planproof.arrow.footers import Undecodable
 from planproof.publish import quarantine
-from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.places import database_root
 from planproof.quarantine import Quarantine
 from planproof.settings import Settings, SettingsError
 

@@ -9,6 +9,7 @@ import pytest
 
 from planproof import Guard, Model
 from planproof.publish.swaps import settle
+from planproof.publish.transaction import lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import publication
 from planproof.session.store import store_of
@@ -39,8 +40,9 @@ def test_a_place_that_was_taken_meanwhile_is_left_alone(
     spark: Any, session: Any, database: str, tmp_path: Path
 ) -> None:
     names = Names.of(f"{database}.t", session.namespace, "r", 1)
-    going = publication(session, names, None, "rename", str(tmp_path / "state"), {"location_root": str(tmp_path)})
-    store = store_of(session)
+    store, root = store_of(session), str(tmp_path / "state")
+    held = lock.acquire(store, root, names.slug, names.stamp, "t")
+    going = publication(session, names, None, "rename", root, {"location_root": str(tmp_path)}, held)
     store.write(f"{going.entry.stage_location}/part.parquet", "staged")
     store.write(f"{tmp_path}/t/part.parquet", "another table's")
     spark.sql(f"create table {going.entry.staging} (id int) using parquet location '{going.entry.stage_location}'")
@@ -48,6 +50,7 @@ def test_a_place_that_was_taken_meanwhile_is_left_alone(
     assert settle(going) == "undone"
     assert store.read(f"{tmp_path}/t/part.parquet") == "another table's"
     assert not store.exists(going.entry.stage_location)
+    held.release()
 
 
 def test_the_state_may_lie_elsewhere(spark: Any, database: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 
 from planproof import Guard, Model
 from planproof.origin import AnalysisError
-from planproof.publish.transaction.publication import database_root
+from planproof.publish.transaction.places import database_root
 from planproof.report.run import run_report
 from planproof.session.absence import NOT_THERE, believe
 from planproof.session.classic import ClassicSession

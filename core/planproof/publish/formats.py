@@ -18,6 +18,7 @@ from planproof.publish.swaps import STRATEGIES, Ending, settle
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
+from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, StoredTable
 
 P = TypeVar("P", bound=Publishing)
@@ -38,8 +39,15 @@ class Format(Protocol[P]):
     def way(self, job: Job, full_refresh: bool) -> Materialization[P]:
         """How the model is staged and audited. Raises `Refused`."""
 
-    def commit(self, publication: P) -> None:
-        """Puts what was staged and audited in the target's place. Raises `Moved` where the target has changed."""
+    def commit(self, publication: P) -> list[Finding]:
+        """Puts what was staged and audited in the target's place; says what became of others' rows. Raises `Moved`, or
+        a transient `Refused`, where the target has changed."""
+
+    def refuse_changed(self, publication: P) -> None:
+        """Raises a transient `Refused` where the target is not the relation any more that the publish found."""
+
+    def stands(self, publication: P) -> bool:
+        """Whether the target holds what was staged."""
 
     def settle(self, publication: P) -> Ending:
         """Finishes or undoes a publish that failed on its way."""
@@ -68,11 +76,31 @@ class Parquet:
             return View()
         return Delta() if is_delta(job, full_refresh) else Table()
 
-    def commit(self, publication: Publication) -> None:
+    def commit(self, publication: Publication) -> list[Finding]:
+        publication.refuse_changed()
+        publication.note_content()
+        others = publication.came_between()
         STRATEGIES[publication.entry.strategy].swap(publication)
+        return [] if not others else [_replaced(publication, others)]
+
+    def refuse_changed(self, publication: Publication) -> None:
+        publication.refuse_changed()
+
+    def stands(self, publication: Publication) -> bool:
+        return publication.stands()
 
     def settle(self, publication: Publication) -> Ending:
         return settle(publication)
+
+
+def _replaced(publication: Publication, others: int) -> Finding:
+    files = f"{others} file{'' if others == 1 else 's'}"
+    message = (
+        f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "
+        f"replaced "
+        "them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"
+    )
+    return Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)
 
 
 def format_of(session: Session, model: Model) -> Format[Any]:

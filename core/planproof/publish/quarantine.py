@@ -210,11 +210,11 @@ class Parted(Parquet):
         super().__init__(session)
         self.parting = parting
 
-    def commit(self, publication: Publication) -> None:
+    def commit(self, publication: Publication) -> list[Finding]:
         aside = publication.entry.aside
         assert aside is not None
         publication.step("quarantine")
-        publication.run(f"ALTER TABLE {aside.table} ADD IF NOT EXISTS PARTITION ({spec(aside.partition)})")
+        publication.change(f"ALTER TABLE {aside.table} ADD IF NOT EXISTS PARTITION ({spec(aside.partition)})")
         self.parting.raw.discard()
         self.parting.raw.close()
-        super().commit(publication)
+        return super().commit(publication)

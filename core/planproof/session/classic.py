@@ -358,6 +358,7 @@ class ClassicSession(FrameSession):
             bool(entry.bucketSpec().isDefined()),
             not partition_by or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
             None if is_table else option(entry.viewText()),
+            str(entry.createTime()),
         )
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:

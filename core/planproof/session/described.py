@@ -64,6 +64,8 @@ def relation(name: str, text: str) -> StoredTable:
         form.get("comment"),
         "num_buckets" in form,
         str(form.get("partition_provider")).lower() == "catalog",
+        text=None if is_table else form.get("view_text"),
+        created=str(form.get("created_time")),
     )
 
 
@@ -94,6 +96,8 @@ def of_lines(
         details.get("Comment"),
         "Num Buckets" in details,
         details.get("Partition Provider") == "Catalog",
+        text=details.get("View Text"),
+        created=details.get("Created Time"),
     )
 
 

@@ -74,7 +74,8 @@ class StoredTable:
     `kind` is `table`, `view` or `temporary view`; `location` is a URI, None for a view. `schema` has the flags that a
     query sees, and char and varchar lengths. `tracked`: the catalog holds the partitions, and this session has Spark
     use them (`spark.sql.hive.manageFilesourcePartitions`). `text` is a view's query, None where this route does not
-    tell it.
+    tell it. `created`: when it was made, as this route spells it; a relation that was dropped and made again has
+    another.
     """
 
     name: str
@@ -89,6 +90,7 @@ class StoredTable:
     bucketed: bool = False
     tracked: bool = True
     text: str | None = None
+    created: str | None = None
 
     @property
     def is_iceberg_view(self) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from planproof.session.files import data_files, is_hidden
 from planproof.session.protocol import Session, SparkFailure
 
 _PUT_WHOLE = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs")
@@ -42,6 +43,9 @@ class Store(Protocol):
 
     def names(self, location: str) -> list[str]:
         """The names in a folder, sorted; none where there is no folder."""
+
+    def contents(self, location: str) -> dict[str, int]:
+        """The data files below a folder, those that Spark reads, with their bytes: paths from the folder on."""
 
     def delete(self, location: str) -> None:
         """Deletes a file or a folder with all that it holds; nothing happens where there is none."""
@@ -176,6 +180,13 @@ class LocalStore:
             return sorted(os.listdir(_path(location)))
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise SparkFailure(f"cannot list {location}: {error}") from error
+
+    def contents(self, location: str) -> dict[str, int]:
+        path = _path(location)
+        try:
+            return {os.path.relpath(file, path): os.stat(file).st_size for file in data_files(path)}
         except OSError as error:
             raise SparkFailure(f"cannot list {location}: {error}") from error
 
@@ -335,6 +346,23 @@ class HadoopStore:
                 return []
             return sorted(str(status.getPath().getName()) for status in files.listStatus(path))
 
+    def contents(self, location: str) -> dict[str, int]:
+        from planproof.session.failures import translated
+
+        found: dict[str, int] = {}
+        with translated():
+            files, path = self._open(location)
+            if not files.exists(path):
+                return found
+            root = files.makeQualified(path)
+            listed = files.listFiles(root, True)
+            while listed.hasNext():
+                status = listed.next()
+                name = str(status.getPath().toString()).removeprefix(str(root.toString())).strip("/")
+                if not any(is_hidden(part) for part in name.split("/")):
+                    found[name] = int(status.getLen())
+        return found
+
     def delete(self, location: str) -> None:
         from planproof.session.failures import translated
 
@@ -402,6 +430,9 @@ class RoutedStore:
 
     def names(self, location: str) -> list[str]:
         return self._at(location).names(location)
+
+    def contents(self, location: str) -> dict[str, int]:
+        return self._at(location).contents(location)
 
     def delete(self, location: str) -> None:
         self._at(location).delete(location)

@@ -38,8 +38,15 @@ class _Committed:
         name = quoted(names.target)
         return self._tables.table(name) or self._session.registered(name)
 
-    def commit(self, publication: Commit) -> None:
+    def commit(self, publication: Commit) -> list[Finding]:
         publication.commit()
+        return []
+
+    def refuse_changed(self, publication: Commit) -> None:
+        """Nothing: what was staged on another state is not committed (`Moved`)."""
+
+    def stands(self, publication: Commit) -> bool:
+        return False
 
     def settle(self, publication: Commit) -> Ending:
         return publication.settle()

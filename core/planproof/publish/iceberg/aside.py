@@ -37,6 +37,7 @@ from planproof.publish.parting import (
 from planproof.publish.transaction.names import Refused, literal
 from planproof.publish.transaction.publication import column_list
 from planproof.quoting import backticked
+from planproof.report.model import Finding
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Moved, Session, SparkFailure, Transaction, Transactional
 from planproof.session.store import store_of
@@ -179,7 +180,7 @@ class Parted(Iceberg):
         super().__init__(session, tables)
         self.parting = parting
 
-    def commit(self, publication: Commit) -> None:
+    def commit(self, publication: Commit) -> list[Finding]:
         self.parting.raw.discard()
         self.parting.raw.close()
-        super().commit(publication)
+        return super().commit(publication)

@@ -49,7 +49,9 @@ class Delta:
             return None
         strategy = _strategy(job, target, change)
         options = dict(job.model.options)
-        return publication(job.session, job.names, target, strategy, job.root, options, job.home, change.columns)
+        return publication(
+            job.session, job.names, target, strategy, job.root, options, job.lock, job.home, change.columns
+        )
 
     def stage(self, job: Job, publication: Publication) -> str:
         assert job.target is not None

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from planproof.contract import Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
+from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.report.details import DataTestResult
 from planproof.schema import PhysicalSchema
@@ -19,11 +20,11 @@ from planproof.session.protocol import Session, SparkPlanes, StoredTable
 class Job:
     """One model on its way to one target; `target` is None where it does not exist yet.
 
-    `root` is where journal and locks lie, `home` the location of the target's database. `compare_batches`: Spark
-    compares the batches of Python functions with their declared schemas. `keys`: the staged rows are compared with the
-    stored ones by these columns, and not published. `tests` run over the staged rows. `is_rest`: the staged rows are
-    the rest of rows that were staged before, of which some are set aside.
-    """
+    `root` is where journal and locks lie, `lock` is the target's (None where the format needs none), `home` the
+    location of the target's database. `compare_batches`: Spark compares the batches of Python functions with their
+    declared schemas. `keys`: the staged rows are compared with the stored ones by these columns, and not published.
+    `tests` run over the staged rows. `is_rest`: the staged rows are the rest of rows that were staged before, of which
+    some are set aside."""
 
     session: Session
     names: Names
@@ -33,6 +34,7 @@ class Job:
     target: StoredTable | None
     root: str
     home: str
+    lock: Lock | None
     compare_batches: bool = True
     keys: tuple[str, ...] = ()
     tests: Callable[[Any], Sequence[DataTestResult]] | None = None

@@ -10,7 +10,8 @@ from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import Publication, moves, publication
+from planproof.publish.transaction.places import moves
+from planproof.publish.transaction.publication import Publication, publication
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
 from planproof.types import without_lengths
@@ -27,7 +28,9 @@ class Table:
         options = dict(job.model.options)
         moved = moves(job.target, options.get("location_root"))
         strategy = "rename" if moved else _strategy(job.target, job.examined.promised, job.model)
-        return publication(job.session, job.names, job.target, strategy, job.root, options, job.home, moved=moved)
+        return publication(
+            job.session, job.names, job.target, strategy, job.root, options, job.lock, job.home, moved=moved
+        )
 
     def stage(self, job: Job, publication: Publication) -> str:
         if publication.entry.strategy == "location":

@@ -7,7 +7,7 @@ from dataclasses import replace
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import VERSIONED_ELSEWHERE
-from planproof.publish.swaps.view import statement_of
+from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import Publication, publication
 from planproof.quoting import quoted
@@ -26,11 +26,14 @@ class View:
             raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
         if target is not None and target.is_iceberg_view and not _changes(job, target):
             target = replace(target, properties={})  # It is replaced where it stands.
-        return publication(job.session, job.names, target, "view", job.root, dict(job.model.options), job.home)
+        return publication(
+            job.session, job.names, target, "view", job.root, dict(job.model.options), job.lock, job.home
+        )
 
     def stage(self, job: Job, publication: Publication) -> str:
         statement = statement_of(publication.entry.target, job.model, job.examined.sql, job.target)
-        publication.note("stage", statement=statement)
+        publication.statement = statement
+        publication.note("stage", view_text=digest_of(job.examined.sql))
         return statement
 
     def audit(self, job: Job, publication: Publication) -> None:

@@ -35,9 +35,14 @@ def settle(publication: Publication, force: bool = False) -> Ending:
         publication.discard()
         ending = "undone"
     elif not strategy.is_here(publication):
-        if not force and step != "clean":
-            _refuse_another_catalog(publication)
-        ending = "left"
+        if publication.is_own_catalog() and step != "clean":
+            # Others dropped the target, or made another one: theirs stays as it is, and what was staged goes.
+            publication.discard()
+            ending = "undone"
+        else:
+            if not force and step != "clean":
+                _refuse_another_catalog(publication)
+            ending = "left"
     elif step != UNDO and strategy.is_swapped(publication):
         strategy.finish(publication)
         ending = "finished"

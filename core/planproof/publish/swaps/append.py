@@ -7,7 +7,7 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move
-from planproof.publish.transaction.names import join, literal
+from planproof.publish.transaction.names import below, join, literal
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_unspeakable, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
@@ -21,7 +21,7 @@ class Append:
         moves, new = self._planned(publication)
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
         for move in moves:
-            publication.store.move(move.source, move.target)
+            publication.move(move.source, move.target)
         self._register(publication)
         publication.add_columns()
         self.finish(publication)
@@ -34,7 +34,9 @@ class Append:
         entry = publication.entry
         if entry.step == "clean":
             return True
-        return not any(publication.store.exists(m.source) for m in entry.moves) and publication.has_columns()
+        store = publication.store
+        is_moved = all(store.exists(m.target) and not store.exists(m.source) for m in entry.moves)
+        return is_moved and publication.has_columns()
 
     def finish(self, publication: Publication) -> None:
         is_known = publication.stored(publication.entry.target) is not None
@@ -46,10 +48,15 @@ class Append:
         publication.discard()
 
     def undo(self, publication: Publication) -> None:
-        entry = publication.entry
+        """The staging is put aside first: whoever is late finds no file there that he could still move."""
+        entry, store = publication.entry, publication.store
+        aside = f"{entry.stage_location}_undone"
+        if store.exists(entry.stage_location):
+            publication.move(entry.stage_location, aside)
         for move in entry.moves:
-            if not publication.store.exists(move.source):
-                publication.store.delete(move.target)
+            if not store.exists(join(aside, below(move.source, entry.stage_location))):
+                publication.delete(move.target)
+        publication.delete(aside)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
             publication.refresh()
@@ -86,7 +93,7 @@ class Append:
     def _register(self, publication: Publication) -> None:
         entry = publication.entry
         for swap in entry.partitions:
-            publication.run(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
+            publication.change(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
 
     def _unregister(self, publication: Publication) -> None:
         """Drops the partitions that came with the delta, unless another writer has put files there since."""
@@ -94,7 +101,7 @@ class Append:
         known = set(names(publication.session, table))
         for swap in publication.entry.partitions:
             if swap.partition in known and not publication.store.names(swap.new):
-                publication.run(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+                publication.change(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
 
     def _measure(self, publication: Publication) -> None:
         """Has Spark forget the size that the table had. With an old size Spark would broadcast a table that has
@@ -103,7 +110,7 @@ class Append:
         any_one = names(publication.session, table)[:1]
         for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
             location = literal(first.location)
-            publication.run(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {location}")
+            publication.change(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {location}")
         if root is not None and not any_one:
             publication.set_location(table, root)
         publication.refresh()

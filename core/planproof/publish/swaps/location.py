@@ -21,6 +21,7 @@ class Location:
         entry = publication.entry
         publication.step("swap")
         publication.set_location(entry.target, entry.stage_location)
+        publication.refuse_exchanged()
         # A rescuer sees in the catalog that only cleaning is left.
         self.finish(publication)
 
@@ -29,13 +30,20 @@ class Location:
         prior, current = publication.entry.prior, publication.location(publication.entry.target)
         if current is None or prior is None or prior.location is None:
             return publication.is_staged()
-        return self.is_swapped(publication) or within(current, prior.location) or publication.is_staged()
+        return self._points_to_staging(publication) or within(current, prior.location) or publication.is_staged()
 
     def is_swapped(self, publication: Publication) -> bool:
+        return self._points_to_staging(publication) and publication.is_whole()
+
+    def _points_to_staging(self, publication: Publication) -> bool:
         current = publication.location(publication.entry.target)
         return current is not None and within(current, publication.entry.stage_location)
 
     def undo(self, publication: Publication) -> None:
+        prior = publication.entry.prior
+        if prior is not None and prior.location is not None and self._points_to_staging(publication):
+            publication.set_location(publication.entry.target, prior.location)
+            publication.refresh()
         # A table of another metastore that lay here, too, may have the new version: it is swept with those of its mark.
         if publication.unregistered is not None or publication.is_own_catalog() or publication.is_staged():
             publication.discard()
@@ -44,7 +52,7 @@ class Location:
         entry, prior = publication.entry, publication.entry.prior
         publication.drop_staging()
         if prior is not None and prior.managed and prior.location is not None and within(prior.location, entry.native):
-            publication.delete_unused(entry.native)
+            publication.delete_replaced(entry.native)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]
         publication.sweep(entry.stage_location, kept, RETENTION)

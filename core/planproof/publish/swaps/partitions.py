@@ -36,7 +36,7 @@ class Partitions:
         return publication.is_staged() or all(self._switched(publication))
 
     def is_swapped(self, publication: Publication) -> bool:
-        return all(self._switched(publication)) and publication.has_columns()
+        return all(self._switched(publication)) and publication.has_columns() and publication.is_whole()
 
     def undo(self, publication: Publication) -> None:
         entry = publication.entry
@@ -44,7 +44,7 @@ class Partitions:
             if done and swap.old is not None:
                 self._point(publication, swap, swap.old)
             elif done:
-                publication.run(f"ALTER TABLE {entry.target} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+                publication.change(f"ALTER TABLE {entry.target} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
@@ -58,9 +58,9 @@ class Partitions:
     def _point(self, publication: Publication, swap: PartitionSwap, location: str) -> None:
         table, partition, quoted = publication.entry.target, spec(swap.partition), literal(location)
         if swap.old is None:
-            publication.run(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
+            publication.change(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
         else:
-            publication.run(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
+            publication.change(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
 
     def finish(self, publication: Publication) -> None:
         entry = publication.entry
@@ -82,8 +82,8 @@ class Partitions:
 
     def _delete(self, publication: Publication, location: str) -> None:
         """Deletes a replaced partition's directory, and its version directory once that holds nothing more."""
-        publication.store.delete(location)
+        publication.delete(location)
         folder = parent(location)
         while publication.is_version(parent(folder)) and not publication.store.names(folder):
-            publication.store.delete(folder)
+            publication.delete(folder)
             folder = parent(folder)

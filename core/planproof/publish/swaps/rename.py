@@ -6,10 +6,12 @@ table's place. Other sessions see a gap between the two renames.
 
 from __future__ import annotations
 
+from planproof.publish.transaction.content import is_whole
+from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join, literal, within
 from planproof.publish.transaction.partition import names, partitions_of, spec
 from planproof.publish.transaction.publication import Publication
-from planproof.session.protocol import StoredTable
+from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decoded
 
 
@@ -20,13 +22,17 @@ class Rename:
         entry = publication.entry
         if entry.place is not None and not publication.stored(entry.staging).partition_by:  # type: ignore[union-attr]
             publication.step("place")
-            publication.store.move(entry.stage_location, entry.place)
+            publication.move(entry.stage_location, entry.place)
             publication.set_location(entry.staging, entry.place)
         if entry.prior is not None:
             publication.step("away")
             publication.rename(entry.target, entry.away, entry.prior.kind)
-        publication.step("swap")
-        publication.rename(entry.staging, entry.target)
+        try:
+            publication.step("swap")
+            publication.rename(entry.staging, entry.target)
+        except Evicted:
+            publication.bring_back()
+            raise
         publication.step("clean")
         self.finish(publication)
 
@@ -48,8 +54,16 @@ class Rename:
         return any(within(location, place) for place in (entry.place, entry.stage_location) if place)
 
     def is_swapped(self, publication: Publication) -> bool:
+        return self._has_name(publication) and self._is_whole(publication)
+
+    def _has_name(self, publication: Publication) -> bool:
         entry = publication.entry
         return publication.stored(entry.target) is not None and publication.stored(entry.staging) is None
+
+    def _is_whole(self, publication: Publication) -> bool:
+        """Whether the files that were audited lie where the target does now."""
+        entry, location = publication.entry, publication.location(publication.entry.target)
+        return location is not None and is_whole(publication.store, location, entry.content)
 
     def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
@@ -67,6 +81,8 @@ class Rename:
             # The staged files were never moved there: what lies there now is another table's.
             publication.step(entry.step, place=None)
             entry = publication.entry
+        if self._has_name(publication) and not self._is_whole(publication):
+            self._give_name_up(publication)
         self._return_directories(publication)
         if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
             aside = publication.location(entry.away)
@@ -82,13 +98,20 @@ class Rename:
             publication.delete_unused(entry.place)
         publication.discard()
 
+    def _give_name_up(self, publication: Publication) -> None:
+        """Files of the new table were deleted by somebody: it gets its staging name back, and the old one returns."""
+        entry, prior = publication.entry, publication.entry.prior
+        if prior is not None and publication.stored(entry.away) is None:
+            raise SparkFailure(f"files that were audited for {entry.model} are missing, and its old rows are dropped")
+        publication.rename(entry.target, entry.staging)
+
     def _return_directories(self, publication: Publication) -> None:
         """A rename that died in the metastore may have moved a managed table's directory and not its name."""
         entry, store = publication.entry, publication.store
         staged_is_away = not entry.external and not store.exists(entry.stage_location)
         name_is_free = publication.stored(entry.target) is None
         if staged_is_away and name_is_free and publication.stored(entry.staging) and store.exists(entry.native):
-            store.move(entry.native, entry.stage_location)
+            publication.move(entry.native, entry.stage_location)
         publication.return_old_directory()
 
 
@@ -111,4 +134,4 @@ def repoint(publication: Publication, table: str, former: str | None, now: Store
         # A partition whose directory somebody removed must not name one of the new table's, which DROP would delete.
         is_there = table == publication.entry.away or store.exists(new)
         if within(old.location, former) and not within(new, old.location) and is_there:
-            publication.run(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
+            publication.change(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")

@@ -7,16 +7,17 @@ that other sessions see a gap. The latter is for a new view, and for one whose c
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planproof.contract import Model
-from planproof.origin import AnalysisError
 from planproof.publish.materialize.stage import own_properties, pairs
+from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.publication import UNDO, Publication
 from planproof.quoting import quoted
-from planproof.session.protocol import SparkFailure, StoredTable
+from planproof.session.protocol import StoredTable
 from planproof.sql.ending import unterminated
 
 
@@ -24,13 +25,17 @@ class View:
     """The view gets its query, and what stood there under its name steps aside."""
 
     def swap(self, publication: Publication) -> None:
-        entry = publication.entry
-        assert entry.statement is not None
+        entry, statement = publication.entry, publication.statement
+        assert statement is not None
         if entry.prior is not None and entry.prior.kind != "view":
             publication.step("away")
             publication.rename(entry.target, entry.away, entry.prior.kind)
-        publication.step("swap")
-        publication.run(entry.statement)
+        try:
+            publication.step("swap")
+            publication.change(statement)
+        except Evicted:
+            publication.bring_back()
+            raise
         self.finish(publication)
 
     def is_here(self, publication: Publication) -> bool:
@@ -47,7 +52,7 @@ class View:
     def is_swapped(self, publication: Publication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind == "view":
-            return entry.step == "clean" or self._again(publication)
+            return entry.step == "clean" or self._has_query(publication)
         found = publication.stored(entry.target)
         is_view = found is not None and found.kind == "view"
         if prior.kind == "table":
@@ -68,24 +73,22 @@ class View:
             if prior.location is not None and moved and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
 
-    def _again(self, publication: Publication) -> bool:
-        """One call, which happened or did not; the catalog does not tell. The audited statement is run again."""
-        assert publication.entry.statement is not None
-        try:
-            publication.run(publication.entry.statement)
-        except AnalysisError:
-            return False
-        except SparkFailure as failure:
-            if failure.transient:
-                raise
-            return False
-        return True
+    def _has_query(self, publication: Publication) -> bool:
+        """Whether the view has the query by now. No statement is run again that was read from a file."""
+        found = publication.stored(publication.entry.target)
+        is_told = found is not None and found.kind == "view" and found.text is not None
+        return is_told and digest_of(found.text) == publication.entry.view_text  # type: ignore[union-attr, arg-type]
 
     def finish(self, publication: Publication) -> None:
         prior = publication.entry.prior
         if prior is not None and prior.kind != "view":
             publication.step("clean")
             publication.drop_prior()
+
+
+def digest_of(query: str) -> str:
+    """A digest of a view's query, as the statement gives it and the catalog tells it."""
+    return hashlib.sha256(unterminated(query).strip().encode()).hexdigest()
 
 
 def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:

@@ -8,10 +8,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
-from planproof.session.protocol import SparkFailure
 from planproof.session.store import Store
+
+FORM = 2
+"""The version of an entry's form. Another version of planproof settles what another form says."""
+Content = tuple[tuple[str, int], ...]
+"""Files, by their path from one folder on, each with its bytes."""
+SWAPS = ("append", "location", "partitions", "rename", "view")
+"""The strategies that an entry may name (`swaps.STRATEGIES`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,10 @@ class QuarantinePartition:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One try of one run at one target. Relations are dotted and quoted; locations are decoded."""
+    """One try of one run at one target. Relations are dotted and quoted; locations are decoded.
+
+    What recovery finds in a file is a claim: `verification` compares it with what the catalog and the names say.
+    """
 
     model: str
     target: str
@@ -70,7 +80,6 @@ class Entry:
     step: str = "begin"
     prior: Prior | None = None
     place: str | None = None
-    statement: str | None = None
     moves: tuple[Move, ...] = ()
     partitions: tuple[PartitionSwap, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
@@ -79,6 +88,11 @@ class Entry:
     """The metastore in which it runs, where the session tells."""
     aside: QuarantinePartition | None = None
     """The partition of the quarantine that this publish adds; undoing the publish removes it."""
+    content: Content | None = None
+    """The files that were audited, from `stage_location` on; None where they could not be listed."""
+    view_text: str | None = None
+    """A digest of the query that a view gets."""
+    form: int = FORM
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -88,6 +102,8 @@ class Entry:
         """Raises ValueError where the text is no entry."""
         try:
             form: Mapping[str, Any] = json.loads(text)
+            if form.get("form") != FORM:
+                raise ValueError(f"its form is {form.get('form', 1)!r}, and this planproof reads form {FORM}")
             known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
             known["owner"] = Owner.read(known["owner"])
             known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
@@ -95,8 +111,12 @@ class Entry:
             known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
             known["aside"] = QuarantinePartition(**known["aside"]) if known.get("aside") else None
             known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
+            content = known.get("content")
+            known["content"] = None if content is None else tuple((str(n), int(size)) for n, size in content)
+            if known.get("strategy") not in SWAPS:
+                raise ValueError(f"it names no strategy of this planproof: {known.get('strategy')!r}")
             return cls(**known)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a journal entry: {error!r}") from error
 
 
@@ -148,14 +168,17 @@ class Journal:
 
     @property
     def location(self) -> str:
-        return join(folder(self.entry.root), f"{self.publish}.{self.number}.json")
+        return self._file(self.number)
+
+    def _file(self, number: int) -> str:
+        return join(folder(self.entry.root), f"{self.publish}.{number}.json")
 
     def step(self, name: str, **changes: Any) -> None:
         """Writes that step `name` begins now."""
         entry, before = replace(self.entry, step=name, **changes), self.location
+        if not self.store.create(self._file(self.number + 1), entry.to_json()):
+            raise Evicted(entry.model)  # Whoever settles this publish has written its own step.
         self.number += 1
-        if not self.store.create(self.location, entry.to_json()):
-            raise SparkFailure(f"{self.location} exists: another process settles this publish")
         self.entry = entry
         self.store.delete(before)
 

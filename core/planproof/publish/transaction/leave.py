@@ -16,9 +16,10 @@ from dataclasses import asdict, dataclass
 from planproof.catalog import split_name
 from planproof.origin import AnalysisError
 from planproof.publish.transaction import journal, lock
-from planproof.publish.transaction.names import PREFIX, STATE, join, literal, mark_of, parent, slug, within
+from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
+from planproof.publish.transaction.names import PREFIX, STATE, Refused, join, literal, mark_of, parent, slug, within
 from planproof.publish.transaction.partition import partitions_of, spec
-from planproof.publish.transaction.publication import data_root, database_root
+from planproof.publish.transaction.places import data_root, database_root
 from planproof.quoting import quoted
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -39,34 +40,71 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     locations) and beside the tables. One report per table that moved or could not, and one per folder that was left.
 
     Call it after `recover`, while nobody publishes: a table that is being published is left, and says so. Old versions
-    of a table that this catalog does not know may be another metastore's: only `force` deletes them.
+    of a table that this catalog does not know may be another metastore's: only `force` deletes them. What a table or a
+    partition of this catalog has its data in is never deleted.
     """
     known = list(dict.fromkeys(roots))
     reports, beside = [], dict.fromkeys(known)
+    holdings = Holdings(session)
     for root in known:
         for name in _noted(store, root):
             note = _read(store, join(root, STATE, "leaving", name))
             if note is None:  # It was killed while it wrote the note, before anything moved.
                 store.delete(join(root, STATE, "leaving", name))
                 continue
+            refusal = _refusal(session, holdings, root, name, note)
+            if refusal is not None:
+                reports.append(_left(join(root, STATE, "leaving", name), refusal, "PP622"))
+                continue
             beside[parent(parent(parent(note.version)))] = None
-            reports.append(_moved(session, store, root, name, note))
-    for parts, table, version in _guarded(session):
+            reports.append(_moved(session, store, holdings, root, name, note))
+    for parts, table, versions in list(_guarded(session)):
         root = _root_of(session, parts, known)
         home = data_root(table, None, root)
-        beside[home] = None
+        for version in versions:
+            beside[parent(parent(parent(version)))] = None
         name = f"{slug(parts[0])}.{slug(parts[1])}.json"
-        reports.append(_moved(session, store, root, name, Departure(quoted(parts), version, join(home, parts[1]))))
+        note = Departure(quoted(parts), versions[0], _home(table, home))
+        reports.append(_moved(session, store, holdings, root, name, note))
+        holdings.forget()
+    holdings.forget()
     for folder in beside:
-        reports += _swept(store, folder, force)
+        reports += _swept(store, holdings, folder, force)
     if all(report.outcome == "published" for report in reports):
         for root in known:
             _without_state(store, root)
     return reports
 
 
-def _guarded(session: Session) -> Iterator[tuple[tuple[str, str], StoredTable, str]]:
-    """The tables that lie in a version directory, with it."""
+def _home(table: StoredTable, data: str) -> str:
+    """Where a table's own files lie without planproof: beside its versions, or where they lie already."""
+    location = decoded(table.location or "")
+    return join(data, split_name(table.name)[-1]) if _version_of(location) is not None else location
+
+
+def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: Departure) -> str | None:
+    """Why a note is not believed: whoever can write below a database's folder can write one."""
+    parts = tuple(split_name(note.table))
+    if len(parts) != 2 or name != f"{slug(parts[0])}.{slug(parts[1])}.json":
+        return f"it is no note of {note.table}"
+    try:
+        own = database_root(session, (parts[0],))
+    except Refused as refusal:
+        return str(refusal)
+    if not (within(own, root) and within(root, own)):
+        return f"{note.table} is a table of another database"
+    home = join(parent(parent(parent(note.version))), parts[1])
+    if not is_version_of(note.version, parts) or has_detour(note.home):
+        return f"{note.version} is no version of {note.table}"
+    lies = data_of(session, note.table)[:1]
+    if note.home != home and not any(within(note.home, one) and within(one, note.home) for one in lies):
+        return f"{note.home} is not where the files of {note.table} would lie"
+    holder = holdings.holder(note.version, {note.table.lower()}) or holdings.holder(note.home, {note.table.lower()})
+    return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
+
+
+def _guarded(session: Session) -> Iterator[tuple[tuple[str, str], StoredTable, list[str]]]:
+    """The tables that lie in a version directory, or have partitions in some, with these directories."""
     for database, *_ in session.rows("SHOW DATABASES"):
         for row in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
             parts = (str(database), str(row[1]))
@@ -74,17 +112,20 @@ def _guarded(session: Session) -> Iterator[tuple[tuple[str, str], StoredTable, s
                 continue
             try:
                 table = session.table(quoted(parts))
+                lies = data_of(session, quoted(parts)) if table is not None and table.kind == "table" else []
             except (AnalysisError, SparkFailure):
                 continue  # A table that cannot be read, of another format, was not published by us.
-            version = _version_of(table) if table is not None and table.kind == "table" else None
-            if table is not None and version is not None:
-                yield parts, table, version
+            versions = [version for one in lies if (version := _version_of(one)) is not None]
+            if table is not None and versions:
+                yield parts, table, list(dict.fromkeys(versions))
 
 
-def _version_of(table: StoredTable) -> str | None:
-    location = decoded(table.location or "").rstrip("/")
-    ours = parent(parent(location)).endswith(f"/{PREFIX}") and mark_of(location) is not None
-    return location if ours else None
+def _version_of(location: str) -> str | None:
+    """The version directory in which a location lies."""
+    head, folder, rest = location.rstrip("/").partition(f"/{PREFIX}/")
+    names = rest.split("/")
+    version = f"{head}{folder}{'/'.join(names[:2])}"
+    return version if len(names) > 1 and mark_of(version) is not None else None
 
 
 def _root_of(session: Session, parts: tuple[str, str], roots: list[str]) -> str:
@@ -92,7 +133,7 @@ def _root_of(session: Session, parts: tuple[str, str], roots: list[str]) -> str:
     return next((root for root in roots if within(own, root) and within(root, own)), own)
 
 
-def _moved(session: Session, store: Store, root: str, name: str, note: Departure) -> Report:
+def _moved(session: Session, store: Store, holdings: Holdings, root: str, name: str, note: Departure) -> Report:
     """Moves a table under its lock, or goes on with a move that was killed; `name` is the note's."""
     table, file = split_name(note.table)[-1], join(root, STATE, "leaving", name)
     try:
@@ -100,54 +141,84 @@ def _moved(session: Session, store: Store, root: str, name: str, note: Departure
     except lock.Locked as refusal:
         return _left(note.table, str(refusal), "PP604")
     try:
-        return _carried(session, store, file, note)
+        return _carried(session, store, holdings, file, note)
     except (SparkFailure, AnalysisError) as failure:
         return _left(note.table, f"{failure}; run `planproof clean` again")
     finally:
         held.release()
 
 
-def _carried(session: Session, store: Store, file: str, note: Departure) -> Report:
+def _carried(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> Report:
     """A killed move may have done some steps: each step looks first whether it is needed."""
     table = session.table(note.table)
     location = decoded(table.location or "") if table is not None else ""
     if not within(location, note.version) and not within(location, note.home):
         store.delete(file)
         return _left(note.table, "it was published anew, or dropped, since its move began; run `planproof clean` again")
-    if store.exists(note.version):
-        if store.names(note.home):
-            return _left(note.table, f"{note.home}, its home, holds files that belong to no table; move or delete them")
-        store.write(file, json.dumps(asdict(note)))
-        store.delete(note.home)
-        store.move(note.version, note.home)
-    if not within(location, note.home):
-        session.rows(f"ALTER TABLE {note.table} SET LOCATION {literal(note.home)}")
-        session.rows(f"REFRESH TABLE {note.table}")
+    holder = holdings.holder(note.version, {note.table.lower()}) if within(location, note.version) else None
+    if holder is not None:
+        return _left(note.table, f"{note.version} holds data of {holder}, too: drop it, or give it files of its own")
+    store.write(file, json.dumps(asdict(note)))
+    if not within(location, note.home) or not store.exists(note.home):
+        if store.exists(note.version):
+            if store.names(note.home):
+                said = f"{note.home}, its home, holds files that belong to no table; move or delete them"
+                return _left(note.table, said)
+            store.delete(note.home)
+            store.move(note.version, note.home)
+        if not within(location, note.home):
+            session.rows(f"ALTER TABLE {note.table} SET LOCATION {literal(note.home)}")
+            session.rows(f"REFRESH TABLE {note.table}")
     if table is not None and table.partition_by:
-        _repoint(session, store, note)
+        _bring_partitions_home(session, store, holdings, note)
     mark, folder = mark_of(note.version), parent(note.version)
+    held = data_of(session, note.table)
     for version in store.names(folder):
-        if mark_of(version) == mark:
-            store.delete(join(folder, version))
+        place = join(folder, version)
+        if mark_of(version) == mark and not any(within(one, place) for one in held):
+            store.delete(place)
     store.delete(file)
     found = Finding(Verdict.WARNING, "PP610", "catalog", message=f"its files lie in {note.home} now")
     return Report(note.table.replace("`", ""), "published", (found,))
 
 
-def _repoint(session: Session, store: Store, note: Departure) -> None:
-    """Lets partitions that lay in the version directory follow it."""
+def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, note: Departure) -> None:
+    """Moves the partitions that lie in version directories below their table's home, and tells the catalog.
+
+    A partition stays where it is, as does its version, where another table has data there, or a partition at its place.
+    """
     for old in partitions_of(session, note.table):
         new = join(note.home, old.partition)
-        if old.partition and within(old.location, note.version) and store.exists(new):
+        if not old.partition or _version_of(old.location) is None or within(old.location, note.home):
+            continue
+        if store.exists(old.location):
+            if holdings.holder(old.location, {note.table.lower()}) is not None:
+                continue
+            if store.exists(new):
+                # What lies there was replaced: no partition of the table has its data in it.
+                if any(within(one, new) or within(new, one) for one in data_of(session, note.table)[1:]):
+                    continue
+                store.delete(new)
+            store.move(old.location, new)
+        if store.exists(new):
             session.rows(f"ALTER TABLE {note.table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
+    session.rows(f"REFRESH TABLE {note.table}")
 
 
-def _swept(store: Store, data: str, force: bool) -> list[Report]:
-    """Deletes planproof's folder in `data` where no version lies in it; with `force`, also where one does."""
+def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Report]:
+    """Deletes planproof's folder in `data` where no version lies in it; with `force`, also where one does that is
+    nobody's."""
     folder, reports = join(data, PREFIX), list[Report]()
     for table in store.names(folder):
         file = join(folder, table)
-        if store.names(file) and not force:
+        for version in store.names(file):
+            # What has no data file in it holds nothing but a marker of Spark's.
+            if mark_of(version) is not None and not store.contents(join(file, version)):
+                store.delete(join(file, version))
+        holder = holdings.holder(file) if store.names(file) else None
+        if holder is not None:
+            reports.append(_left(file, f"{file} holds data of {holder}, which stay there"))
+        elif store.names(file) and not force:
             said = "holds versions of no table that this catalog knows; look at them, or `planproof clean --force`"
             reports.append(_left(file, f"{file} {said} deletes them"))
         else:
@@ -159,7 +230,7 @@ def _swept(store: Store, data: str, force: bool) -> list[Report]:
 
 def _without_state(store: Store, root: str) -> None:
     """Deletes the folder of journals and locks, where none is left that anybody needs."""
-    busy = journal.publishes(store, root) or store.names(join(root, STATE, "locks"))
+    busy = journal.publishes(store, root) or lock.slugs(store, root)
     if not busy and not _noted(store, root):
         store.delete(join(root, STATE))
 
@@ -170,8 +241,9 @@ def _noted(store: Store, root: str) -> list[str]:
 
 def _read(store: Store, file: str) -> Departure | None:
     try:
-        return Departure(**json.loads(store.read(file) or ""))
-    except (ValueError, TypeError):
+        form = json.loads(store.read(file) or "")
+        return Departure(str(form["table"]), str(form["version"]), str(form["home"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 

@@ -1,22 +1,31 @@
-"""One lock file per table: a second writer is refused, and told who holds it.
+"""One lock per table: a second writer is refused, and told who holds it; what a dead one held is taken over.
 
-Only one rescuer settles what a dead holder left: the one who claims it first. A claim is a file that is created
-exclusively and named after the run that it inherits from. Where the rescuer dies, the next one claims its run in the
-same way.
-"""
+A lock is a file, `locks/<table>.<epoch>.json`, that is created exclusively. The highest epoch holds the table. Its
+owner renews it while it works. Whoever finds a lock of an owner that it cannot see watches those renewals by its own
+clock for the length of a lease, so that no two clocks are compared, and then takes the table over with the next epoch.
+A take-over deletes the file of the owner that it evicts, and epochs go on from there (`.past`): that owner finds out
+before its next step, whenever it wakes up (`Lock.fence`)."""
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import re
+import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from planproof.publish.transaction.names import STATE, join
-from planproof.publish.transaction.names import slug as slugged
 from planproof.publish.transaction.owner import Owner, begin, end
 from planproof.session.store import Store
+
+LEASE = 60.0
+"""For so many seconds the renewals of an owner that cannot be seen are watched before its lock is taken over."""
+RENEWAL = 10.0
+"""Every so many seconds an owner renews its locks."""
+_POLL = 0.5
+_FILE = re.compile(r"(?P<slug>[^.]+)(?:\.(?P<epoch>\d{1,9}))?\.(?:json|past)")
 
 
 class Locked(Exception):
@@ -27,90 +36,203 @@ class Locked(Exception):
         super().__init__(f"{table} is being published by {who}")
         self.holder = holder
 
-    @property
-    def is_dead(self) -> bool:
-        return self.holder is not None and self.holder.is_dead
+
+class Evicted(Exception):
+    """Another run took the table over while this one was at work. This one must not touch it any more."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"evicted: another run, or `recover --force`, has taken {table} over")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lock:
-    """A lock that this process holds on one target."""
+    """A lock that this process holds on one table; `took_over`: from an owner who had not given it back."""
 
     store: Store
-    location: str
+    root: str
+    slug: str
+    epoch: int
     owner: Owner
+    table: str
+    took_over: bool = False
+    renewals: int = 0
 
-    def release(self, keep: bool = False) -> None:
-        """Gives the run up, and removes the lock if it is still this owner's; `keep` leaves it as a dead owner's."""
+    @property
+    def location(self) -> str:
+        return path(self.root, self.slug, self.epoch)
+
+    def fence(self) -> None:
+        """Raises `Evicted` where another run has taken the table over. Call it right before whatever cannot be undone:
+        where the check and the call are far apart, a late call may follow a take-over."""
+        if self.store.exists(path(self.root, self.slug, self.epoch + 1)) or not self.store.exists(self.location):
+            raise Evicted(self.table)
+
+    def renew(self) -> None:
+        """Tells whoever watches that the owner is alive."""
+        self.renewals += 1
+        self.store.write(_renewal(self.location), f"{self.owner.run} {self.renewals}", lasting=False)
+
+    def release(self) -> None:
+        """Gives the table back, if it is still this owner's."""
+        _renewed.remove(self)
         end(self.owner.run)
-        if not keep and holder(self.store, self.location) == self.owner:
+        if holder(self.store, self.location) == self.owner:
+            if self.took_over:
+                self.store.write(_past(self.location), "")
             self.store.delete(self.location)
+        if self.renewals:
+            self.store.delete(_renewal(self.location))
 
 
-def path(root: str, slug: str) -> str:
-    """The file of a target's lock, below a database's folder."""
-    return join(root, STATE, "locks", f"{slug}.json")
+class Watch:
+    """What was seen of renewals, and when, by this process's own clock."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[str | None, float]] = {}
+
+    def begin(self, store: Store, location: str) -> None:
+        """The lease of this lock is watched from now on."""
+        self._seen.setdefault(location, (store.read(_renewal(location)), time.monotonic()))
+
+    def is_over(self, store: Store, location: str) -> bool:
+        """Waits until the owner renews its lock, or gives it back, or its lease is over; True where the table is free
+        then."""
+        self.begin(store, location)
+        renewal, since = self._seen[location]
+        while store.exists(location):
+            if store.read(_renewal(location)) != renewal:
+                return False
+            left = since + LEASE - time.monotonic()
+            if left <= 0:
+                return True
+            time.sleep(min(_POLL, left))
+        return True
 
 
-def acquire(store: Store, root: str, slug: str, run: str, table: str) -> Lock:
-    """The table's lock for `run`. Raises `Locked` where another run holds it."""
-    owner, location = Owner.here(run), path(root, slug)
+def acquire(
+    store: Store, root: str, slug: str, run: str, table: str, force: bool = False, watch: Watch | None = None
+) -> Lock:
+    """The table's lock for `run`, taken over where its owner is dead or its lease is over; with `force` at once.
+
+    Raises `Locked` where another run holds it.
+    """
+    owner = Owner.here(run)
     begin(run)
     try:
-        if store.create(location, json.dumps(owner.form())):
-            return Lock(store, location, owner)
+        epoch = current(store, root, slug)
+        found, is_free = _look(store, path(root, slug, epoch))
+        if not (is_free or force or _is_over(store, path(root, slug, epoch), found, watch or Watch())):
+            raise Locked(table, found)
+        lock = Lock(store, root, slug, epoch + 1, owner, table, took_over=not is_free)
+        if not store.create(lock.location, json.dumps(owner.form())):
+            raise Locked(table, holder(store, lock.location))
+        if lock.took_over:
+            _forget_older(lock)
+        _renewed.add(lock)
     except BaseException:
-        # If the file stays, it counts as a dead owner's.
+        # If a file stays, it counts as a dead owner's.
         end(run)
         raise
-    end(run)
-    raise Locked(table, holder(store, location))
+    return lock
 
 
-@contextmanager
-def inherited(store: Store, root: str, slug: str, dead: Owner, table: str, force: bool = False) -> Iterator[None]:
-    """Holds the right to settle what `dead` left; while it lasts, no other process has it.
-
-    What was read before the block may have been settled since: read it again. `force` inherits from the living, too.
-    Raises `Locked` where another rescuer is at work, or where `dead` may be alive.
-    """
-    me = Owner.here(f"rescue_{uuid.uuid4().hex[:10]}")
-    begin(me.run)
-    try:
-        claims = _claims(store, join(root, STATE, "claims", slug), dead, me, table, force)
-        try:
-            yield
-        except BaseException:
-            store.delete(claims[-1])
-            raise
-        for claim in claims:
-            store.delete(claim)
-    finally:
-        end(me.run)
+def path(root: str, slug: str, epoch: int) -> str:
+    """The file of a lock, below a database's folder."""
+    return join(root, STATE, "locks", f"{slug}.{epoch}.json" if epoch else f"{slug}.json")
 
 
-def _claims(store: Store, prefix: str, dead: Owner, me: Owner, table: str, force: bool) -> list[str]:
-    """The claims from the first dead owner's down to `me`, who claims from the last dead rescuer."""
-    claims: list[str] = []
-    last = dead
-    while force or last.is_dead:
-        claims.append(f"{prefix}.{slugged(last.run)}.json")
-        if store.create(claims[-1], json.dumps(me.form())):
-            return claims
-        found = holder(store, claims[-1])
-        if found is not None:
-            last = found
-        elif store.exists(claims[-1]):
-            raise Locked(table, None)
-        else:
-            claims.pop()
-    raise Locked(table, last)
+def slugs(store: Store, root: str) -> list[str]:
+    """The tables that somebody holds, or may."""
+    found = {match["slug"] for name in store.names(join(root, STATE, "locks")) if (match := _FILE.fullmatch(name))}
+    return [slug for slug in sorted(found) if not _look(store, path(root, slug, current(store, root, slug)))[1]]
+
+
+def current(store: Store, root: str, slug: str) -> int:
+    """The epoch of the table's newest lock, 0 where it has none."""
+    matches = (_FILE.fullmatch(name) for name in store.names(join(root, STATE, "locks")))
+    return max((int(match["epoch"] or 0) for match in matches if match and match["slug"] == slug), default=0)
 
 
 def holder(store: Store, location: str) -> Owner | None:
     """Who holds the lock, None where there is none or it cannot be read."""
+    return _look(store, location)[0]
+
+
+def _look(store: Store, location: str) -> tuple[Owner | None, bool]:
+    """Who holds a lock, and whether it was given back or is not there."""
     text = store.read(location)
+    if text is None:
+        return None, True
     try:
-        return Owner.read(json.loads(text)) if text else None
+        return Owner.read(json.loads(text)), False
     except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+        return None, False
+
+
+def _is_over(store: Store, location: str, found: Owner | None, watch: Watch) -> bool:
+    if found is not None and (found.is_dead or found.is_alive):
+        return found.is_dead
+    return watch.is_over(store, location)
+
+
+def _forget_older(lock: Lock) -> None:
+    """Removes the files of earlier epochs; an owner that was evicted misses its own, too."""
+    for epoch in range(lock.epoch - 1, max(lock.epoch - 4, -1), -1):
+        location = path(lock.root, lock.slug, epoch)
+        for file in (location, _renewal(location), _past(location)):
+            lock.store.delete(file)
+
+
+def _past(location: str) -> str:
+    """The file that says for good that the table was taken over."""
+    return f"{location.removesuffix('.json')}.past"
+
+
+def _renewal(location: str) -> str:
+    return f"{location.removesuffix('.json')}.renewed"
+
+
+class _Renewed:
+    """The locks of this process, which a thread renews as long as there are any."""
+
+    def __init__(self) -> None:
+        self._locks: list[Lock] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, lock: Lock) -> None:
+        with self._changed:
+            self._locks.append(lock)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._renew, name="planproof-locks", daemon=True)
+                self._thread.start()
+
+    def remove(self, lock: Lock) -> None:
+        with self._changed:
+            self._locks = [one for one in self._locks if one is not lock]
+            self._changed.notify()
+
+    def _renew(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._locks, RENEWAL)
+                held = list(self._locks)
+                if not held:
+                    self._thread = None
+                    return
+            for lock in held:
+                # A store that does not answer now may do so in time for the next renewal.
+                with suppress(Exception):
+                    lock.renew()
+
+
+_renewed = _Renewed()
+
+
+def _after_fork() -> None:
+    """A child holds nothing of what its parent holds."""
+    global _renewed
+    _renewed = _Renewed()
+
+
+os.register_at_fork(after_in_child=_after_fork)

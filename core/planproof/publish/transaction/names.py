@@ -65,6 +65,15 @@ def within(location: str, root: str) -> bool:
     return inner == outer or inner.startswith(outer + "/")
 
 
+def below(location: str, root: str) -> str:
+    """The path of a location from `root` on, in which it lies.
+
+    >>> below("file:/lake/t/d=1/a", "/lake/t")
+    'd=1/a'
+    """
+    return _plain(location)[len(_plain(root)) :].strip("/")
+
+
 def _plain(location: str) -> str:
     return re.sub("^file:/+", "/", location).rstrip("/")
 

@@ -1,4 +1,4 @@
-"""Who holds a lock: a run in a process on a host, and whether that process is dead."""
+"""Who holds a lock: a run in a process on a host, and whether that process is alive."""
 
 from __future__ import annotations
 
@@ -13,40 +13,52 @@ _running: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """`started` is the process's start time in the kernel's ticks, None where it cannot be read: pids are reused.
-
-    `space` is the kernel's name of the pid's namespace: containers may have a host's name and pids of their own.
-    """
+    """`started` is the process's start time in the kernel's ticks, because pids are reused. `space` is the kernel's
+    name of the pid's namespace, and `boot` its id of the boot: the first namespace has the same name on every Linux,
+    and cloned machines share a host's name. All three are None where the system does not tell them."""
 
     host: str
     pid: int
     run: str
     started: str | None = None
     space: str | None = None
+    boot: str | None = None
 
     @classmethod
     def here(cls, run: str) -> Owner:
         pid = os.getpid()
-        return cls(socket.gethostname(), pid, run, _started(pid), _space())
+        return cls(socket.gethostname(), pid, run, _started(pid), _space(), _boot())
 
     @classmethod
     def read(cls, form: Mapping[str, Any]) -> Owner:
-        return cls(str(form["host"]), int(form["pid"]), str(form["run"]), form.get("started"), form.get("space"))
+        """Raises KeyError, TypeError or ValueError where the form says no owner."""
+        told = (form.get(name) for name in ("started", "space", "boot"))
+        rest = (None if value is None else str(value) for value in told)
+        return cls(str(form["host"]), int(form["pid"]), str(form["run"]), *rest)
 
     def form(self) -> dict[str, Any]:
         return asdict(self)
 
     @property
+    def is_seen(self) -> bool:
+        """Whether the owner's process, if it lives, can be seen from here: the same boot and the same pids."""
+        return None not in (self.boot, self.space) and (self.boot, self.space) == (_boot(), _space())
+
+    @property
     def is_dead(self) -> bool:
-        """True only where it is certain that the owner is dead: it is of this host, its pids are visible from here, and
-        the process is gone or has given the run up. A clock never decides."""
-        if self.host != socket.gethostname() or self.space != _space():
-            return False
+        """True only where it is certain that the owner is dead: its process would be seen from here, and is gone or has
+        given the run up. Of any other owner only its lease tells (`lock`)."""
+        return self.is_seen and not self._is_at_work()
+
+    @property
+    def is_alive(self) -> bool:
+        """True only where it is certain that the owner is alive, at work or paused."""
+        return self.is_seen and self._is_at_work()
+
+    def _is_at_work(self) -> bool:
         if self.pid == os.getpid() and self.started == _started(self.pid):
-            return self.run not in _running
-        if not _exists(self.pid):
-            return True
-        return self.started is not None and _started(self.pid) not in (None, self.started)
+            return self.run in _running
+        return _exists(self.pid) and (self.started is None or _started(self.pid) in (None, self.started))
 
     def __str__(self) -> str:
         return f"run {self.run}, process {self.pid} on {self.host}"
@@ -67,7 +79,7 @@ def _exists(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:
+    except (OSError, OverflowError):
         return True
     return True
 
@@ -76,6 +88,14 @@ def _space() -> str | None:
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
+        return None
+
+
+def _boot() -> str | None:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip() or None
+    except (OSError, ValueError):
         return None
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from planproof.catalog import split_name
-from planproof.origin import AnalysisError
+from planproof.publish.transaction.content import content_of, files_of_table, is_whole
+from planproof.publish.transaction.deletion import data_of
 from planproof.publish.transaction.journal import Entry, Journal, Prior
+from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
     PREFIX,
     Names,
@@ -27,15 +28,13 @@ from planproof.publish.transaction.names import (
 )
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
+from planproof.publish.transaction.places import data_root
 from planproof.quoting import quoted
 from planproof.schema import PhysicalSchema
-from planproof.session.absence import believe_database, is_listed
+from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
 from planproof.types import as_ddl
-
-_PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
-"""Scheme, host and path of a location."""
 
 UNDO, UNDONE = "undo", "undone"
 """Steps of an undo. In the first one the target is being brought back. In the second one the target and the files are
@@ -47,13 +46,19 @@ class Publication:
 
     `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
     wrote them, as it ran, where Spark tells it; `planes`: all of a query that was written as it was analyzed.
-    `watched`: every row that Python gave was looked at as it was written.
-    """
+    `watched`: every row that Python gave was looked at as it was written. `target` is the relation as the publish found
+    it, `replaced` the files that it had then, where the publish takes their place; `statement` gives a view its query.
+    `is_own`: this process began it, and did not read it from a journal."""
 
     way_on = "run `planproof recover` once the cause is gone"
 
-    def __init__(self, session: Session, store: Store, journal: Journal) -> None:
-        self.session, self.store, self.journal = session, store, journal
+    def __init__(
+        self, session: Session, store: Store, journal: Journal, lock: Lock, target: StoredTable | None = None
+    ) -> None:
+        self.session, self.store, self.journal, self.lock = session, store, journal, lock
+        self.target, self.is_own = target, False
+        self.replaced: Mapping[str, int] | None = None
+        self.statement: str | None = None
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
         self.planes: SparkPlanes | None = None
@@ -64,6 +69,8 @@ class Publication:
         return self.journal.entry
 
     def step(self, name: str, **changes: Any) -> None:
+        """Raises `Evicted` where another run has taken the table over, as whatever changes something does."""
+        self.lock.fence()
         self.journal.step(name, **changes)
 
     def note(self, name: str, **changes: Any) -> None:
@@ -71,6 +78,19 @@ class Publication:
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         return self.session.rows(sql)
+
+    def change(self, sql: str) -> None:
+        """Runs a statement that changes the catalog."""
+        self.lock.fence()
+        self.session.rows(sql)
+
+    def delete(self, location: str) -> None:
+        self.lock.fence()
+        self.store.delete(location)
+
+    def move(self, source: str, target: str) -> None:
+        self.lock.fence()
+        self.store.move(source, target)
 
     def write(self, sql: str) -> None:
         """Runs the statement that stages rows."""
@@ -91,7 +111,7 @@ class Publication:
         return decoded(table.location) if table and table.location else None
 
     def set_location(self, name: str, location: str) -> None:
-        self.run(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
+        self.change(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
 
     def refresh(self) -> None:
         """Has Spark read the target's files anew.
@@ -109,8 +129,8 @@ class Publication:
         kept = self._as_kept(new)
         if kept != new and self.store.exists(self.entry.native) and not self.store.names(self.entry.native):
             # Hive made it beside the one that Spark writes to; Spark renames no table onto a folder.
-            self.store.delete(self.entry.native)
-        self.run(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {kept}")
+            self.delete(self.entry.native)
+        self.change(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {kept}")
 
     def _as_kept(self, name: str) -> str:
         """A name as the catalog will have it: Hive's are in lower case, as is the folder to which it moves a managed
@@ -127,6 +147,72 @@ class Publication:
         """Whether the session's catalog is one that ends with it."""
         return bool(self.run("SET spark.sql.catalogImplementation")[0][1] == "in-memory")
 
+    def refuse_changed(self) -> None:
+        """Raises `Refused` where the target is another relation than the one that was read under the lock: others need
+        no lock of planproof's to alter, drop or rename it."""
+        now = self.stored(self.entry.target)
+        if _identity(now) == _identity(self.target):
+            return
+        what = "is not there any more" if now is None else "was not there" if self.target is None else "is another one"
+        raise Refused(
+            f"{self.entry.model} {what}: somebody made, dropped, renamed or altered it while its new rows were staged. "
+            "It was left as it is, and nothing was published; run the model again",
+            transient=True,
+        )
+
+    def refuse_exchanged(self) -> None:
+        """The same right after the call that pointed the target to the staged files: where it met another table that
+        had come in that moment, that table is given its own files back, if they lie in its default place."""
+        now, then = self.stored(self.entry.target), self.target
+        if then is None or (now is not None and _identity(now, placed=False) == _identity(then, placed=False)):
+            return
+        if (
+            now is not None
+            and now.managed
+            and now.location
+            and within(decoded(now.location), self.entry.stage_location)
+        ):
+            self.set_location(self.entry.target, self.entry.native)
+        raise Refused(
+            f"{self.entry.model} was dropped or made anew by somebody just while it was published; look at it, and run "
+            "the model again",
+            transient=True,
+        )
+
+    def came_between(self) -> int:
+        """How many files others have put into the target since the publish began, and are replaced by it."""
+        if self.replaced is None:
+            return 0
+        now = files_of_table(self.session, self.store, self.stored(self.entry.target))
+        return 0 if now is None else len(now.keys() - self.replaced.keys())
+
+    def delete_replaced(self, folder: str) -> None:
+        """Deletes the files of a folder that the target had when the publish began, and the folder once no data lie in
+        it. What has come there since is another table's."""
+        if self.replaced is None:
+            self.delete_unused(folder)
+            return
+        if any(within(location, folder) for location in data_of(self.session, self.entry.target)):
+            return
+        for name in self.store.contents(folder):
+            if f"{folder}/{name}" in self.replaced:
+                self.delete(f"{folder}/{name}")
+        if not self.store.contents(folder):
+            self.delete(folder)
+
+    def bring_back(self) -> None:
+        """Gives the old relation, which this publish has just put aside under a name that nobody else uses, its name
+        back. An evicted publish does that, too: nobody else would look for it there."""
+        entry, prior = self.entry, self.entry.prior
+        if prior is not None and self.stored(entry.target) is None and self.stored(entry.away) is not None:
+            kind = "TABLE" if prior.kind == "table" else "VIEW"
+            self.run(f"ALTER {kind} {entry.away} RENAME TO {self._as_kept(entry.target)}")
+
+    def stands(self) -> bool:
+        """Whether the target holds what was staged here."""
+        current = self.location(self.entry.target)
+        return current is not None and within(current, self.entry.stage_location)
+
     def return_old_directory(self) -> None:
         """Moves the old table's directory back, where a rename died that had moved it and not yet the table's name."""
         entry, prior = self.entry, self.entry.prior
@@ -135,20 +221,24 @@ class Publication:
         old = join(parent(entry.native), split_name(entry.away)[-1])
         named_still = self.stored(entry.target) is not None and self.stored(entry.away) is None
         if named_still and self.store.exists(old):
-            self.store.move(old, prior.location)
+            self.move(old, prior.location)
 
     def drop(self, name: str, kind: str = "table") -> None:
         """Raises `SparkFailure` where the relation is still there. A metastore in trouble may say that a table does not
         exist, and Hive then reports the drop as done."""
-        self.run(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
+        self.change(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
         if is_listed(name, self.run):
             raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", transient=True)
 
     def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
-        """Deletes a directory, unless the target's data lie there; `now` is the target, where it was just looked at."""
-        current = decoded(now.location) if now and now.location else self.location(self.entry.target)
-        if current is None or not within(current, location):
-            self.store.delete(location)
+        """Deletes a directory, unless data of the target lie there; `now` is the target, where it was just looked
+        at."""
+        if now is not None and now.location and not now.partition_by:
+            held = [decoded(now.location)]
+        else:
+            held = data_of(self.session, self.entry.target)
+        if not any(within(one, location) for one in held):
+            self.delete(location)
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
@@ -162,7 +252,7 @@ class Publication:
 
     def is_own_catalog(self) -> bool:
         """Whether it is certain that the session's metastore is the one in which the publish ran."""
-        return self.entry.catalog is not None and self.entry.catalog == self.session.catalog_id
+        return self.is_own or (self.entry.catalog is not None and self.entry.catalog == self.session.catalog_id)
 
     def has_columns(self) -> bool:
         """True where the target has every column that it gets with the delta."""
@@ -173,7 +263,7 @@ class Publication:
         missing = self._missing_columns()
         if missing:
             self.step("columns")
-            self.run(f"ALTER TABLE {self.entry.target} ADD COLUMNS ({column_list(missing)})")
+            self.change(f"ALTER TABLE {self.entry.target} ADD COLUMNS ({column_list(missing)})")
 
     def _missing_columns(self) -> list[tuple[str, str]]:
         if not self.entry.columns:
@@ -222,6 +312,7 @@ class Publication:
         self.register()
 
     def close(self) -> None:
+        self.lock.fence()
         self.journal.close()
 
     def drop_rejected(self) -> None:
@@ -245,9 +336,27 @@ class Publication:
         if self.unregistered is None:
             self.drop(self.entry.staging)
 
+    def is_whole(self) -> bool:
+        """Whether all files that were audited lie where they were staged."""
+        return is_whole(self.store, self.entry.stage_location, self.entry.content)
+
+    def note_content(self) -> None:
+        """Notes the files that were audited; the journal has them from the next step on."""
+        if self.entry.strategy != "view":
+            self.note(self.entry.step, content=content_of(self.store, self.entry.stage_location))
+
+    @property
+    def may_be_late(self) -> bool:
+        """Whether the publish was taken from an owner who may wake up, within a call that points to its staging."""
+        return self.lock.took_over and not self.entry.owner.is_dead
+
     def discard(self) -> None:
-        """Removes what was staged: its files, and last its registration, by which the catalog knows the publish."""
-        self.delete_unused(self.entry.stage_location)
+        """Removes what was staged: its files, and last its registration, by which the catalog knows the publish.
+
+        Files that a late call may still point to stay, for a later publish to sweep.
+        """
+        if not (self.may_be_late and self.entry.strategy in ("location", "partitions")):
+            self.delete_unused(self.entry.stage_location)
         if self.entry.step == UNDO:
             self.step(UNDONE)
         self.drop_staging()
@@ -258,8 +367,8 @@ class Publication:
         if aside is None:
             return
         if self.stored(aside.table) is not None:
-            self.run(f"ALTER TABLE {aside.table} DROP IF EXISTS PARTITION ({spec(aside.partition)})")
-        self.store.delete(aside.location)
+            self.change(f"ALTER TABLE {aside.table} DROP IF EXISTS PARTITION ({spec(aside.partition)})")
+        self.delete(aside.location)
 
     def drop_prior(self, now: StoredTable | None = None) -> None:
         """Removes the old relation, which stands aside: nothing, where the catalog does not know it.
@@ -280,47 +389,6 @@ def column_list(columns: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{quoted((name,))} {kind}" for name, kind in columns)
 
 
-def database_root(session: Session, database: tuple[str, ...]) -> str:
-    """The location of a database. Raises `Refused` where it does not exist, or its catalog gives it none."""
-    try:
-        found = session.database(quoted(database))
-    except AnalysisError as error:
-        believe_database(error, quoted(database), session.rows)
-        raise Refused(
-            f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
-        ) from error
-    if found is None:
-        raise Refused(f"the database {'.'.join(database)} has no location; planproof publishes to Spark's own catalog")
-    # A namespace's location is printed as a URI, a table's and a partition's as a path.
-    return decoded(found)
-
-
-def data_root(target: StoredTable | None, location_root: str | None, home: str) -> str:
-    """The folder beside which new data are staged, so that a publish stays on one file system."""
-    if target is not None and target.location:
-        location = decoded(target.location)
-        # `<root>/__planproof/<table>/<version>` for a version directory.
-        found = re.match(rf"(.+)/{PREFIX}/[^/]+/[^/]+/?$", location)
-        return found.group(1) if found else parent(location)
-    return location_root.rstrip("/") if location_root else home
-
-
-def moves(target: StoredTable | None, location_root: str | None) -> bool:
-    """Whether a table that is made anew gets another place: the model's `location_root`, below which it does not lie.
-
-    A root that leaves out its scheme or its host has those that Spark took for it, and a relative one lies where the
-    catalog says: only what it says is compared.
-    """
-    if target is None or target.kind != "table" or not target.location or not location_root:
-        return False
-    given, now = _PLACE.match(location_root), _PLACE.match(data_root(target, None, ""))
-    if given is None or now is None:
-        return False
-    said = any(one and one != other for one, other in zip(given.groups()[:2], now.groups()[:2]))
-    root, folder = (posixpath.normpath(re.sub("/+", "/", found[3] or "/")) for found in (given, now))
-    return target.managed or said or root != folder
-
-
 def prior_of(target: StoredTable | None) -> Prior | None:
     """What stands at the target before the publish; None where nothing does."""
     if target is None:
@@ -339,16 +407,17 @@ def publication(
     strategy: str,
     root: str,
     options: dict[str, Any],
+    lock: Lock | None,
     home: str | None = None,
     columns: tuple[tuple[str, str], ...] = (),
     moved: bool = False,
 ) -> Publication:
     """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
 
-    `root` is where journal and locks lie, `home` the database's location where that is another one: below it Spark
-    puts managed tables. `columns` (name, type) are what the target gets with the new rows. `moved`: the new table goes
-    to the `location_root` of the options, wherever the old one lies.
-    """
+    `root` is where journal and locks lie, `lock` the target's, `home` the database's location where that is another
+    one: below it Spark puts managed tables. `columns` (name, type) are what the target gets with the new rows. `moved`:
+    the new table goes to the `location_root` of the options, wherever the old one lies."""
+    assert lock is not None, "a publish in steps holds a lock"
     home = home or root
     location_root = options.get("location_root")
     prior = prior_of(target)
@@ -380,7 +449,20 @@ def publication(
     store = store_of(session)
     if managed:
         _refuse_occupied(store, entry)
-    return Publication(session, store, Journal(store, _placed(store, entry, names.table, location_root)))
+    journal = Journal(store, _placed(store, entry, names.table, location_root))
+    found = Publication(session, store, journal, lock, target)
+    found.is_own = True
+    if strategy in ("location", "partitions", "rename"):
+        found.replaced = files_of_table(session, store, target)
+    return found
+
+
+def _identity(table: StoredTable | None, placed: bool = True) -> tuple[object, ...] | None:
+    """What makes a relation the one that it is; of a view, which is replaced whatever it says, its kind."""
+    if table is None or table.kind != "table":
+        return None if table is None else (table.kind,)
+    own = (table.kind, table.schema.as_nullable(), table.partition_by, table.format, table.managed, table.created)
+    return (*own, decoded(table.location or "")) if placed else own
 
 
 def _refuse_occupied(store: Store, entry: Entry) -> None:

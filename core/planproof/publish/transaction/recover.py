@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import notes, sweep
 from planproof.publish.swaps import Ending, settle
 from planproof.publish.transaction import lock
+from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.journal import Entry, folder, publishes, read
-from planproof.publish.transaction.names import STATE, join
-from planproof.publish.transaction.publication import Publication, database_root
+from planproof.publish.transaction.lock import Lock, Watch
+from planproof.publish.transaction.names import STATE, Refused, join
+from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.verification import Disbelieved, Verification
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
 
 
-def recover(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
-    """One report per publish that was found half way in the state folders of `roots` (databases' locations).
+def recover(
+    session: Session, store: Store, roots: Iterable[str], force: bool = False, is_chosen: bool = False
+) -> list[Report]:
+    """One report per publish that was found half way in the state folders of `roots` (databases' locations, or one that
+    the user has chosen: `is_chosen`).
 
-    A publish whose owner may be alive is left alone and reported as locked, and one that this catalog does not know
-    fails; `force` settles the former all the same, and gives the latter up with its files as they lie.
+    The lock of an owner that cannot be seen is watched for the length of its lease: a publish that goes on is left
+    alone and reported as locked, and one that this catalog does not know fails. `force` takes the former over at once,
+    and gives the latter up with its files as they lie.
     """
     reports: list[Report] = []
+    asked = _Asked(session, store, force, is_chosen, Holdings(session))
     for root in dict.fromkeys(roots):
-        reports += [_one(session, store, root, publish, force) for publish in publishes(store, root)]
+        tables = sorted(
+            {publish.partition(".")[0] for publish in publishes(store, root)}.union(lock.slugs(store, root))
+        )
+        for slug in tables:
+            asked.watch.begin(store, lock.path(root, slug, lock.current(store, root, slug)))
+        for slug in tables:
+            reports += _table(asked, root, slug)
         reports += [sweep(session, store, note, force) for note in notes(store, root)]
-        _unlock(store, root, force)
-        _tidy(store, root)
     return reports
 
 
-def recover_table(session: Session, store: Store, root: str, slug: str) -> list[Report]:
-    """The same for one table, whose lock's holder is known to be dead."""
-    reports = [_one(session, store, root, publish, False) for publish in publishes(store, root, slug)]
-    if not any(r.outcome == "failed" for r in reports):
-        _release(store, root, slug, slug, False)
-    return reports
+def recover_held(session: Session, held: Lock, is_chosen: bool) -> list[Report]:
+    """The same for the one table whose lock this process holds."""
+    asked = _Asked(session, held.store, False, is_chosen, Holdings(session))
+    return [_one(asked, held, publish) for publish in publishes(held.store, held.root, held.slug)]
 
 
 def roots(session: Session, root: str | None) -> list[str]:
@@ -68,7 +81,47 @@ def _is_reached(store: Store, location: str) -> bool:
     return True
 
 
-def _one(session: Session, store: Store, root: str, publish: str, force: bool) -> Report:
+@dataclass
+class _Asked:
+    """One recovery: what it was asked for, and what it has found out so far."""
+
+    session: Session
+    store: Store
+    force: bool
+    is_chosen: bool
+    holdings: Holdings
+    watch: Watch = field(default_factory=Watch)
+
+
+def _table(asked: _Asked, root: str, slug: str) -> list[Report]:
+    """What became of all publishes of one table that were found half way."""
+    found = publishes(asked.store, root, slug)
+    run = f"rescue_{uuid.uuid4().hex[:10]}"
+    try:
+        held = lock.acquire(asked.store, root, slug, run, slug, asked.force, asked.watch)
+    except lock.Locked as refusal:
+        return [_locked_out(asked, root, publish, refusal) for publish in found]
+    except SparkFailure as failure:
+        return [Report(slug, "failed", (), error=str(failure)) for _ in found]
+    try:
+        return [_one(asked, held, publish) for publish in found]
+    finally:
+        held.release()
+
+
+def _locked_out(asked: _Asked, root: str, publish: str, refusal: lock.Locked) -> Report:
+    try:
+        journal = read(asked.store, root, publish)
+    except ValueError:
+        journal = None
+    if journal is None:
+        return Report(publish.partition(".")[0], "failed", (locked(str(refusal)),), error=str(refusal))
+    said = str(lock.Locked(journal.entry.model, refusal.holder))
+    return Report(journal.entry.model, "failed", (locked(said),), error=said, strategy=journal.entry.strategy)
+
+
+def _one(asked: _Asked, held: Lock, publish: str) -> Report:
+    session, store, root = asked.session, asked.store, held.root
     try:
         journal = read(store, root, publish)
     except ValueError as error:
@@ -78,36 +131,36 @@ def _one(session: Session, store: Store, root: str, publish: str, force: bool) -
         return Report(publish.partition(".")[0], "skipped", error="settled by another process")
     entry = journal.entry
     try:
-        with lock.inherited(store, entry.root, entry.slug, entry.owner, entry.model, force):
-            return _inherited(session, store, root, publish, entry, force)
-    except lock.Locked as refusal:
-        return Report(entry.model, "failed", (locked(str(refusal)),), error=str(refusal), strategy=entry.strategy)
-    except (SparkFailure, AnalysisError) as failure:
+        Verification(session, asked.holdings, root, publish, entry, asked.is_chosen).verify()
+        ending = settle(Publication(session, store, journal, held), asked.force)
+        return _settled(entry, ending, asked)
+    except Disbelieved as claim:
+        said = (
+            f"{journal.location} names what a publish of {entry.target} would not have named: {claim}. Nothing was "
+            "touched. Find out who wrote this file, look at the table, and delete the file"
+        )
+        return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP622", "catalog", message=said),), error=said)
+    except lock.Evicted as eviction:
+        return Report(entry.model, "failed", (locked(str(eviction)),), error=str(eviction), strategy=entry.strategy)
+    except (SparkFailure, AnalysisError, Refused) as failure:
         said = f"{entry.model} could not be recovered from step {entry.step!r}: {failure}; run recover again"
         return Report(entry.model, "failed", (), error=said, strategy=entry.strategy)
+    except Exception as error:  # One entry must not keep the others from being settled.
+        said = f"internal error in planproof: {entry.model} could not be recovered from step {entry.step!r}: {error!r}"
+        found = Finding(Verdict.UNPROVED, "PP901", "catalog", message=said)
+        return Report(entry.model, "failed", (found,), error=said, strategy=entry.strategy)
+    finally:
+        asked.holdings.forget()
 
 
-def _inherited(session: Session, store: Store, root: str, publish: str, entry: Entry, force: bool) -> Report:
-    journal = read(store, root, publish)
-    if journal is None:
-        return _settled(entry, None)
-    entry = journal.entry
-    ending = settle(Publication(session, store, journal), force)
-    held = lock.holder(store, lock.path(entry.root, entry.slug))
-    # A publish that sets rows aside has two entries: the lock goes with the last one.
-    if held is not None and held.run == entry.owner.run and not publishes(store, entry.root, entry.slug):
-        store.delete(lock.path(entry.root, entry.slug))
-    return _settled(entry, ending)
-
-
-def _settled(entry: Entry, ending: Ending | None) -> Report:
-    """`ending` is None where another process had settled the publish in the meantime."""
+def _settled(entry: Entry, ending: Ending, asked: _Asked) -> Report:
     code, outcome, what = {
         "finished": ("PP603", "published", "finished"),
         "undone": ("PP602", "rejected", "undone"),
         "left": ("PP609", "rejected", f"this catalog does not know it; its files are left, {entry.stage_location} too"),
-        None: ("PP605", "skipped", "settled by another process"),
     }[ending]
+    if ending == "undone" and entry.strategy == "view" and asked.session.registered(entry.target) is None:
+        what = "there is no view now: run its model again"
     message = f"the publish of {entry.model} ({entry.strategy}) by {entry.owner} stopped at step {entry.step!r}; {what}"
     finding = Finding(Verdict.WARNING, code, "catalog", message=message)
     return Report(entry.model, outcome, (finding,), strategy=entry.strategy)
@@ -116,40 +169,3 @@ def _settled(entry: Entry, ending: Ending | None) -> Report:
 def locked(message: str) -> Finding:
     """The finding (PP604) that another run holds the lock."""
     return Finding(Verdict.UNPROVED, "PP604", "catalog", message=message)
-
-
-def _unlock(store: Store, root: str, force: bool) -> None:
-    """Removes the locks of runs that were killed before the first step of their publish."""
-    for name in store.names(join(root, STATE, "locks")):
-        slug = name.removesuffix(".json")
-        if name.endswith(".json") and not publishes(store, root, slug):
-            _release(store, root, slug, slug, force)
-
-
-def _tidy(store: Store, root: str) -> None:
-    """Removes claims of dead rescuers that had settled all that there was."""
-    claims = join(root, STATE, "claims")
-    for name in store.names(claims):
-        slug, location = name.partition(".")[0], join(claims, name)
-        if publishes(store, root, slug) or store.exists(lock.path(root, slug)):
-            continue
-        held = lock.holder(store, location)
-        if held is not None and held.is_dead:
-            store.delete(location)
-
-
-def _release(store: Store, root: str, slug: str, table: str, force: bool) -> None:
-    """Deletes the lock of a dead owner, by the one rescuer that inherits from it; a living one's stays."""
-    location = lock.path(root, slug)
-    held = lock.holder(store, location)
-    if held is None:
-        # Nobody can be asked about a lock that cannot be read.
-        if force:
-            store.delete(location)
-        return
-    try:
-        with lock.inherited(store, root, slug, held, table, force):
-            if lock.holder(store, location) == held:
-                store.delete(location)
-    except lock.Locked:
-        return

@@ -1,0 +1,91 @@
+"""What may be deleted: only what is certainly nobody's. `--force` changes nothing about that.
+
+A folder is nobody's where no table and no partition that the catalog knows lies in it, or has it below its own
+location. While a publish runs, its own staging and its own table's old versions are all that is deleted, and its table
+is asked. Recovery and `clean` begin with what a file or a folder's name claims: they ask about every table of the
+catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from planproof.origin import AnalysisError
+from planproof.publish.transaction.names import PREFIX, slug, within
+from planproof.publish.transaction.partition import locations
+from planproof.quoting import quoted
+from planproof.session.protocol import Session, SparkFailure
+from planproof.session.store import decoded
+
+_STAMP = r"[0-9a-f]{8}\.[0-9a-z_]+_\d+"
+
+
+class Holdings:
+    """Where the tables and partitions lie that the session's own catalog knows, read once, when it is first asked."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: list[tuple[str, str]] | None = None
+
+    def holder(self, location: str, besides: Collection[str] = ()) -> str | None:
+        """The table (quoted) that has data at, below or around a location; None where it is nobody's.
+
+        `besides` are tables, quoted and in lower case, that are not asked about. Raises `SparkFailure` where the
+        catalog does not answer."""
+        if self._known is None:
+            self._known = list(self._read())
+        for table, lies in self._known:
+            if table.lower() not in besides and (within(lies, location) or within(location, lies)):
+                return table
+        return None
+
+    def forget(self) -> None:
+        """The catalog has changed since it was read."""
+        self._known = None
+
+    def _read(self) -> Iterator[tuple[str, str]]:
+        session = self._session
+        for database, *_ in session.rows("SHOW DATABASES"):
+            for row in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
+                if str(row[2]).lower() == "true":
+                    continue
+                name = quoted((str(database), str(row[1])))
+                yield from ((name, location) for location in data_of(session, name))
+
+
+def data_of(session: Session, name: str) -> list[str]:
+    """The locations of a table and of its partitions; none of a view. Raises `SparkFailure`."""
+    try:
+        table = session.registered(name)
+    except AnalysisError as error:
+        raise SparkFailure(f"{name} cannot be read, so that its files are not known: {error.message}") from error
+    if table is None or table.kind != "table" or not table.location:
+        return []
+    found = [decoded(table.location)]
+    if table.partition_by and table.format == "parquet":
+        found += locations(session, name)
+    return found
+
+
+def is_version_of(location: str, target: tuple[str, ...]) -> bool:
+    """Whether a location is spelt as a version of that table, which nobody but planproof makes:
+    `.../__planproof/<table>/<mark>.<run>_<attempt>`, with nothing that leads out of it.
+
+    >>> is_version_of("/lake/__planproof/orders/0a1b2c3d.0123456789_1", ("shop", "orders"))
+    True
+    >>> is_version_of("/lake/__planproof/orders/../0a1b2c3d.0123456789_1", ("shop", "orders"))
+    False
+    """
+    if has_detour(location):
+        return False
+    folders = (slug(target[-1]), ".".join(slug(part) for part in target))
+    return any(re.search(f"/{PREFIX}/{re.escape(name)}/{_STAMP}/?$", location) for name in folders)
+
+
+def has_detour(location: str) -> bool:
+    """Whether a location leads elsewhere than its beginning says.
+
+    >>> has_detour("/lake/t/../u"), has_detour("/lake/t")
+    (True, False)
+    """
+    return any(part in (".", "..") for part in location.split("/")) or "\0" in location

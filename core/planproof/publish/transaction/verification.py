@@ -1,0 +1,168 @@
+"""A journal entry is a claim, not an order: whoever can write below a database's folder can write one.
+
+Recovery acts on an entry only where all that it names is what this planproof would have named: computed anew from the
+file's own place and name, from the catalog, and from the names that a publish gives. Everything else is refused by
+name, and nothing is touched. No statement is read from an entry and run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from planproof.catalog import split_name
+from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
+from planproof.publish.transaction.journal import Entry
+from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, within
+from planproof.publish.transaction.places import database_root
+from planproof.quoting import quoted
+from planproof.session.protocol import Session
+from planproof.session.store import local
+
+_RUN = re.compile(r"[0-9A-Za-z_]{1,64}")
+_ASIDE = re.compile(r"quarantine_date=\d{4}-\d\d-\d\d/quarantine_run=([0-9A-Za-z_]+)")
+
+
+class Disbelieved(Exception):
+    """An entry names what the publish that it tells of would not have named."""
+
+
+class Verification:
+    """What one entry may name. `publish` and `root` are where it was found. `is_chosen`: the user named this root; else
+    it is the folder of one database, and its entries are about that database's tables."""
+
+    def __init__(
+        self, session: Session, holdings: Holdings, root: str, publish: str, entry: Entry, is_chosen: bool
+    ) -> None:
+        self._session, self._holdings, self._entry = session, holdings, entry
+        self._root, self._publish, self._is_chosen = root, publish, is_chosen
+        self._target = tuple(split_name(entry.target))
+
+    def verify(self) -> None:
+        """Raises `Disbelieved` with the first thing that is not as it would be, and `SparkFailure` where the catalog
+        does not answer."""
+        self._names()
+        homes = self._homes()
+        entry = self._entry
+        self._expect("native", entry.native, (join(home, self._target[-1].lower()) for home in homes))
+        self._staged(homes)
+        self._prior(homes)
+        known = self._known_data()
+        for move in entry.moves:
+            self._below("moves[].source", move.source, [entry.stage_location])
+            self._below("moves[].target", move.target, known)
+            if move.source.rpartition("/")[2] != move.target.rpartition("/")[2]:
+                raise Disbelieved(f"moves[].target: {move.target} has another name than what was staged")
+        for swap in entry.partitions:
+            self._below("partitions[].new", swap.new, [entry.stage_location, *known])
+            if swap.old is not None and not is_version_of(parent_version(swap.old), self._target):
+                self._below("partitions[].old", swap.old, known)
+        self._aside(homes)
+
+    def _names(self) -> None:
+        entry = self._entry
+        if not (_RUN.fullmatch(str(entry.run)) and str(entry.attempt).isdigit() and len(self._target) in (2, 3)):
+            raise Disbelieved("its run, attempt or target is none of planproof's")
+        names = Names(self._target, entry.run, int(entry.attempt))
+        self._expect("file", self._publish, [f"{names.slug}.{names.stamp}"])
+        self._expect("slug", entry.slug, [names.slug])
+        self._expect("staging", entry.staging, [quoted(names.staging)])
+        self._expect("away", entry.away, [quoted(names.away)])
+        if not (within(entry.root, self._root) and within(self._root, entry.root)):
+            raise Disbelieved(f"root: {entry.root} is not where it lies")
+
+    def _homes(self) -> list[str]:
+        """Where the target's database may lie: as the catalog says, or, where it does not know the database, at the
+        folder in which the entry was found."""
+        try:
+            home = database_root(self._session, self._target[:-1])
+        except Refused:
+            return [self._root]
+        if not self._is_chosen and not (within(home, self._root) and within(self._root, home)):
+            raise Disbelieved(f"target: {self._entry.target} is a table of another database than the entry's folder")
+        return [home]
+
+    def _staged(self, homes: list[str]) -> None:
+        entry, names = self._entry, Names(self._target, self._entry.run, int(self._entry.attempt))
+        managed = [join(home, names.staging[-1]) for home in homes]
+        is_version = is_version_of(entry.stage_location, self._target)
+        if not (is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}")):
+            self._expect("stage_location", entry.stage_location, managed)
+        self._refuse_link("stage_location", entry.stage_location)
+        self._refuse_held("stage_location", entry.stage_location)
+        if entry.place is not None:
+            data = entry.stage_location.partition(f"/{PREFIX}/")[0]
+            self._expect("place", entry.place, [join(data, self._target[-1])])
+            self._refuse_held("place", entry.place)
+
+    def _prior(self, homes: list[str]) -> None:
+        prior = self._entry.prior
+        if prior is None or prior.location is None:
+            return
+        if prior.kind not in ("table", "view", "iceberg view"):
+            raise Disbelieved(f"prior.kind: {prior.kind!r} is no kind of relation")
+        if prior.managed and not is_version_of(prior.location, self._target):
+            self._below("prior.location", prior.location, homes)
+            if any(within(home, prior.location) for home in homes):
+                raise Disbelieved(f"prior.location: {prior.location} holds the whole database")
+            self._refuse_held("prior.location", prior.location)
+
+    def _known_data(self) -> list[str]:
+        """Where the target's data may lie: as the catalog says of it, and where it would lie by default."""
+        entry = self._entry
+        found = [entry.native, entry.stage_location, *([entry.place] if entry.place else [])]
+        for name in (entry.target, entry.away):
+            found += data_of(self._session, name)
+        prior = entry.prior
+        return [*found, *([prior.location] if prior and prior.managed and prior.location else [])]
+
+    def _aside(self, homes: list[str]) -> None:
+        aside = self._entry.aside
+        if aside is None:
+            return
+        name = f"{self._target[-1]}__quarantine"
+        table = quoted((*self._target[:-1], name))
+        self._expect("aside.table", aside.table, [table])
+        named = _ASIDE.fullmatch(aside.partition)
+        if named is None or named[1] != f"{self._entry.run}_{self._entry.attempt}":
+            raise Disbelieved(f"aside.partition: {aside.partition} is no partition of this publish")
+        lies = data_of(self._session, table)[:1] or [join(home, name.lower()) for home in homes]
+        self._expect("aside.location", aside.location, (join(folder, aside.partition) for folder in lies))
+
+    def _expect(self, field: str, said: str, allowed: Iterable[str]) -> None:
+        if has_detour(said) or not any(said == one or _same_place(said, one) for one in allowed):
+            raise Disbelieved(f"{field}: {said!r} is not what this publish would have named")
+
+    def _below(self, field: str, said: str, allowed: Iterable[str]) -> None:
+        if has_detour(said) or not any(within(said, one) for one in allowed):
+            raise Disbelieved(f"{field}: {said!r} lies outside of what this publish could touch")
+
+    def _refuse_held(self, field: str, location: str) -> None:
+        """Nothing is deleted or moved that another table of the catalog has."""
+        entry = self._entry
+        own = {name.lower() for name in (entry.target, entry.staging, entry.away)}
+        holder = self._holdings.holder(location, own)
+        if holder is not None:
+            raise Disbelieved(f"{field}: {location} holds data of {holder}")
+
+    def _refuse_link(self, field: str, location: str) -> None:
+        """A link in the place of a folder of planproof's leads out of it."""
+        path = local(location)
+        if path is None:
+            return
+        real = os.path.realpath(path)
+        own = 3 if is_version_of(location, self._target) else 1
+        if path.rstrip("/").split("/")[-own:] != real.split("/")[-own:]:
+            raise Disbelieved(f"{field}: {location} is a link to {real}")
+        self._refuse_held(field, real)
+
+
+def _same_place(one: str, other: str) -> bool:
+    return "/" in one and within(one, other) and within(other, one)
+
+
+def parent_version(location: str) -> str:
+    """The version folder that a partition's location lies in, else the location itself."""
+    head, folder, rest = location.partition(f"/{PREFIX}/")
+    parts = rest.split("/")
+    return f"{head}{folder}{'/'.join(parts[:2])}" if folder and len(parts) > 1 else parent(f"{location}/")
