@@ -2,10 +2,9 @@
 
     python dags_examples/demo.py [--home DIRECTORY] [--scale 0.02]
 
-Everything lies below the home, `.demo` at first: data, warehouse, metastore, and a copy of the example's dbt project, to
-which dbt writes. It may be run again: the data are kept, the models are published anew. Exits with 0 when the story went as it is told here, else with 1, and with
-2 where it could not be told.
-"""
+Everything lies below the home, `.demo` at first: data, warehouse, metastore, and a copy of the example's dbt project,
+to which dbt writes. It may be run again: the data are kept, the models are published anew. Exits with 0 when the story
+went as it is told here, else with 1, and with 2 where it could not be told."""
 
 from __future__ import annotations
 
