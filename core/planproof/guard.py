@@ -329,6 +329,8 @@ class Guard:
         if job.tests is not None and not draft.fails:
             tried(job, publication, job.tests)
         if draft.fails:
+            # A staging of a table that somebody altered meanwhile says nothing of the model.
+            room.refuse_changed(publication)
             return self._without_bad_rows(job, room, way, publication)
         if job.keys:
             if job.target is not None:
