@@ -45,7 +45,9 @@ class Exchange(Commit):
         if self.notebook.root is not None and not is_noted:
             said = f"{self.notebook.location} cannot be written, by which a kill between two renames is mended"
             raise SparkFailure(f"{said}; nothing was published", transient=True)
+        self.stop_if_evicted()
         self.transaction.commit()
+        self.stop_if_evicted()
         change_places(self._session, self.notebook.note)
         self.step("clean")
         self.notebook.delete()

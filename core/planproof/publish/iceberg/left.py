@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from planproof.origin import AnalysisError
+from planproof.publish.iceberg.believed import verify
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import STATE, join, literal, parent
 from planproof.publish.transaction.owner import Owner, begin, end
+from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
@@ -29,6 +31,10 @@ _OF_RUN = "quarantine_run"
 SETTLES = 3600
 """After so many seconds no catalog carries out a commit any more that it was asked for."""
 
+
+_FORM = 1
+"""The version of a note's form. One that was written by a later planproof is not read."""
+_EVICTED = "evicted"
 
 _SAID = {"finished": ("PP603", "published"), "undone": ("PP602", "rejected"), "left": ("PP609", "rejected")}
 
@@ -46,8 +52,7 @@ class Aside:
     def of(cls, form: Mapping[str, Any] | None) -> Aside | None:
         if form is None:
             return None
-        folder = form["folder"]
-        return cls(str(form["table"]), str(form["run"]), folder and str(folder), tuple(map(str, form["others"])))
+        return cls(form["table"], form["run"], form["folder"], tuple(form["others"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ class Note:
     aside: Aside | None = None
     branch: str | None = None
     snapshot: int | None = None
+    form: int = _FORM
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
@@ -81,11 +87,33 @@ class Note:
         """Raises ValueError where the text is no note."""
         try:
             form: Mapping[str, Any] = json.loads(text)
+            if form.get("form", _FORM) != _FORM:
+                raise ValueError(f"a note of the form {form['form']!r}, which this planproof does not know")
             known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
             known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
-            return cls(**{**known, "aside": Aside.of(known.get("aside"))})
-        except (KeyError, TypeError, AttributeError) as error:
+            note = cls(**{**known, "aside": Aside.of(known.get("aside"))})
+            _refuse_ill_typed(note)
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a note: {error!r}") from error
+        return note
+
+
+_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "aside": Aside}
+_MAY_LACK = ("folder", "staging", "away", "aside", "branch", "snapshot")
+
+
+def _refuse_ill_typed(note: Note | Aside) -> None:
+    """Raises TypeError for what no note holds."""
+    for one in fields(note):
+        value = getattr(note, one.name)
+        if value is None and one.name in _MAY_LACK:
+            continue
+        if not isinstance(value, _TYPES.get(one.name, str)):
+            raise TypeError(f"{one.name} is {value!r}")
+        if isinstance(value, Aside):
+            _refuse_ill_typed(value)
+        if isinstance(value, tuple) and not all(isinstance(part, str) for part in value):
+            raise TypeError(f"{one.name} holds {value!r}")
 
 
 def folder(root: str) -> str:
@@ -108,10 +136,18 @@ class Notebook:
     def location(self) -> str:
         return join(folder(self.root or ""), f"{self.note.slug}.{self.note.owner.run}.json")
 
+    def is_evicted(self) -> bool:
+        """Whether a recovery has taken the table over: it has left its mark beside the note, or deleted the note.
+        Raises `SparkFailure` where that cannot be seen."""
+        if not self.is_written:
+            return False
+        there, name = self.store.names(folder(self.root or "")), self.location.rpartition("/")[2]
+        return name not in there or mark(name) in there
+
     def write(self, **changes: Any) -> bool:
         """Whether the note says so now. Raises `SparkFailure` where it says something older, and stays."""
         self.note = replace(self.note, **changes)
-        if self.root is None:
+        if self.root is None or self.is_evicted():
             return False
         begin(self.note.owner.run)
         for _ in range(2):  # Another publish may remove the folder just now.
@@ -129,7 +165,9 @@ class Notebook:
     def delete(self) -> None:
         if self.is_written:
             with suppress(SparkFailure):  # A later recovery finds that there is nothing to do.
+                self.store.delete(mark(self.location))
                 forget(self.store, self.location)
+            self.is_written = False
         self.end()
 
     def end(self) -> None:
@@ -159,6 +197,15 @@ def forget(store: Store, location: str) -> None:
         store.prune(state)
 
 
+def mark(location: str) -> str:
+    """What lies beside a note once a recovery has taken its table from an owner that may be alive.
+
+    >>> mark("orders.run_1.json")
+    'orders.run_1.evicted'
+    """
+    return f"{location.removesuffix('.json')}.{_EVICTED}"
+
+
 def notes(store: Store, root: str, slug: str | None = None) -> list[str]:
     """The locations of the notes below a root, of one table where `slug` is given."""
     found = [name for name in store.names(folder(root)) if name.endswith(".json")]
@@ -173,6 +220,8 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if tables is None:
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
+        if _is_young(store, mark(location)):
+            return "left", f"its owner may be at its renames; recover again in {SETTLES // 60} minutes"
         ending = settle_exchange(session, note)
         if ending == "undone":
             _taken_back(session, tables, store, note)
@@ -180,6 +229,11 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         forget(store, location)
         return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
     named = tables.names_any(note.target, note.folder, note.others)
+    if named is False and store.exists(mark(location)):
+        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
+        for table in (note.target, *([note.aside.table] if note.aside is not None else [])):
+            tables.fence(table, note.owner.run)
+        named = tables.names_any(note.target, note.folder, note.others)
     if named:
         forget(store, location)
         return "finished", "it had been committed"
@@ -187,13 +241,28 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         return _left(store, location, force, f"{note.target} is not there any more, or has another name")
     if named is None and _was_registered(store, note):
         return _left(store, location, force, f"no table {note.target} is there, and one was made at {note.location}")
-    age = time.time() - (store.modified(location) or 0.0)
-    if note.step in ("quarantine", "commit") and age < SETTLES and not force:
-        return "left", f"its catalog may still carry out the commit; recover again in {SETTLES // 60} minutes"
+    wait = _wait(store, location, note, named, force)
+    if wait is not None:
+        return "left", wait
     _taken_back(session, tables, store, note)
     remove(store, note)
     forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
+
+
+def _wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:
+    """Why nothing is deleted yet; None where nobody can commit it any more."""
+    until = f"recover again in {SETTLES // 60} minutes"
+    if named is None and _is_young(store, mark(location)):
+        return f"its owner may still make the table; {until}"
+    if note.step in ("quarantine", "commit") and _is_young(store, location) and not force:
+        return f"its catalog may still carry out the commit; {until}"
+    return None
+
+
+def _is_young(store: Store, location: str) -> bool:
+    at = store.modified(location)
+    return at is not None and time.time() - at < SETTLES
 
 
 def _without_branch(
@@ -271,16 +340,36 @@ def _was_registered(store: Store, note: Note) -> bool:
     return any(name.endswith(".metadata.json") for name in store.names(join(note.location, "metadata")))
 
 
-def sweep(session: Session, store: Store, location: str, force: bool = False) -> Report:
-    """Sweeps what one note tells of, unless its owner may be alive."""
+def sweep(session: Session, store: Store, location: str, force: bool = False, is_chosen: bool = True) -> Report:
+    """Sweeps what one note tells of, unless its owner may be alive. `is_chosen`: the user has named the folder in which
+    notes lie; else it is the folder of one database, and its notes are about that database's tables."""
     try:
-        note = Note.from_json(store.read(location) or "")
+        return _swept(session, store, location, force, is_chosen)
     except ValueError as error:
         said = f"{location}: {error}; it names what a killed publish wrote. Delete it"
         return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP601", said),), error=said)
-    if not note.owner.is_dead and not force:
-        said = f"{note.model} is being published by {note.owner}"
-        return Report(note.model, "failed", (_finding(Verdict.UNPROVED, "PP604", said),), error=said)
+    except Disbelieved as claim:
+        said = (
+            f"{location} names what a publish of Iceberg's tables would not have named: {claim}. Nothing was touched. "
+            "Find out who wrote this file, look at the table, and delete the file"
+        )
+        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP622", said),), error=said)
+    except (SparkFailure, AnalysisError) as failure:
+        said = f"what a killed publish left could not be looked at: {failure}; run recover again ({location})"
+        return Report("?", "failed", (), error=said)
+    except Exception as error:  # One note must not keep the others from being settled.
+        said = f"internal error in planproof: the note {location} could not be settled: {error!r}"
+        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP901", said),), error=said)
+
+
+def _swept(session: Session, store: Store, location: str, force: bool, is_chosen: bool) -> Report:
+    note = Note.from_json(store.read(location) or "")
+    verify(session.transactions() or Branches(session), location, note, is_chosen)
+    if not note.owner.is_dead:
+        if not force:
+            said = f"{note.model} is being published by {note.owner}"
+            return Report(note.model, "failed", (_finding(Verdict.UNPROVED, "PP604", said),), error=said)
+        store.create(mark(location), note.owner.run)
     try:
         ending, what = settle(session, store, location, note, force)
     except (SparkFailure, AnalysisError) as failure:

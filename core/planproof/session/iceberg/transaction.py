@@ -9,10 +9,11 @@ what others have written, or what SQL has written to the transaction.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,10 +21,13 @@ from pyspark.errors import PySparkException
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import quiet, translated
+from planproof.session.iceberg import placing
+from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import fields
 from planproof.session.java import each
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
+from planproof.session.store import local
 
 _MOVED = ("CommitFailedException", "AlreadyExistsException", "NoSuchTableException", "ValidationException")
 """What a catalog says of a table that is not the one that was opened."""
@@ -50,30 +54,54 @@ class Java(NamedTuple):
         return self.static("org.apache.iceberg.spark.SparkSchemaUtil", "convert")(schema)
 
 
+class Target(Protocol):
+    """The table that a transaction changes, by the catalog in which it stands."""
+
+    def load(self) -> Any | None:
+        """Iceberg's table as the catalog has it now, past every cache; None where there is none."""
+
+    def now(self) -> Any | None:
+        """The metadata of that table."""
+
+    def opened(self, table: Any) -> Opened:
+        """Opens a transaction on it."""
+
+    def stand(self, table: Any) -> None:
+        """Puts a transaction's table behind the staged name."""
+
+    def swaps(self, operations: Any) -> bool:
+        """Whether a commit by these operations compares the table with the one that it replaces."""
+
+    def forget(self) -> None:
+        """Takes the staged name away."""
+
+    def refresh(self) -> None:
+        """Has the session see the table as it is now."""
+
+    def drop(self) -> None:
+        """Drops the table."""
+
+
 class IcebergTransaction:
     """An open change of one table; `planproof.session.protocol.Transaction`."""
 
     alters = True
     branch: str | None = None
+    _taken: int | None = None
+    """The rows that the change took away when it was written."""
 
-    def __init__(
-        self,
-        staged: str,
-        transaction: Any,
-        table: Any,
-        java: Java,
-        forget: Callable[[], None],
-        refresh: Callable[[], None],
-    ) -> None:
-        self.staged, self._transaction, self._table = staged, transaction, table
-        self._java, self._forget, self._refresh = java, forget, refresh
-        # Each question to the JVM costs a call or ten: what this object alone changes is remembered.
+    def __init__(self, staged: str, java: Java, target: Target, opened: Opened, replaces: bool) -> None:
+        self.staged, self._java, self._target, self._replaces = staged, java, target, replaces
+        self._set(opened)
+        self._first = opened
+
+    def _set(self, opened: Opened) -> None:
+        """Each question to the JVM costs a call or ten: what this object alone changes is remembered."""
+        self._transaction, self._table = opened.transaction, opened.table
+        self._base, self._operations = opened.base, opened.operations
         self._schema: PhysicalSchema | None = None
         self._properties: dict[str, str] | None = None
         self._written: list[Own] = []
-        with translated():
-            self._base: Any = transaction.startMetadata()
-            self._operations: Any = transaction.underlyingOps()
 
     @property
     def is_new(self) -> bool:
@@ -211,6 +239,7 @@ class IcebergTransaction:
             return any(True for own in self._own() for _ in each(own.java.addedDeleteFiles(self._io)))
 
     def commit(self) -> None:
+        self._verify()
         try:
             with quiet():
                 self._operations.commit(self._base, self._transaction.currentMetadata())
@@ -221,20 +250,133 @@ class IcebergTransaction:
                 raise Moved(str(java.getMessage())) from error
             with translated():
                 raise
+        self._verify_committed()
         self._renew()
+
+    def _verify(self) -> None:
+        """Looks once more at what the commit takes for granted: the table is the one that was opened, which some
+        catalogs do not ask, and nobody has deleted what was written. Raises `Moved`."""
+        with translated():
+            if not self._swaps and not placing.same(self._base, self._target.now()):
+                raise Moved("the table is not the one that was opened")
+        self._refuse_lost()
+
+    def _refuse_lost(self) -> None:
+        lost = self._lost()
+        if lost:
+            raise Moved(f"{lost[0]} and {len(lost) - 1} more files of what was written are not there any more")
+
+    def _lost(self) -> list[str]:
+        """The files of the change that are not there, or not as they were written."""
+        with translated():
+            return [path for own in self._own() for path, size in own.files(self._io) if not self._is_there(path, size)]
+
+    def _is_there(self, path: str, size: int | None) -> bool:
+        at = local(path)
+        if at is not None:
+            with suppress(OSError):
+                return os.path.getsize(at) == size or size is None
+            return False
+        try:
+            with quiet():
+                return int(self._io.newInputFile(path).getLength()) == size or size is None
+        except Py4JJavaError as error:
+            if "NotFound" in str(error.java_exception.getClass().getSimpleName()):
+                return False
+            raise
+
+    def _verify_committed(self) -> None:
+        """The catalog has answered. Where the table does not have the change all the same, or cannot be read with it,
+        it is put back as it was. Raises `Moved`."""
+        with translated():
+            ours = self._transaction.currentMetadata()
+            now = self._operations.refresh() if self._swaps else self._target.now()
+            has_it = now is not None and str(now.uuid()) == str(ours.uuid()) and self._is_in(now)
+            misplaced = not self._swaps and placing.is_misplaced(self._java, self._table, self._base, ours)
+            lost = self._lost() if has_it else []
+            if has_it and not misplaced and not lost:
+                return
+            if not self._swaps and (misplaced or not has_it or self._base is None):
+                placing.take_away(self._java, self._table, self._base, ours)
+            elif has_it:
+                self._put_back(now, lost)
+        self._renew()
+        raise Moved("the table was dropped, made again or changed by others at the moment of the commit")
+
+    def _is_in(self, metadata: Any) -> bool:
+        own = self._own()
+        return not own or metadata.snapshot(own[0].number) is not None
+
+    def _put_back(self, now: Any, lost: list[str]) -> None:
+        """After a commit of files that somebody has deleted: the state before it is committed again."""
+        current, own = now.currentSnapshot(), self._own()
+        if current is None or not own or int(current.snapshotId()) != own[0].number:
+            raise SparkFailure(f"{lost[0]} was deleted while it was committed, and others have written since")
+        if self._base is None:
+            self._target.drop()
+            return
+        table = self._target.load()
+        if table is not None:
+            table.operations().commit(table.operations().current(), self._base)
+
+    @property
+    def _swaps(self) -> bool:
+        """Whether the catalog itself compares what it replaces; a folder's versions are numbers, which come again."""
+        return self._target.swaps(self._operations)
+
+    def rebase(self, how: str) -> int:
+        with translated():
+            table = self._target.load()
+            if table is None:
+                raise Moved("the table is not there any more")
+            self._refuse_lost()
+            first, kind = self._first, "replace" if self._replaces else how
+            own = self._own()
+            if len(own) > 1:
+                raise Moved("the change has several snapshots")
+            added = Added.of(own[0].java, self._io, kind) if own else None
+            opened = self._target.opened(table)
+            before = opened.base
+            placing.refuse_unlike(first, opened.base)
+            try:
+                placing.put(self._java, first, opened, kind, added)
+            except Py4JJavaError as error:
+                java = error.java_exception
+                if str(java.getClass().getSimpleName()) in _MOVED:
+                    raise Moved(str(java.getMessage())) from error
+                raise
+            old = [location for one in own for location in one.manifests(self._io)]
+            replaced = self._deleted_rows()
+            self._set(opened)
+            self._target.stand(opened.table)
+            for location in old:
+                with suppress(Py4JJavaError), quiet():
+                    self._io.deleteFile(location)
+            if kind == "replace":
+                return placing.rows_between(self._java, first.base, before)
+            if self._taken is None:
+                self._taken = replaced
+            return max(self._deleted_rows() - self._taken, 0) if kind == "overwrite" else 0
+
+    def _deleted_rows(self) -> int:
+        own = self._own()
+        return own[0].deleted if own else 0
+
+    @property
+    def is_gone(self) -> bool:
+        return not self.is_new and self._target.load() is None
 
     def _renew(self) -> None:
         """Has this session see the table as it is now. What was committed, or refused, stays so where that fails."""
         with suppress(SparkFailure, AnalysisError):
-            self._refresh()
+            self._target.refresh()
 
     def is_committed(self) -> bool:
-        own = self._own()
-        if not own:
+        if not self._own():
             return False
         with translated():
-            now = self._operations.refresh()
-            return now is not None and now.snapshot(own[0].number) is not None
+            now = self._target.now()
+            return now is not None and self._is_in(now)
 
     def discard(self) -> None:
         with translated():
@@ -244,7 +386,7 @@ class IcebergTransaction:
                         self._io.deleteFile(location)
 
     def close(self) -> None:
-        self._forget()
+        self._target.forget()
 
     @cached_property
     def _io(self) -> Any:
@@ -273,13 +415,24 @@ class Own(NamedTuple):
     java: Any
     number: int
     rows: int
+    deleted: int
     listed: str | None
     """Where the list of its manifests lies; the first version of the format can do without one."""
 
     @classmethod
     def of(cls, java: Any, number: int, form: Mapping[str, Any]) -> Own:
-        rows = form.get("summary", {}).get("added-records", 0)
-        return cls(java, number, int(rows), form.get("manifest-list"))
+        summary = form.get("summary", {})
+        rows, deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
+        return cls(java, number, rows, deleted, form.get("manifest-list"))
+
+    def files(self, io: Any) -> Iterator[tuple[str, int | None]]:
+        """Every file that it wrote, with its size where that is known."""
+        for of in (self.java.addedDataFiles, self.java.addedDeleteFiles):
+            yield from [(str(file.path()), int(file.fileSizeInBytes())) for file in each(of(io))]
+        own = [m for m in each(self.java.allManifests(io)) if m.snapshotId() == self.number]
+        yield from [(str(m.path()), int(m.length())) for m in own]
+        if self.listed is not None:
+            yield self.listed, None
 
     def manifests(self, io: Any) -> Iterator[str]:
         """The files of metadata that it wrote."""
