@@ -246,6 +246,10 @@ class BranchChange:
     def rebase(self, how: str) -> int:
         raise Moved(f"{self._table} was changed, and a branch cannot be moved")
 
+    def is_lost(self) -> bool:
+        """The table names them by then."""
+        return False
+
     @property
     def is_gone(self) -> bool:
         return self._tables.table(self._table) is None

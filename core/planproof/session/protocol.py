@@ -216,6 +216,9 @@ class Transaction(Protocol):
         Returns how many rows it replaces that others have added since it was opened first. Raises `Moved` where it
         does not go there: more than rows has changed, or the format's own rules say so."""
 
+    def is_lost(self) -> bool:
+        """Whether files that were written for the change are not there any more, or not as they were written."""
+
     @property
     def is_gone(self) -> bool:
         """Whether the table that was opened is not there any more, under its name."""

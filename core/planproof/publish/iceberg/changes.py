@@ -76,6 +76,10 @@ class Change:
         return statement
 
     def audit(self, job: Job, publication: Commit) -> None:
+        with publication.looking(job.draft):
+            self._audit(job, publication)
+
+    def _audit(self, job: Job, publication: Commit) -> None:
         examined = without_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
         facts = written = read(counted, publication, plain(publication.transaction.schema()), told=False)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import Aside, Note, Notebook, earlier
 from planproof.publish.iceberg.on_top import OnTop
@@ -133,6 +135,21 @@ class Commit:
             self.replaced = replaced
             self.notebook.write(others=tuple(self.transaction.manifests()))
 
+    @contextmanager
+    def looking(self, draft: Draft) -> Iterator[None]:
+        """While what was written is looked at. Raises `Moved` where it fails, or is refused, for files that somebody
+        has deleted: no model is blamed for that."""
+        try:
+            yield
+        except (SparkFailure, AnalysisError) as failure:
+            if not isinstance(failure, Moved) and self.transaction.is_lost():
+                self._refuse_gone()
+                raise Moved(f"{self.entry.model}: files were deleted while they were looked at") from failure
+            raise
+        if draft.fails and self.transaction.is_lost():
+            self._refuse_gone()
+            raise Moved(f"{self.entry.model}: files were deleted while they were looked at")
+
     def _refuse_gone(self) -> None:
         """Raises `Refused` for a change of a table that is not there any more: its rows are no table's beginning."""
         if self.entry.strategy == "change" and self.transaction.is_gone:
@@ -168,7 +185,7 @@ class Commit:
             return
         self.transaction.discard()
         self.take_back()
-        if self.entry.step == "refused" and self.transaction.is_gone:
+        if self.transaction.branch is None and self.transaction.is_gone:
             with suppress(SparkFailure):  # Else empty folders would stand where the table was.
                 self.notebook.store.prune(self.notebook.note.location)
         self.notebook.sweep()

@@ -23,6 +23,10 @@ class Whole:
     """What is said of a table whose rows are all new."""
 
     def audit(self, job: Job, publication: Commit) -> None:
+        with publication.looking(job.draft):
+            self._audit(job, publication)
+
+    def _audit(self, job: Job, publication: Commit) -> None:
         examined = job.examined
         if not job.is_rest:  # The plan of the rest is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)

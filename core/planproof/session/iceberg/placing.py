@@ -150,6 +150,16 @@ def rows_between(java: Any, base: Any, now: Any) -> int:
     return found
 
 
+def is_missing(error: Py4JJavaError) -> bool:
+    """Whether a call has failed for want of a file."""
+    cause = error.java_exception
+    while cause is not None:
+        if str(cause.getClass().getSimpleName()) in ("NotFoundException", "FileNotFoundException"):
+            return True
+        cause = cause.getCause()
+    return False
+
+
 # --- catalogs of folders --------------------------------------------------------------------------------------------
 # A state is a file with a number, and whoever makes the file of the next number has committed. Of a table that was
 # dropped, or whose old states are deleted, a number is free again: such a commit is found out, and taken away.
@@ -159,10 +169,10 @@ def is_misplaced(java: Any, table: Any, base: Any | None, ours: Any) -> bool:
     """Whether our state does not follow the one that it replaces, or others stand after it that do not follow it."""
     found = dict(_versions(table))
     number = _number(base)
-    if base is not None and number not in found:
-        return True
     last = max(found, default=0)
-    return last > number + 1 and not _has(_read(java, table, found[last]), ours)
+    if last > number + 1:
+        return not _has(_read(java, table, found[last]), ours)
+    return base is not None and (number not in found or not _has(_read(java, table, found[number]), base))
 
 
 def take_away(java: Any, table: Any, base: Any | None, ours: Any) -> None:

@@ -102,6 +102,7 @@ class IcebergTransaction:
         self._schema: PhysicalSchema | None = None
         self._properties: dict[str, str] | None = None
         self._written: list[Own] = []
+        self._files: list[tuple[str, int | None]] | None = None
 
     @property
     def is_new(self) -> bool:
@@ -262,14 +263,20 @@ class IcebergTransaction:
         self._refuse_lost()
 
     def _refuse_lost(self) -> None:
-        lost = self._lost()
-        if lost:
-            raise Moved(f"{lost[0]} and {len(lost) - 1} more files of what was written are not there any more")
+        if self.is_lost():
+            raise Moved("somebody has deleted files that were written for the change")
 
-    def _lost(self) -> list[str]:
-        """The files of the change that are not there, or not as they were written."""
+    def is_lost(self) -> bool:
+        if self._files is None:
+            try:
+                with quiet():
+                    self._files = [named for own in self._own() for named in own.files(self._io)]
+            except Py4JJavaError as error:
+                if placing.is_missing(error):
+                    return True
+                raise
         with translated():
-            return [path for own in self._own() for path, size in own.files(self._io) if not self._is_there(path, size)]
+            return not all(self._is_there(path, size) for path, size in self._files)
 
     def _is_there(self, path: str, size: int | None) -> bool:
         at = local(path)
@@ -281,7 +288,7 @@ class IcebergTransaction:
             with quiet():
                 return int(self._io.newInputFile(path).getLength()) == size or size is None
         except Py4JJavaError as error:
-            if "NotFound" in str(error.java_exception.getClass().getSimpleName()):
+            if placing.is_missing(error):
                 return False
             raise
 
@@ -293,13 +300,12 @@ class IcebergTransaction:
             now = self._operations.refresh() if self._swaps else self._target.now()
             has_it = now is not None and str(now.uuid()) == str(ours.uuid()) and self._is_in(now)
             misplaced = not self._swaps and placing.is_misplaced(self._java, self._table, self._base, ours)
-            lost = self._lost() if has_it else []
-            if has_it and not misplaced and not lost:
+            if has_it and not misplaced and not self.is_lost():
                 return
             if not self._swaps and (misplaced or not has_it or self._base is None):
                 placing.take_away(self._java, self._table, self._base, ours)
             elif has_it:
-                self._put_back(now, lost)
+                self._put_back(now)
         self._renew()
         raise Moved("the table was dropped, made again or changed by others at the moment of the commit")
 
@@ -307,11 +313,11 @@ class IcebergTransaction:
         own = self._own()
         return not own or metadata.snapshot(own[0].number) is not None
 
-    def _put_back(self, now: Any, lost: list[str]) -> None:
+    def _put_back(self, now: Any) -> None:
         """After a commit of files that somebody has deleted: the state before it is committed again."""
         current, own = now.currentSnapshot(), self._own()
         if current is None or not own or int(current.snapshotId()) != own[0].number:
-            raise SparkFailure(f"{lost[0]} was deleted while it was committed, and others have written since")
+            raise SparkFailure("files of the change were deleted while it was committed, and others have written since")
         if self._base is None:
             self._target.drop()
             return
@@ -380,10 +386,20 @@ class IcebergTransaction:
 
     def discard(self) -> None:
         with translated():
-            for own in self._own():
-                for location in own.locations(self._io):
-                    with suppress(Py4JJavaError), quiet():
-                        self._io.deleteFile(location)
+            locations = self._locations()
+            for location in locations:
+                with suppress(Py4JJavaError), quiet():
+                    self._io.deleteFile(location)
+
+    def _locations(self) -> list[str]:
+        """Every file that was written, as far as somebody has not deleted what names them."""
+        try:
+            with quiet():
+                return [location for own in self._own() for location in own.locations(self._io)]
+        except Py4JJavaError as error:
+            if not placing.is_missing(error):
+                raise
+            return [path for path, _ in self._files or ()]
 
     def close(self) -> None:
         self._target.forget()
