@@ -157,6 +157,7 @@ class Rest:
         assert aside is not None
         aside.noted = replace(aside.noted, **changes)  # type: ignore[arg-type]
         if not publication.notebook.write(aside=aside.noted):
+            publication.stop_if_evicted()
             raise Refused(
                 f"{publication.entry.model}: {publication.notebook.location} cannot be written, so that no "
                 "row is set aside. Nothing was published",

@@ -47,7 +47,6 @@ class Exchange(Commit):
             raise SparkFailure(f"{said}; nothing was published", transient=True)
         self.stop_if_evicted()
         self.transaction.commit()
-        self.stop_if_evicted()
         change_places(self._session, self.notebook.note)
         self.step("clean")
         self.notebook.delete()

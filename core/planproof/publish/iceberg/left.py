@@ -220,14 +220,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if tables is None:
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
-        if _is_young(store, mark(location)):
-            return "left", f"its owner may be at its renames; recover again in {SETTLES // 60} minutes"
-        ending = settle_exchange(session, note)
-        if ending == "undone":
-            _taken_back(session, tables, store, note)
-            remove(store, note)
-        forget(store, location)
-        return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
+        return _exchanged(session, tables, store, location, note)
     named = tables.names_any(note.target, note.folder, note.others)
     if named is False and store.exists(mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
@@ -248,6 +241,17 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     remove(store, note)
     forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
+
+
+def _exchanged(session: Session, tables: Transactional, store: Store, location: str, note: Note) -> tuple[Ending, str]:
+    if _is_young(store, mark(location)):
+        return "left", f"its owner may be at its renames; recover again in {SETTLES // 60} minutes"
+    ending = settle_exchange(session, note)
+    if ending == "undone":
+        _taken_back(session, tables, store, note)
+        remove(store, note)
+    forget(store, location)
+    return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
 
 
 def _wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:
@@ -384,11 +388,25 @@ def earlier(session: Session, store: Store, root: str, slug: str) -> list[Report
     """Sweeps what dead publishes of one table left."""
     reports: list[Report] = []
     with suppress(SparkFailure):  # Where no note can be read, none could be written.
+        _tidy(store, root, slug)
         for location in notes(store, root, slug):
             with suppress(ValueError):
                 if Note.from_json(store.read(location) or "").owner.is_dead:
                     reports.append(sweep(session, store, location))
     return reports
+
+
+def _tidy(store: Store, root: str, slug: str) -> None:
+    """Deletes the marks that evicted owners have not looked at any more."""
+    there = store.names(folder(root))
+    for name in there:
+        is_one = name.startswith(f"{slug}.") and name.endswith(f".{_EVICTED}")
+        if (
+            is_one
+            and f"{name.removesuffix(_EVICTED)}json" not in there
+            and not _is_young(store, at := join(folder(root), name))
+        ):
+            forget(store, at)
 
 
 def _finding(verdict: Verdict, code: str, said: str) -> Finding:
