@@ -338,6 +338,47 @@ def test_files_that_somebody_swept(
     assert held(iceberg, name) == rows
 
 
+# --- recoveries -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["staged", "commit"])
+@pytest.mark.parametrize("strategy", ["append", "insert_overwrite", "table", "first", "quarantine"])
+def test_a_forced_recovery_beside_a_living_owner(
+    table: str, guard: Guard, iceberg: Any, monkeypatch: Any, strategy: str, when: str
+) -> None:
+    """The owner goes on, and finds out: it commits nothing of which the files are gone, and says `evicted`."""
+    name = f"{table}2" if strategy == "first" else table
+    sql, more, before, recovered = "select 5L as id, 'a' as day", dict[str, Any](), held(iceberg, name), list[Report]()
+    if strategy == "quarantine":
+        sql, more = (
+            "select * from values (5L, 'a'), (null, 'x') as v(id, day)",
+            {"settings": Settings(on_violation="quarantine")},
+        )
+    given = model(name, sql, {"first": "table", "quarantine": "append"}.get(strategy, strategy), **more)
+
+    def act() -> None:
+        recovered.extend(r for r in Guard(iceberg).recover(force=True) if r.model == name)
+
+    with meanwhile(monkeypatch, guard, when, act):
+        report = guard.publish(given)
+    assert [codes(r) for r in recovered] in ([{"PP602"}], [{"PP609"}]), recovered
+    if report.outcome == "published":
+        assert (codes(recovered[0]), when) == ({"PP609"}, "commit"), "only where nothing was deleted"
+        assert held(iceberg, name) == [(5, "a")]
+        return
+    assert (report.outcome, "PP620" in codes(report)) == ("failed", True), said(report)
+    assert "evicted" in str(report.error)
+    assert held(iceberg, name) == before
+    if before is not None:
+        assert unnamed(iceberg, name) == []
+    else:
+        assert not [p for p in home_of(iceberg, name).rglob("*") if p.is_file() and "metadata.json" not in p.name]
+    if iceberg.catalog.tableExists(f"{name}__quarantine"):
+        assert iceberg.newSession().table(f"{name}__quarantine").count() == 0
+    assert not list(home_of(iceberg, name).parent.glob(".planproof/staged/*"))
+    assert guard.publish(given).outcome == "published"
+
+
 def home_of(spark: Any, name: str) -> Path:
     """Where a table lies, or would."""
     catalog, database, table = name.split(".")
