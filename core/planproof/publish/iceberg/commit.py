@@ -125,6 +125,7 @@ class Commit:
             try:
                 return self.transaction.commit()
             except Moved as moved:
+                self.stop_if_evicted()
                 self._refuse_gone()
                 if self.on_top is None or time.monotonic() > until:
                     raise
@@ -142,13 +143,17 @@ class Commit:
         try:
             yield
         except (SparkFailure, AnalysisError) as failure:
-            if not isinstance(failure, Moved) and self.transaction.is_lost():
-                self._refuse_gone()
-                raise Moved(f"{self.entry.model}: files were deleted while they were looked at") from failure
+            if not isinstance(failure, Moved):
+                self._refuse_lost(failure)
             raise
-        if draft.fails and self.transaction.is_lost():
+        if draft.fails:
+            self._refuse_lost()
+
+    def _refuse_lost(self, failure: Exception | None = None) -> None:
+        if self.transaction.is_lost():
+            self.stop_if_evicted()
             self._refuse_gone()
-            raise Moved(f"{self.entry.model}: files were deleted while they were looked at")
+            raise Moved(f"{self.entry.model}: files were deleted while they were looked at") from failure
 
     def _refuse_gone(self) -> None:
         """Raises `Refused` for a change of a table that is not there any more: its rows are no table's beginning."""
@@ -175,7 +180,11 @@ class Commit:
             if not self.notebook.write(step="quarantine"):
                 self.stop_if_evicted()
                 raise SparkFailure(f"{self.notebook.location} cannot be written; no row was set aside", transient=True)
-            self.aside.commit()
+            try:
+                self.aside.commit()
+            except Moved:
+                self.stop_if_evicted()
+                raise
 
     def keep(self) -> None:
         """Nothing outlives a transaction that is not committed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -165,7 +165,6 @@ class Notebook:
     def delete(self) -> None:
         if self.is_written:
             with suppress(SparkFailure):  # A later recovery finds that there is nothing to do.
-                self.store.delete(mark(self.location))
                 forget(self.store, self.location)
             self.is_written = False
         self.end()
@@ -192,6 +191,7 @@ def remove(store: Store, note: Note) -> None:
 def forget(store: Store, location: str) -> None:
     """Deletes a note, and the folders that are empty then: to a Hadoop catalog they are namespaces."""
     store.delete(location)
+    store.delete(mark(location))  # Without a note its owner is evicted as well.
     state = parent(parent(location))
     if store.names(state) == [_FOLDER]:
         store.prune(state)
@@ -244,8 +244,6 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
 
 
 def _exchanged(session: Session, tables: Transactional, store: Store, location: str, note: Note) -> tuple[Ending, str]:
-    if _is_young(store, mark(location)):
-        return "left", f"its owner may be at its renames; recover again in {SETTLES // 60} minutes"
     ending = settle_exchange(session, note)
     if ending == "undone":
         _taken_back(session, tables, store, note)
@@ -303,11 +301,15 @@ def take_back(session: Session, tables: Transactional, store: Store, aside: Asid
             store.delete(location)
 
 
-def change_places(session: Session, note: Note) -> None:
-    """The view steps aside, the table takes its name, the view is dropped."""
-    session.rows(f"ALTER VIEW {note.target} RENAME TO {note.away}")
-    session.rows(f"ALTER TABLE {note.staging} RENAME TO {note.target}")
-    session.rows(f"DROP VIEW {note.away}")
+def change_places(session: Session, note: Note, check: Callable[[], None]) -> None:
+    """The view steps aside, the table takes its name, the view is dropped; `check` is called before each."""
+    for statement in (
+        f"ALTER VIEW {note.target} RENAME TO {note.away}",
+        f"ALTER TABLE {note.staging} RENAME TO {note.target}",
+        f"DROP VIEW {note.away}",
+    ):
+        check()
+        session.rows(statement)
 
 
 def settle_exchange(session: Session, note: Note) -> Ending:
@@ -388,25 +390,11 @@ def earlier(session: Session, store: Store, root: str, slug: str) -> list[Report
     """Sweeps what dead publishes of one table left."""
     reports: list[Report] = []
     with suppress(SparkFailure):  # Where no note can be read, none could be written.
-        _tidy(store, root, slug)
         for location in notes(store, root, slug):
             with suppress(ValueError):
                 if Note.from_json(store.read(location) or "").owner.is_dead:
                     reports.append(sweep(session, store, location))
     return reports
-
-
-def _tidy(store: Store, root: str, slug: str) -> None:
-    """Deletes the marks that evicted owners have not looked at any more."""
-    there = store.names(folder(root))
-    for name in there:
-        is_one = name.startswith(f"{slug}.") and name.endswith(f".{_EVICTED}")
-        if (
-            is_one
-            and f"{name.removesuffix(_EVICTED)}json" not in there
-            and not _is_young(store, at := join(folder(root), name))
-        ):
-            forget(store, at)
 
 
 def _finding(verdict: Verdict, code: str, said: str) -> Finding:
