@@ -17,8 +17,6 @@ import pytest
 from planproof.catalog import split_name
 from planproof.publish.iceberg.left import (
     SETTLES,
-    Aside,
-    Note,
     Notebook,
     earlier,
     folder,
@@ -28,6 +26,7 @@ from planproof.publish.iceberg.left import (
     sweep,
     take_back,
 )
+from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.transaction.owner import Owner
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore

@@ -15,7 +15,8 @@ from planproof.invariants.row_terms import TERMS
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.iceberg.facts import as_kept
-from planproof.publish.iceberg.left import Aside, take_back
+from planproof.publish.iceberg.left import take_back
+from planproof.publish.iceberg.note import Aside
 from planproof.publish.materialize.materialization import Job, Materialization
 from planproof.publish.materialize.table import plain
 from planproof.publish.parting import (

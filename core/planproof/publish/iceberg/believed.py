@@ -10,17 +10,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from planproof.catalog import split_name
+from planproof.publish.iceberg.note import Note
 from planproof.publish.transaction.names import Names, join, parent, slug, within
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.quoting import quoted
 from planproof.session.protocol import Changing, StoredTable
 from planproof.session.store import decoded, local
-
-if TYPE_CHECKING:
-    from planproof.publish.iceberg.left import Note
 
 _RUN = re.compile(r"([0-9a-zA-Z]+)_(\d{1,9})")
 _BRANCH = re.compile("planproof_[0-9a-f]{32}")

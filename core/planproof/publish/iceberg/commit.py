@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
-from planproof.publish.iceberg.left import Aside, Note, Notebook, earlier
+from planproof.publish.iceberg.left import Notebook, earlier
+from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps import Ending
@@ -130,7 +131,7 @@ class Commit:
                 if self.on_top is None or time.monotonic() > until:
                     raise
                 last = moved
-            replaced = self.on_top.rebase(self)
+            replaced = self.on_top.rebase(self, self.transaction)
             if replaced is None:
                 raise last
             self.replaced = replaced

@@ -7,18 +7,18 @@ out, and where the table is not found, everything stays as it lies.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planproof.origin import AnalysisError
 from planproof.publish.iceberg.believed import verify
+from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import STATE, join, literal, parent
-from planproof.publish.transaction.owner import Owner, begin, end
+from planproof.publish.transaction.owner import begin, end
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.branches import Branches
@@ -32,88 +32,9 @@ SETTLES = 3600
 """After so many seconds no catalog carries out a commit any more that it was asked for."""
 
 
-_FORM = 1
-"""The version of a note's form. One that was written by a later planproof is not read."""
 _EVICTED = "evicted"
 
 _SAID = {"finished": ("PP603", "published"), "undone": ("PP602", "rejected"), "left": ("PP609", "rejected")}
-
-
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """Rows of a quarantine table (quoted) that one run sets aside, and the files in which they were written."""
-
-    table: str
-    run: str
-    folder: str | None = None
-    others: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, form: Mapping[str, Any] | None) -> Aside | None:
-        if form is None:
-            return None
-        return cls(form["table"], form["run"], form["folder"], tuple(form["others"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One publish under way. `folder` holds the data files that it writes and nothing else, None where the table puts
-    them elsewhere; `others` are its manifests. `is_new`: there was no table yet; `location` is the table's.
-    A table that takes a view's place is made as `staging` first, and the view steps aside to `away`. A publish by SQL
-    alone has in their place a `branch`, and the `snapshot` that it wrote there."""
-
-    model: str
-    target: str
-    slug: str
-    strategy: str
-    owner: Owner
-    is_new: bool
-    location: str
-    folder: str | None = None
-    others: tuple[str, ...] = ()
-    staging: str | None = None
-    away: str | None = None
-    step: str = "begin"
-    aside: Aside | None = None
-    branch: str | None = None
-    snapshot: int | None = None
-    form: int = _FORM
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
-
-    @classmethod
-    def from_json(cls, text: str) -> Note:
-        """Raises ValueError where the text is no note."""
-        try:
-            form: Mapping[str, Any] = json.loads(text)
-            if form.get("form", _FORM) != _FORM:
-                raise ValueError(f"a note of the form {form['form']!r}, which this planproof does not know")
-            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
-            note = cls(**{**known, "aside": Aside.of(known.get("aside"))})
-            _refuse_ill_typed(note)
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"not a note: {error!r}") from error
-        return note
-
-
-_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "aside": Aside}
-_MAY_LACK = ("folder", "staging", "away", "aside", "branch", "snapshot")
-
-
-def _refuse_ill_typed(note: Note | Aside) -> None:
-    """Raises TypeError for what no note holds."""
-    for one in fields(note):
-        value = getattr(note, one.name)
-        if value is None and one.name in _MAY_LACK:
-            continue
-        if not isinstance(value, _TYPES.get(one.name, str)):
-            raise TypeError(f"{one.name} is {value!r}")
-        if isinstance(value, Aside):
-            _refuse_ill_typed(value)
-        if isinstance(value, tuple) and not all(isinstance(part, str) for part in value):
-            raise TypeError(f"{one.name} holds {value!r}")
 
 
 def folder(root: str) -> str:

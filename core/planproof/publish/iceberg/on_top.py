@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from planproof.judge.draft import Draft
 from planproof.publish.audit import limits
 from planproof.publish.audit.constraints import broken, checks
 from planproof.publish.data_tests.trial import tried
-from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.materialization import Job, Publishing
 from planproof.quoting import quoted
-from planproof.session.protocol import Moved
-
-if TYPE_CHECKING:
-    from planproof.publish.iceberg.commit import Commit
+from planproof.session.protocol import Moved, Transaction
 
 _OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 
@@ -33,13 +29,13 @@ class OnTop:
     how: str
     rows: Callable[[], str]
 
-    def rebase(self, publication: Commit) -> int | None:
+    def rebase(self, publication: Publishing, transaction: Transaction) -> int | None:
         """Puts the change on top of the table as it is now, if what the audit found holds there, too. Returns how many
         rows it replaces that others have added; None where the model has to be staged anew."""
         if self._reads_itself():
             return None
         try:
-            replaced = publication.transaction.rebase(self.how)
+            replaced = transaction.rebase(self.how)
         except Moved:
             return None
         return replaced if self._holds(publication) else None
@@ -48,7 +44,7 @@ class OnTop:
         tables, job = self.job.session.transactions(), self.job
         return tables is None or tables.reads(quoted(job.names.target), job.examined.runs)
 
-    def _holds(self, publication: Commit) -> bool:
+    def _holds(self, publication: Publishing) -> bool:
         """Whether nothing that looks at the whole table is broken by what others have added. Where something is, the
         report comes from another staging."""
         job = self.job

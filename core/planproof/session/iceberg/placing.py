@@ -6,6 +6,8 @@ name them once more, over the metadata of now. That is what bare statements do w
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from planproof.session.failures import quiet
 from planproof.session.java import each
 from planproof.session.protocol import Moved
+from planproof.session.store import local
 
 _VERSION = re.compile(r"v(\d+)(?:\.[a-z0-9]+)?\.metadata\.json")
 """What a catalog of folders calls a table's state."""
@@ -46,15 +49,6 @@ class Added(NamedTuple):
         removed = list(each(snapshot.removedDataFiles(io))) if kind == "merge" else []
         by_partitions = str(snapshot.summary().get("replace-partitions")) == "true"
         return cls(list(each(snapshot.addedDataFiles(io))), removed, by_partitions)
-
-
-def same(base: Any | None, now: Any | None) -> bool:
-    """Whether two states are one: of the same table, and by the same file."""
-    return _told(base) == _told(now)
-
-
-def _told(metadata: Any | None) -> tuple[str, str] | None:
-    return None if metadata is None else (str(metadata.uuid()), str(metadata.metadataFileLocation()))
 
 
 def refuse_unlike(first: Opened, now: Any) -> None:
@@ -165,21 +159,38 @@ def is_missing(error: Py4JJavaError) -> bool:
 # dropped, or whose old states are deleted, a number is free again: such a commit is found out, and taken away.
 
 
-def is_misplaced(java: Any, table: Any, base: Any | None, ours: Any) -> bool:
-    """Whether our state does not follow the one that it replaces, or others stand after it that do not follow it."""
-    found = dict(_versions(table))
-    number = _number(base)
+class _State(NamedTuple):
+    """What tells one state from others of its number."""
+
+    table: str
+    snapshot: int | None
+    snapshots: frozenset[int]
+
+
+def stands(java: Any, table: Any, base: Any | None) -> bool:
+    """Whether a state is the table's last one. None: there is no table."""
+    found, number = dict(_versions(table)), _number(base)
+    return max(found, default=0) == number and (base is None or _is(java, table, found[number], base))
+
+
+def follows(java: Any, table: Any, base: Any | None, ours: Any) -> bool:
+    """Whether our state, which was committed, comes after the one that it replaces, and the table has it."""
+    found, number = dict(_versions(table)), _number(base)
     last = max(found, default=0)
-    if last > number + 1:
-        return not _has(_read(java, table, found[last]), ours)
-    return base is not None and (number not in found or not _has(_read(java, table, found[number]), base))
+    if last <= number:
+        return False
+    state, snapshot = _read(java, table, found[last]), ours.currentSnapshot()
+    has_it = snapshot is None or int(snapshot.snapshotId()) in state.snapshots
+    if state.table != str(ours.uuid()) or not has_it:
+        return False
+    # Others that came after it may have deleted older states.
+    return last > number + 1 or base is None or (number in found and _is(java, table, found[number], base))
 
 
 def take_away(java: Any, table: Any, base: Any | None, ours: Any) -> None:
     """Deletes our state's file, and the hint that names it. What others have left is the table then."""
-    number, io = _number(base) + 1, table.io()
-    location = dict(_versions(table)).get(number)
-    if location is None or not _has(_read(java, table, location), ours):
+    io, location = table.io(), dict(_versions(table)).get(_number(base) + 1)
+    if location is None or not _is(java, table, location, ours):
         return
     io.deleteFile(location)
     with suppress(Py4JJavaError), quiet():  # It is a hint: without it the folder is listed.
@@ -188,9 +199,16 @@ def take_away(java: Any, table: Any, base: Any | None, ours: Any) -> None:
 
 def _versions(table: Any) -> Iterator[tuple[int, str]]:
     """The states that lie in a table's folder, each by its number."""
+    folder = f"{str(table.location()).rstrip('/')}/metadata"
+    at = local(folder)
+    if at is not None:
+        with suppress(OSError):
+            named = ((name, _VERSION.fullmatch(name)) for name in os.listdir(at))
+            yield from ((int(found[1]), f"{folder}/{name}") for name, found in named if found)
+        return
     try:
         with quiet():
-            files = list(each(table.io().listPrefix(f"{str(table.location()).rstrip('/')}/metadata")))
+            files = list(each(table.io().listPrefix(folder)))
     except Py4JJavaError:  # The folder is gone.
         return
     for location in (str(file.location()) for file in files):
@@ -202,16 +220,30 @@ def _versions(table: Any) -> Iterator[tuple[int, str]]:
 def _number(metadata: Any | None) -> int:
     if metadata is None:
         return 0
-    found = _VERSION.fullmatch(str(metadata.metadataFileLocation()).rpartition("/")[2])
+    found = _VERSION.fullmatch(str(metadata.metadataFileLocation() or "").rpartition("/")[2])
     return int(found[1]) if found else 0
 
 
-def _read(java: Any, table: Any, location: str) -> Any:
-    return java.static("org.apache.iceberg.TableMetadataParser", "read")(table.io().newInputFile(location))
+def _read(java: Any, table: Any, location: str) -> _State:
+    """A state by its file. Of this machine's files Python reads what is asked, which spares the JVM ten calls."""
+    at = local(location)
+    if at is not None and not at.endswith(".gz.metadata.json"):
+        with suppress(OSError, ValueError), open(at, encoding="utf-8") as file:
+            form = json.load(file)
+            numbers = frozenset(int(s["snapshot-id"]) for s in form.get("snapshots", ()))
+            return _State(str(form["table-uuid"]), _at(form.get("current-snapshot-id")), numbers)
+    metadata = java.static("org.apache.iceberg.TableMetadataParser", "read")(table.io().newInputFile(location))
+    numbers = frozenset(int(s.snapshotId()) for s in each(metadata.snapshots()))
+    current = metadata.currentSnapshot()
+    return _State(str(metadata.uuid()), None if current is None else int(current.snapshotId()), numbers)
 
 
-def _has(metadata: Any, ours: Any) -> bool:
-    """Whether a state is ours, or came after it."""
-    snapshot = ours.currentSnapshot()
-    is_later = snapshot is None or metadata.snapshot(snapshot.snapshotId()) is not None
-    return str(metadata.uuid()) == str(ours.uuid()) and is_later
+def _at(number: Any) -> int | None:
+    return None if number in (None, -1) else int(number)
+
+
+def _is(java: Any, table: Any, location: str, metadata: Any) -> bool:
+    """Whether a file holds a state: that table, with those rows."""
+    state, snapshot = _read(java, table, location), metadata.currentSnapshot()
+    number = None if snapshot is None else int(snapshot.snapshotId())
+    return (state.table, state.snapshot) == (str(metadata.uuid()), number)

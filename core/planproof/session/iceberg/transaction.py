@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -102,7 +102,6 @@ class IcebergTransaction:
         self._schema: PhysicalSchema | None = None
         self._properties: dict[str, str] | None = None
         self._written: list[Own] = []
-        self._files: list[tuple[str, int | None]] | None = None
 
     @property
     def is_new(self) -> bool:
@@ -222,14 +221,14 @@ class IcebergTransaction:
 
     def manifests(self) -> list[str]:
         with translated():
-            return [location for own in self._own() for location in own.manifests(self._io)]
+            return [location for own in self._own() for location in own.manifests]
 
     def on_branch(self) -> None:
         """A transaction has none."""
 
     def files(self) -> list[str]:
         with translated():
-            return sorted(str(f.path()) for own in self._own() for f in each(own.java.addedDataFiles(self._io)))
+            return sorted(path for own in self._own() for path, _ in own.data)
 
     def rows(self) -> int:
         with translated():
@@ -237,7 +236,7 @@ class IcebergTransaction:
 
     def deletes(self) -> bool:
         with translated():
-            return any(True for own in self._own() for _ in each(own.java.addedDeleteFiles(self._io)))
+            return any(own.deletes for own in self._own())
 
     def commit(self) -> None:
         self._verify()
@@ -258,7 +257,7 @@ class IcebergTransaction:
         """Looks once more at what the commit takes for granted: the table is the one that was opened, which some
         catalogs do not ask, and nobody has deleted what was written. Raises `Moved`."""
         with translated():
-            if not self._swaps and not placing.same(self._base, self._target.now()):
+            if not self._swaps and not placing.stands(self._java, self._table, self._base):
                 raise Moved("the table is not the one that was opened")
         self._refuse_lost()
 
@@ -267,16 +266,15 @@ class IcebergTransaction:
             raise Moved("somebody has deleted files that were written for the change")
 
     def is_lost(self) -> bool:
-        if self._files is None:
-            try:
-                with quiet():
-                    self._files = [named for own in self._own() for named in own.files(self._io)]
-            except Py4JJavaError as error:
-                if placing.is_missing(error):
-                    return True
-                raise
+        try:
+            with quiet():
+                files = [named for own in self._own() for named in own.files]
+        except Py4JJavaError as error:
+            if placing.is_missing(error):
+                return True
+            raise
         with translated():
-            return not all(self._is_there(path, size) for path, size in self._files)
+            return not all(self._is_there(path, size) for path, size in files)
 
     def _is_there(self, path: str, size: int | None) -> bool:
         at = local(path)
@@ -297,15 +295,14 @@ class IcebergTransaction:
         it is put back as it was. Raises `Moved`."""
         with translated():
             ours = self._transaction.currentMetadata()
-            now = self._operations.refresh() if self._swaps else self._target.now()
-            has_it = now is not None and str(now.uuid()) == str(ours.uuid()) and self._is_in(now)
-            misplaced = not self._swaps and placing.is_misplaced(self._java, self._table, self._base, ours)
-            if has_it and not misplaced and not self.is_lost():
+            # Where the catalog has compared, its answer says that the table has the change.
+            has_it = self._swaps or placing.follows(self._java, self._table, self._base, ours)
+            if has_it and not self.is_lost():
                 return
-            if not self._swaps and (misplaced or not has_it or self._base is None):
+            if self._swaps or (has_it and self._base is not None):
+                self._put_back()
+            else:
                 placing.take_away(self._java, self._table, self._base, ours)
-            elif has_it:
-                self._put_back(now)
         self._renew()
         raise Moved("the table was dropped, made again or changed by others at the moment of the commit")
 
@@ -313,17 +310,21 @@ class IcebergTransaction:
         own = self._own()
         return not own or metadata.snapshot(own[0].number) is not None
 
-    def _put_back(self, now: Any) -> None:
+    def _put_back(self) -> None:
         """After a commit of files that somebody has deleted: the state before it is committed again."""
-        current, own = now.currentSnapshot(), self._own()
+        table, own = self._target.load(), self._own()
+        if table is None:
+            return
+        operations = table.operations()
+        current = operations.current().currentSnapshot()
         if current is None or not own or int(current.snapshotId()) != own[0].number:
+            if not self._is_in(operations.current()):
+                return  # Others have replaced it already.
             raise SparkFailure("files of the change were deleted while it was committed, and others have written since")
         if self._base is None:
             self._target.drop()
-            return
-        table = self._target.load()
-        if table is not None:
-            table.operations().commit(table.operations().current(), self._base)
+        else:
+            operations.commit(operations.current(), self._base)
 
     @property
     def _swaps(self) -> bool:
@@ -351,7 +352,7 @@ class IcebergTransaction:
                 if str(java.getClass().getSimpleName()) in _MOVED:
                     raise Moved(str(java.getMessage())) from error
                 raise
-            old = [location for one in own for location in one.manifests(self._io)]
+            old = [location for one in own for location in one.manifests]
             replaced = self._deleted_rows()
             self._set(opened)
             self._target.stand(opened.table)
@@ -395,11 +396,11 @@ class IcebergTransaction:
         """Every file that was written, as far as somebody has not deleted what names them."""
         try:
             with quiet():
-                return [location for own in self._own() for location in own.locations(self._io)]
+                return [path for own in self._own() for path, _ in own.files]
         except Py4JJavaError as error:
             if not placing.is_missing(error):
                 raise
-            return [path for path, _ in self._files or ()]
+            return []
 
     def close(self) -> None:
         self._target.forget()
@@ -420,44 +421,43 @@ class IcebergTransaction:
             number = int(snapshot.snapshotId())
             if self._base is not None and self._base.snapshot(number) is not None:
                 break
-            found.append(Own.of(snapshot, number, self._java.form("Snapshot", snapshot)))
+            found.append(Own(snapshot, number, self._java.form("Snapshot", snapshot), self._io))
         self._written = found
         return found
 
 
-class Own(NamedTuple):
-    """A snapshot that the transaction has made."""
+class Own:
+    """A snapshot that the transaction has made. What it lists is read once: a file costs a few calls."""
 
-    java: Any
-    number: int
-    rows: int
-    deleted: int
-    listed: str | None
-    """Where the list of its manifests lies; the first version of the format can do without one."""
-
-    @classmethod
-    def of(cls, java: Any, number: int, form: Mapping[str, Any]) -> Own:
+    def __init__(self, java: Any, number: int, form: Mapping[str, Any], io: Any) -> None:
+        self.java, self.number, self._io = java, number, io
         summary = form.get("summary", {})
-        rows, deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
-        return cls(java, number, rows, deleted, form.get("manifest-list"))
+        self.rows, self.deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
+        # Where the list of its manifests lies; the first version of the format can do without one.
+        self.listed: str | None = form.get("manifest-list")
 
-    def files(self, io: Any) -> Iterator[tuple[str, int | None]]:
-        """Every file that it wrote, with its size where that is known."""
-        for of in (self.java.addedDataFiles, self.java.addedDeleteFiles):
-            yield from [(str(file.path()), int(file.fileSizeInBytes())) for file in each(of(io))]
-        own = [m for m in each(self.java.allManifests(io)) if m.snapshotId() == self.number]
-        yield from [(str(m.path()), int(m.length())) for m in own]
-        if self.listed is not None:
-            yield self.listed, None
+    @cached_property
+    def data(self) -> list[tuple[str, int]]:
+        """The data files that it added, with their sizes."""
+        return [(str(f.path()), int(f.fileSizeInBytes())) for f in each(self.java.addedDataFiles(self._io))]
 
-    def manifests(self, io: Any) -> Iterator[str]:
+    @cached_property
+    def deletes(self) -> list[tuple[str, int]]:
+        """The files that it added which take rows away."""
+        return [(str(f.path()), int(f.fileSizeInBytes())) for f in each(self.java.addedDeleteFiles(self._io))]
+
+    @cached_property
+    def _manifests(self) -> list[tuple[str, int | None]]:
+        own = [m for m in each(self.java.allManifests(self._io)) if m.snapshotId() == self.number]
+        found: list[tuple[str, int | None]] = [(str(m.path()), int(m.length())) for m in own]
+        return found if self.listed is None else [*found, (self.listed, None)]
+
+    @property
+    def manifests(self) -> list[str]:
         """The files of metadata that it wrote."""
-        yield from [str(m.path()) for m in each(self.java.allManifests(io)) if m.snapshotId() == self.number]
-        if self.listed is not None:
-            yield self.listed
+        return [path for path, _ in self._manifests]
 
-    def locations(self, io: Any) -> Iterator[str]:
-        """Every file that it wrote, those that name others last."""
-        for of in (self.java.addedDataFiles, self.java.addedDeleteFiles):
-            yield from [str(file.path()) for file in each(of(io))]
-        yield from self.manifests(io)
+    @property
+    def files(self) -> list[tuple[str, int | None]]:
+        """Every file that it wrote, with its size where that is known; those that name others last."""
+        return [*self.data, *self.deletes, *self._manifests]
