@@ -111,4 +111,4 @@ bench: environment ## Measures what the guard costs and what rewritten lambdas s
 	$(BIN)/python tests/benchmarks/lambdas.py
 
 clean: ## Removes the demo's data and tables, and all caches.
-	rm -rf .demo .sweep .pytest_cache .mypy_cache .ruff_cache .hypothesis dags_examples/project/target dags_examples/project/logs
+	rm -rf .demo .sweep .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,10 +2,9 @@
 
     python dags_examples/demo.py [--home DIRECTORY] [--scale 0.02]
 
-Everything that Spark writes lies below the home, `.demo` at first: data, warehouse, metastore. It may be run again: the
-data are kept, the models are published anew. Exits with 0 when the story went as it is told here, else with 1, and with
-2 where it could not be told.
-"""
+Everything lies below the home, `.demo` at first: data, warehouse, metastore, and a copy of the example's dbt project,
+to which dbt writes. It may be run again: the data are kept, the models are published anew. Exits with 0 when the story
+went as it is told here, else with 1, and with 2 where it could not be told."""
 
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ from planproof.report.text import show
 sys.path.insert(0, str(Path(__file__).parent))
 import demo_data
 
-PROJECT = Path(__file__).parent / "project"
+EXAMPLE = Path(__file__).parent / "project"
 SCHEMA = "shop"
 MODEL = "customer_activity"
 COLUMN = "order_count"
@@ -50,12 +50,13 @@ class CannotTell(Exception):
 
 @dataclass
 class Demo:
-    """One telling of the story. `home` is absolute; `reports` keeps what each `planproof run` reported."""
+    """One telling of the story. `home` is absolute, and `project` is a dbt project of its own, to which dbt writes;
+    `reports` keeps what each `planproof run` reported."""
 
     home: Path
     console: Console
+    project: Path
     scale: float = demo_data.SCALE
-    project: Path = PROJECT
     schema: str = SCHEMA
     reports: list[RunReport] = field(default_factory=list)
 
@@ -269,6 +270,12 @@ def _yaml(variables: dict[str, str]) -> str:
     return "{" + ", ".join(f"{k}: {v}" for k, v in variables.items()) + "}"
 
 
+def copy_example(to: Path) -> Path:
+    """The example's dbt project anew in a folder of the demo: nothing is written beside the example's own files."""
+    shutil.rmtree(to, ignore_errors=True)
+    return Path(shutil.copytree(EXAMPLE, to, ignore=shutil.ignore_patterns("target", "logs", "dbt_packages")))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--home", type=Path, default=Path(".demo"), help="where data and tables go (default: .demo)")
@@ -283,11 +290,12 @@ def main() -> int:
     home = given.home.resolve()
     os.environ["PLANPROOF_DEMO_HOME"] = str(home)
     os.environ["PLANPROOF_DEMO_SCHEMA"] = SCHEMA
-    os.environ["DBT_PROFILES_DIR"] = str(PROJECT)
+    project = home / "project"
+    os.environ["DBT_PROFILES_DIR"] = str(project)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
         with alone(home):
-            Demo(home, console, given.scale).tell()
+            Demo(home, console, copy_example(project), given.scale).tell()
     except WentWrong as error:
         console.print(f"\nThe demo did not go as told: {error}", style="bold red", markup=False)
         return 1

@@ -25,6 +25,7 @@ import jvm
 import parsed_macros
 import pytest
 import yaml
+from tracked import copy_tracked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -281,6 +282,12 @@ def thrift(
     finally:
         process.terminate()
         process.wait(30)
+
+
+@pytest.fixture
+def example_project(tmp_path: Path) -> Path:
+    """A copy of the example's dbt project."""
+    return copy_tracked(Path(__file__).parents[1] / "dags_examples" / "project", tmp_path / "project")
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ SHIPPED = ("core", "dbt_plugin", "operators")
 CORE = ROOT / "core"
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("zone",),
-    ("codes", "conf", "depth", "limits", "origin", "quarantine", "quoting", "records"),
+    ("codes", "conf", "depth", "interpreter", "limits", "origin", "own_errors", "quarantine", "quoting", "records"),
     ("report", "settings", "types"),
     ("schema",),
     ("catalog", "claim", "contract", "expr"),

@@ -18,6 +18,7 @@ from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
+from planproof.own_errors import describe
 from planproof.publish import quarantine
 from planproof.publish.audit.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
 from planproof.publish.audit.comparison import compare, refuse_keys
@@ -438,7 +439,7 @@ class Guard:
             draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])
             return draft.report("failed", str(failure))
         except Exception as error:
-            said = f"internal error in planproof: {type(error).__name__}: {error}"
+            said = describe(error)
             draft.tell(traceback=traceback.format_exc())
             draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
             return draft.report("failed", said)

@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 
+def parents_of(node: Any) -> list[str]:
+    """The nodes that a node of dbt's manifest is built from. Seeds and sources have none: what a seed depends on are
+    macros alone, and a source has no such part at all."""
+    return [str(parent) for parent in getattr(getattr(node, "depends_on", None), "nodes", None) or ()]
+
+
 class Relation(Protocol):
     """A relation as dbt-spark knows it. `information` is what DESCRIBE TABLE EXTENDED says."""
 

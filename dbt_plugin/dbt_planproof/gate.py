@@ -31,6 +31,7 @@ from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
 from planproof.origin import AnalysisError
+from planproof.own_errors import describe
 from planproof.project.errors import ProjectError
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
@@ -114,7 +115,8 @@ class Gate:
         try:
             return self.trials.answer(test, self.reach.session())
         except Exception as error:
-            log.debug(f"internal error in planproof: {error!r}; dbt runs {test.name}\n{traceback.format_exc()}")
+            log.warn(f"planproof: {describe(error)}; dbt runs the test {test.name} itself. Please report it")
+            log.debug(traceback.format_exc())
             return None
 
     def _is_built(self) -> None:

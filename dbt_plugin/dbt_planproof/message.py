@@ -8,7 +8,17 @@ from pathlib import Path
 
 from planproof.report.folding import STYLE, later
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import Parts, next_steps, one_line, promised_at, said, samples_of, short_query, where
+from planproof.report.parts import (
+    Parts,
+    harmless,
+    next_steps,
+    one_line,
+    promised_at,
+    said,
+    samples_of,
+    short_query,
+    where,
+)
 
 LINES = 8
 WIDTH = 44
@@ -36,7 +46,7 @@ def failure(report: Report, name: str, path: Path) -> str:
         lines += [f"    {one_line(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shown_path(path)}")
-    return "\n".join(lines)
+    return harmless("\n".join(lines))
 
 
 def remarks(report: Report) -> list[str]:
@@ -47,14 +57,15 @@ def remarks(report: Report) -> list[str]:
         return []
     first = min(found, key=lambda finding: (_ORDER.index(finding.verdict), later(finding)))
     more = f" (and {len(found) - 1} more in planproof/report.json)" if len(found) > 1 else ""
-    return [f"planproof: {report.model}: {one_line(str(first))}{more}"]
+    return [harmless(one_line(f"planproof: {report.model}: {first}{more}"))]
 
 
 def changes(report: Report) -> list[str]:
     """What a publish did to the table on one line, and a line per schema change that was applied to it."""
     change = report.details.change
     told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {one_line(change.line())}"]
-    return told + [f"planproof: {one_line(f.message)}" for f in report.findings if f.code == "PP607"]
+    told += [f"planproof: {one_line(f.message)}" for f in report.findings if f.code == "PP607"]
+    return [harmless(one_line(line)) for line in told]
 
 
 def suggestions(report: Report) -> list[str]:

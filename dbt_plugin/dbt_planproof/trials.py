@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt_planproof import log, relied
-from dbt_planproof.dbts import compile_test, flags, run_test, test_result
+from dbt_planproof.dbts import compile_test, flags, parents_of, run_test, test_result
 from planproof.origin import AnalysisError
+from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
@@ -144,7 +145,7 @@ class Trials:
     def _share(self, test: Any, asked: Question, session: Session) -> None:
         """Asks for the test, and for all that can be counted with it, by one query."""
         table = session.registered(quoted(asked.relation))
-        relations = self._relations(test.depends_on.nodes)
+        relations = self._relations(parents_of(test))
         state = _state(session, relations, {})
         if table is None or state is None:
             return
@@ -163,7 +164,7 @@ class Trials:
 
     def _beside(self, test: Any) -> Iterator[Any]:
         """The tests of the same relation alone that dbt is still to run and that may share a query, compiled."""
-        for parent in self._stored(test.depends_on.nodes):
+        for parent in self._stored(parents_of(test)):
             for node in self._tests().get(parent, ()):
                 kind = getattr(getattr(node, "test_metadata", None), "name", None)
                 if kind not in SHARED or node.unique_id not in self.selected or node.unique_id == test.unique_id:
@@ -220,7 +221,7 @@ class Trials:
             self.published.add(run.target)
         seen: dict[str, str | None] = {}
         for key, (result, ground) in run.answers.items():
-            relations = self._relations(self.manifest.nodes[key].depends_on.nodes)
+            relations = self._relations(parents_of(self.manifest.nodes.get(key)))
             state = _state(session, relations, seen)
             if state is not None:
                 self.answers[key] = Answer(result, ground, relations, state)
@@ -242,13 +243,13 @@ class Trials:
             if self._of is None:
                 self._of = {}
                 for node in self.manifest.nodes.values():
-                    for parent in self._stored(node.depends_on.nodes) if node.resource_type == "test" else ():
+                    for parent in self._stored(parents_of(node)) if node.resource_type == "test" else ():
                         self._of.setdefault(parent, []).append(node)
             return self._of
 
     def _more(self, test: Any, own: str) -> str | None:
         """Why a test needs more than this model's rows, None where it does not."""
-        for parent in sorted(self._stored(test.depends_on.nodes) - {own}):
+        for parent in sorted(self._stored(parents_of(test)) - {own}):
             node = self.manifest.nodes.get(parent)
             if node is not None and own in self._ancestors(parent):
                 return f"it reads {node.name}, which is built from this model"
@@ -262,7 +263,7 @@ class Trials:
         for key in keys:
             node = self.manifest.nodes.get(key)
             is_text = node is not None and node.config.materialized == "ephemeral"
-            found |= self._stored(node.depends_on.nodes) if is_text else {key}
+            found |= self._stored(parents_of(node)) if is_text else {key}
         return found
 
     def _ancestors(self, key: str) -> set[str]:
@@ -270,7 +271,7 @@ class Trials:
         waiting = [key]
         while waiting:
             node = self.manifest.nodes.get(waiting.pop())
-            parents = [p for p in node.depends_on.nodes if p not in seen] if node is not None else []
+            parents = [parent for parent in parents_of(node) if parent not in seen]
             seen.update(parents)
             waiting += parents
         return seen
@@ -285,15 +286,15 @@ class Trials:
             is_view = getattr(node.config, "materialized", None) == "view"
             found.add((quoted((str(node.schema), str(getattr(node, "identifier", None) or node.alias))), is_view))
             if is_view:
-                found.update(self._relations(node.depends_on.nodes))
+                found.update(self._relations(parents_of(node)))
         return tuple(sorted(found))
 
     def _begun(self, node: Any, own: str, staged: StagedRows) -> Begun | DataTestResult:
         """One test as far as it goes without Spark: compiled by dbt, and counted by plans and files."""
-        why = self._more(node, own)
-        if why is not None:
-            return not_run(node.name, why, *_declared(node))
         try:
+            why = self._more(node, own)
+            if why is not None:
+                return not_run(node.name, why, *_declared(node))
             test, whole = self._prepared(node)
             with aside(self.gates):
                 self._compile(test, staged)
@@ -350,6 +351,9 @@ def _cannot(node: Any, error: Exception) -> DataTestResult:
     """A test's own errors are of many classes, and dbt reports them at its node."""
     if isinstance(error, NotRun):
         return not_run(node.name, str(error), *_declared(node))
+    if place_of(error) is not None:
+        why = f"{describe(error)}; dbt runs this test after the publish, as without planproof. Please report it"
+        return not_run(node.name, why, *_declared(node))
     said = str(error).strip().splitlines()
     return not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_declared(node))
 

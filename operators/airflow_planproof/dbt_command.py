@@ -103,7 +103,11 @@ def refuse_unguarded(executable: str) -> None:
     python = _python_of(executable)
     if python is None:
         return
-    found = subprocess.run([*python, "-c", "import dbt_planproof"], capture_output=True, check=False)
+    from planproof.interpreter import python_command, python_environment
+
+    found = subprocess.run(
+        python_command(python, "dbt_planproof"), capture_output=True, env=python_environment(os.environ)
+    )
     if found.returncode:
         raise PlanproofCannotRun(
             f"{executable}: planproof is not installed in its environment, so that nothing would be guarded; install "

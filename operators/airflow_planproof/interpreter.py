@@ -35,10 +35,17 @@ class Interpreter:
 
         Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend.
         """
-        command = [self._python, "-m", "planproof.piped"]
+        from planproof.interpreter import python_command, python_environment
+
+        command = python_command(self._python, "planproof.piped", "main")
         try:
             child = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                env=python_environment(os.environ),
             )
         except OSError as error:
             raise PlanproofCannotRun(f"the interpreter {self._python} cannot be started: {error}") from error

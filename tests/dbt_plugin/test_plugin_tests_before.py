@@ -202,3 +202,84 @@ def test_a_failing_test_of_each_kind_leaves_the_table_as_it_was(project: Any) ->
         assert "failures: " in found["found"]
         said = project.results[name]["message"]
         assert ("models/kinds.yml" if name in {*COLUMN_TESTS, *OF_MODEL} else f"tests/test_{name}.sql") in said
+
+
+KINDS_OF_NODES = {
+    "seeds/colors.csv": "color\nred\n",
+    "models/text.sql": "{{ config(materialized='ephemeral') }} select color from {{ ref('colors') }}",
+    "models/off.sql": "{{ config(enabled=false) }} select 1 as id",
+    "models/painted.sql": "{{ config(materialized='table', file_format='parquet', "
+    "meta={'planproof': {'tests': 'before'}}) }} select color, id from {{ ref('colors') }} "
+    "cross join (select 1 as id) -- depends_on: {{ ref('text') }}",
+    "models/repainted.sql": "{{ config(materialized='view') }} select * from {{ ref('painted') }}",
+    "snapshots/kept.sql": "{% snapshot kept %} {{ config(strategy='check', unique_key='color', check_cols='all', "
+    "target_schema=target.schema, file_format='iceberg') }} select * from {{ ref('painted') }} {% endsnapshot %}",
+    "analyses/looked.sql": "select * from {{ ref('painted') }}",
+    "tests/singular.sql": "select p.* from {{ ref('painted') }} p join {{ ref('repainted') }} using (color) "
+    "where p.color is null",
+    "models/painted.yml": """
+        models:
+          - name: painted
+            columns:
+              - name: color
+                data_tests: [not_null, {relationships: {to: ref('colors'), field: color}},
+                             {relationships: {to: "source('outside', 'amounts')", field: amount,
+                                              config: {enabled: false}}}]
+        seeds: [{name: colors, columns: [{name: color, data_tests: [unique]}]}]
+        exposures: [{name: board, type: dashboard, owner: {name: Ada}, depends_on: [ref('painted')]}]
+        unit_tests:
+          - {name: it_paints, model: repainted, given: [{input: ref('painted'), rows: [{color: red, id: 1}]}],
+             expect: {rows: [{color: red, id: 1}]}}
+        """,
+}
+
+
+def test_every_kind_of_node_may_be_among_a_tests_ancestors(project: Any) -> None:
+    """A seed's `depends_on` are macros alone: what dbt's own classes have is asked of dbt's own objects."""
+    from dbt_planproof.dbts import parents_of
+    from dbt_planproof.trials import Trials
+
+    project.write(KINDS_OF_NODES)
+    manifest = project.run("parse").result
+    adapter: Any = None
+    trials = Trials(adapter, threading.local())
+    trials.begin(manifest, set(manifest.nodes))
+    kinds = {node.resource_type.value for node in manifest.nodes.values()}
+    assert kinds >= {"seed", "model", "snapshot", "analysis", "test"}
+    others = (manifest.sources, manifest.exposures, manifest.unit_tests, manifest.macros)
+    disabled = {key: found[0] for key, found in manifest.disabled.items()}
+    for key in [*manifest.nodes, *(key for nodes in others for key in nodes), *disabled, "model.other.missing"]:
+        assert key not in trials._ancestors(key)
+        assert isinstance(trials._relations([key]), tuple)
+    own = "model.shop.painted".replace("shop", next(iter(manifest.nodes)).split(".")[1])
+    reasons = {node.name: trials._more(node, own) for node in trials._tests()[own]}
+    assert reasons["singular"] == "it reads repainted, which is built from this model"
+    assert all(parents_of(node) == [] for node in (*manifest.sources.values(), None))
+    assert {"not_null_painted_color", "singular"} <= set(reasons)
+
+
+def test_a_test_against_a_seed_runs_before_the_publish(project: Any) -> None:
+    project.write(KINDS_OF_NODES)
+    names = ("colors", "painted")
+    result = project.run("build", "--select", *names, "--vars", "{bad: false}", "--exclude", "singular")
+    assert {str(status) for status in project.statuses.values()} <= {"success", "pass"}, result.exception
+    tests = {t["name"].split("_painted")[0]: t["status"] for t in project.reports["painted"]["details"]["tests"]}
+    assert tests["not_null"] == tests["relationships"] == "pass"
+
+
+def test_an_error_of_planproofs_own_leaves_the_test_to_dbt(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbt_planproof import trials
+
+    def broken(node: Any) -> Any:
+        raise AttributeError("no such part")
+
+    broken.__code__ = broken.__code__.replace(co_filename=trials.__file__)
+    project.write(KINDS_OF_NODES)
+    monkeypatch.setattr(trials, "parents_of", broken)
+    project.run("build", "--select", "painted", "--exclude", "singular")
+    assert {str(status) for status in project.statuses.values()} <= {"success", "pass"}
+    report = project.reports["painted"]
+    [told] = [f for f in report["findings"] if f["code"] == "PP901"]
+    assert (report["outcome"], told["verdict"]) == ("published", "warning")
+    assert "AttributeError: no such part (at dbt_planproof.trials:" in told["message"]
+    assert "dbt runs them after it" in told["message"]

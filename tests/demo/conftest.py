@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -39,13 +38,9 @@ def demo(demo_data: ModuleType) -> ModuleType:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(example_project: Path) -> Path:
     """A copy of the demo's dbt project."""
-    return Path(
-        shutil.copytree(
-            EXAMPLES / "project", tmp_path / "project", ignore=shutil.ignore_patterns("target", "logs", "__pycache__")
-        )
-    )
+    return example_project
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def words(told: str) -> list[str]:
 def told(demo: ModuleType, demo_home: Path, project: Path, schema: str) -> tuple[Any, io.StringIO]:
     """The story, told once at a hundredth of scale, and what the terminal showed."""
     shown = io.StringIO()
-    story = demo.Demo(demo_home, Console(file=shown, width=120), 0.01, project, schema)
+    story = demo.Demo(demo_home, Console(file=shown, width=120), project, 0.01, schema)
     return story, shown
 
 
@@ -59,7 +59,7 @@ def test_the_story_goes_as_told(
 
     said = shown.getvalue()
     readme = docs_examples.block((EXAMPLES.parent / "README.md").read_text("utf-8"), docs_examples.DEMO)
-    said_here = said.replace(str(story.project), "dags_examples/project").replace(schema, "shop")
+    said_here = said.replace(str(story.project), ".demo/project").replace(schema, "shop")
     assert words(readme.rsplit("\n", 2)[0]) == words(said_here.replace(str(demo_home), ".demo")), "run `make docs`"
     assert "published before      1,000 rows        0 nulls" in said
     assert "now                   1,000 rows        0 nulls" in said
@@ -82,7 +82,7 @@ def test_a_story_that_goes_wrong_is_not_called_a_success(
     text = contract.read_text()
     assert f"{promised}        constraints: [{{type: not_null}}]\n" in text
     contract.write_text(text.replace(f"{promised}        constraints: [{{type: not_null}}]\n", promised))
-    story = demo.Demo(demo_home, Console(file=io.StringIO()), 0.01, project, schema)
+    story = demo.Demo(demo_home, Console(file=io.StringIO()), project, 0.01, schema)
     with pytest.raises(demo.WentWrong):
         story.expect_found_offline(story.check())
 

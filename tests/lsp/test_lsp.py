@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -325,19 +324,18 @@ def test_models_downstream_are_judged_where_something_changed_for_them(project) 
     assert "PP504" in [placed.finding.code for placed in workspace.findings("models/mart.sql")]
 
 
-def test_dbt_compiles_a_saved_model_without_a_warehouse(tmp_path, monkeypatch) -> None:
+def test_dbt_compiles_a_saved_model_without_a_warehouse(tmp_path, example_project, monkeypatch) -> None:
     pytest.importorskip("dbt.cli.main")
-    shutil.copytree(Path(__file__).parents[2] / "dags_examples" / "project", tmp_path / "project")
     # A JVM could not start: nothing asks Spark.
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
     monkeypatch.setenv("PLANPROOF_DEMO_HOME", str(tmp_path))
-    location, file = ProjectLocation(tmp_path / "project"), "models/marts/customer_activity.sql"
+    location, file = ProjectLocation(example_project), "models/marts/customer_activity.sql"
     nodes = asyncio.run(compiling.compiled(location, [file]))
     (node,) = (n for n in nodes.values() if n["original_file_path"] == file)
     assert "{{" in node["raw_code"]
     assert "{{" not in node["compiled_code"]
-    assert not (tmp_path / "project" / "target" / "manifest.json").exists()
-    (tmp_path / "project" / file).write_text("select {{ nothing_of_the_kind() }}")
+    assert not (example_project / "target" / "manifest.json").exists()
+    (example_project / file).write_text("select {{ nothing_of_the_kind() }}")
     with pytest.raises(compiling.CannotCompile, match="nothing_of_the_kind"):
         asyncio.run(compiling.compiled(location, [file]))
 

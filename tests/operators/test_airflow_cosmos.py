@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -103,14 +102,13 @@ def test_the_demo_project(
     demo_home: Path,
     database: str,
     spark: SparkSession,
-    tmp_path: Path,
+    example_project: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The demo's change breaks `customer_activity`; its child, added here, does not run, and everything else does."""
     from dbt_planproof.invoke import compile_project
 
-    project = tmp_path / "project"
-    shutil.copytree(DEMO, project, ignore=shutil.ignore_patterns("target", "logs"))
+    project = example_project
     (project / "models" / "marts" / "active.sql").write_text("select * from {{ ref('customer_activity') }}")
     monkeypatch.setenv("PLANPROOF_DEMO_SCHEMA", database)
     compile_project(project, project)

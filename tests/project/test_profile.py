@@ -52,7 +52,7 @@ def test_the_environment_names_the_directory_and_the_target(shop, tmp_path, monk
     monkeypatch.setenv("DBT_PROFILES_DIR", str(elsewhere))
     assert read_profile(shop).file == str(elsewhere / "profiles.yml")
     monkeypatch.setenv("SHOP_TARGET", "duck")
-    with pytest.raises(ProjectError, match="'duck' is of type 'duckdb'"):
+    with pytest.raises(ProjectError, match=r"env_var\('SHOP_TARGET', 'dev'\).* is of type 'duckdb'"):
         read_profile(shop)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -86,11 +87,12 @@ def test_freeze_files_that_cannot_be_read(dbt_manifest, tmp_path, form, said):
 def test_a_seed_is_known_where_every_column_of_its_file_has_a_type(dbt_manifest, tmp_path):
     (tmp_path / "seeds").mkdir()
     (tmp_path / "seeds" / "codes.csv").write_text("code,label\n1,x\n")
-    seed = {"root_path": str(tmp_path), "config": {"column_types": {"label": "string", "CODE": "int"}}}
-    project = read_project(dbt_manifest(seeds={"codes": seed}))
+    seed = {"config": {"column_types": {"label": "string", "CODE": "int"}}}
+    project = replace(read_project(dbt_manifest(seeds={"codes": seed})), directory=tmp_path)
     assert texts(schema(project, "seed.shop.codes")) == ["code int", "label string"]
     seed["config"]["column_types"].pop("label")
-    unread = schema(read_project(dbt_manifest(seeds={"codes": seed})), "seed.shop.codes")
+    project = replace(read_project(dbt_manifest(seeds={"codes": seed})), directory=tmp_path)
+    unread = schema(project, "seed.shop.codes")
     assert (
         unread.reason
         == "the seed shop.codes states no column_types for the column 'label'; state them for every column, or run "
@@ -107,7 +109,8 @@ def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
         parquet.write_table(table, tmp_path / "orders" / f"{name}.parquet")
     manifest = dbt_manifest(sources={"raw.orders": {"id": "bigint"}})
     manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": str(tmp_path / "orders")}
-    known = schema(read_project(manifest), "source.shop.raw.orders")
+    project = replace(read_project(manifest), directory=tmp_path)
+    known = schema(project, "source.shop.raw.orders")
     assert texts(known) == ["id bigint", "note string"]
     assert known.evidence == {"id": "no null in 4 rows of 2 Parquet files of raw.orders"}
     assert known.complete
@@ -116,12 +119,12 @@ def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
     left.mkdir(parents=True)
     parquet.write_table(pa.table({"id": ["x"]}), left / "c.parquet")
     (left / "torn.parquet").write_bytes(b"PAR1")
-    assert schema(read_project(manifest), "source.shop.raw.orders") == known
+    assert schema(project, "source.shop.raw.orders") == known
     # A file that is not whole, or a column that folders hold: what the source declares stands, and not for all of it.
     for name in ("torn.parquet", "p=1/d.parquet"):
         (tmp_path / "orders" / "p=1").mkdir(exist_ok=True)
         torn = tmp_path / "orders" / name
         torn.write_bytes(b"PAR1")
-        found = schema(read_project(manifest), "source.shop.raw.orders")
+        found = schema(project, "source.shop.raw.orders")
         assert (texts(found), found.complete) == (["id bigint"], False)
         torn.unlink()

@@ -12,8 +12,8 @@ from planproof.cli import options, output
 from planproof.project.errors import ProjectError
 from planproof.project.request import Progress, Request
 from planproof.report.model import Report
+from planproof.report.parts import harmless
 from planproof.report.run import run_report
-from planproof.report.text import clean
 
 
 def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[str, Any]) -> None:
@@ -39,7 +39,7 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
     if wanted.is_text:
         out = output.console()
         for line in _lines(reports[0]):
-            out.print(clean(line), markup=False, soft_wrap=True)
+            out.print(harmless(line), markup=False, soft_wrap=True)
     output.finish(run, wanted, fail_on=None, project_dir=request.project_dir)
 
 

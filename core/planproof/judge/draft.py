@@ -12,6 +12,7 @@ from planproof.claim import Claim
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allowed, forbids
+from planproof.own_errors import describe
 from planproof.report.details import Details
 from planproof.report.model import (
     INVARIANTS,
@@ -102,7 +103,7 @@ class Draft:
         if self.settings.planning == "strict":
             raise error
         self.tell(traceback=traceback.format_exc())
-        said = f"internal error in planproof: {type(error).__name__}: {error}"
+        said = describe(error)
         message = f"{said}; the other planes judge the model"
         self.add([Finding(Verdict.WARNING, "PP901", plane, found=type(error).__name__, message=message)])
         return said

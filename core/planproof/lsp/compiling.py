@@ -7,16 +7,17 @@ import importlib.util
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from planproof.interpreter import python_command, python_environment
 from planproof.project.location import ProjectLocation
 
 TARGET = "target/planproof/editor"
 """The folder in which dbt writes for the editor. The project's own manifest stays as it is."""
 
-_DBT = "from dbt.cli.main import cli; cli()"
 _SECONDS = 300
 
 
@@ -40,16 +41,39 @@ async def compiled(location: ProjectLocation, files: Iterable[str]) -> Mapping[s
     """
     folder = Path(location.project_dir or ".").resolve()
     words = ["compile", "--no-populate-cache", "--no-introspect", "--project-dir", str(folder), "--target-path", TARGET]
-    words += ["--profiles-dir", str(location.profiles_dir.resolve())] if location.profiles_dir is not None else []
+    profiles = _profiles(location, folder)
+    words += ["--profiles-dir", str(profiles)] if profiles is not None else []
     words += ["--target", location.target] if location.target is not None else []
     words += [word for file in files for word in ("--select", f"path:{file}")]
+    with tempfile.TemporaryDirectory(prefix="planproof-dbt-") as neutral:
+        said, code = await _run(words, neutral)
+    if code != 0:
+        raise CannotCompile(said)
+    try:
+        nodes = json.loads((folder / TARGET / "manifest.json").read_text("utf-8"))["nodes"]
+    except (OSError, ValueError, KeyError) as error:
+        raise CannotCompile(f"dbt wrote no manifest: {error}") from error
+    return {key: node for key, node in nodes.items() if node.get("resource_type") == "model" and node.get("compiled")}
+
+
+def _profiles(location: ProjectLocation, folder: Path) -> Path | None:
+    """Where dbt, started in the project's folder, would look for profiles; None where it looks in the user's own."""
+    said = location.profiles_dir or os.environ.get("DBT_PROFILES_DIR")
+    if said:
+        return Path(said).resolve()
+    return folder if (folder / "profiles.yml").is_file() else None
+
+
+async def _run(words: Iterable[str], neutral: str) -> tuple[str, int | None]:
+    """The end of what dbt says, and its exit code. It is started in a `neutral` folder: what it starts itself imports
+    from there."""
     work = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", _DBT, "--no-use-colors", *words),
-        cwd=folder,
+        *python_command(sys.executable, "dbt.cli.main", "cli", "--no-use-colors", *words),
+        cwd=neutral,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "PLANPROOF": "off"},
+        env=python_environment(os.environ, PLANPROOF="off"),
     )
     try:
         said, _ = await asyncio.wait_for(work.communicate(), _SECONDS)
@@ -59,10 +83,4 @@ async def compiled(location: ProjectLocation, files: Iterable[str]) -> Mapping[s
     except asyncio.CancelledError:
         work.kill()
         raise
-    if work.returncode != 0:
-        raise CannotCompile(said.decode("utf-8", "replace").strip()[-2000:])
-    try:
-        nodes = json.loads((folder / TARGET / "manifest.json").read_text("utf-8"))["nodes"]
-    except (OSError, ValueError, KeyError) as error:
-        raise CannotCompile(f"dbt wrote no manifest: {error}") from error
-    return {key: node for key, node in nodes.items() if node.get("resource_type") == "model" and node.get("compiled")}
+    return said.decode("utf-8", "replace").strip()[-2000:], work.returncode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.offline import OfflineCheck
+from planproof.project.reads import is_within
 from planproof.project.schedule import Schedule
 from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
@@ -236,4 +238,8 @@ class Workspace:
         return self._read[key]
 
     def path(self, node: ProjectNode) -> Path | None:
-        return self.project.directory / node.file if self.project.directory is not None and node.file else None
+        """The file in which a node stands; None where the manifest names none inside of the project."""
+        home = self.project.directory
+        if home is None or not node.file or not is_within(os.path.realpath(home / node.file), os.path.realpath(home)):
+            return None
+        return home / node.file

@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import planproof
+from planproof.project.cache_key import is_own, seal
 
 FOLDER = "PLANPROOF_CACHE_DIR"
 MOST_BYTES = 400 * 2**20
@@ -67,13 +68,14 @@ def maker() -> bytes:
 class Cache:
     """The entries of one file; None where nothing can be kept. Used by one thread of one process.
 
-    `brief`: of an entry that is found the large part is not read, and None stands for it.
-    """
+    `brief`: of an entry that is found the large part is not read, and None stands for it. `refused`: why the file is
+    not used. An entry that was not sealed by this installation's key (`cache_key`) is as if it were not there."""
 
     path: Path | None
     most_bytes: int = MOST_BYTES
     brief: bool = False
     hits: int = 0
+    refused: str | None = None
     _open: sqlite3.Connection | None = None
     _new: dict[bytes, CacheEntry] = field(default_factory=dict)
     _used: list[bytes] = field(default_factory=list)
@@ -97,7 +99,7 @@ class Cache:
             self._give_up(error)
         if row is None or not all(isinstance(part, bytes) for part in row[1:]):
             return None
-        if any(row[i + 1] != digest_of((key, row[i])) for i in range(1, len(row), 2)):
+        if any(row[i + 1] != seal((key, row[i])) for i in range(1, len(row), 2)):
             return None
         if row[0] != _today():
             self._used.append(key)
@@ -125,7 +127,14 @@ class Cache:
         if self._open is None and self.path is not None:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            except OSError:
+                if is_own(self.path.parent) and is_own(self.path):
+                    # SQLite would make it as the umask says.
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                else:
+                    self.refused = f"{self.path} may be written by others: the cache is not used"
+            except OSError as error:
+                self.refused = str(error)
+            if self.refused is not None:
                 self.path = None
                 return None
             self._open = sqlite3.connect(self.path, timeout=5, isolation_level=None)
@@ -138,7 +147,7 @@ class Cache:
     def _write(self) -> None:
         day, rows = _today(), []
         for key, parts in self._new.items():
-            rows.append((key, day, *(part for p in parts for part in (p, digest_of((key, p or b""))))))
+            rows.append((key, day, *(part for p in parts for part in (p, seal((key, p or b""))))))
         used, self._used = self._used, []
         self._new = {}
         if not rows and not used:

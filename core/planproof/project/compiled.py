@@ -16,7 +16,7 @@ from typing import Any
 
 from planproof.origin import Origin, place
 from planproof.project.alignment import Alignment, TooManyWays, automaton
-from planproof.project.reads import content
+from planproof.project.reads import content_within
 from planproof.project.texts import unix_lines
 from planproof.report.model import Finding, Report
 
@@ -203,12 +203,15 @@ def _template(
     if file in opened and opened[file].strip() == raw:
         return opened[file], file
     package = str(node.get("package_name") or "")
-    installed = [(directory, f"dbt_packages/{package}/{file}")] if re.fullmatch(r"\w+", package) else []
+    # A local package is a link to a folder beside the project.
+    below = f"dbt_packages/{package}"
+    is_named = directory and re.fullmatch(r"\w+", package)
+    installed = [(os.path.join(str(directory), below), f"{below}/{file}")] if is_named else []
     for root, path in ((directory, file), *installed, (node.get("root_path"), file)):
         if not root or not raw:
             continue
         try:
-            text = unix_lines(content(os.path.join(str(root), path)).decode("utf-8"))
+            text = unix_lines(content_within(str(root), file).decode("utf-8"))
         except (OSError, ValueError):
             continue
         # A file that was edited since it was compiled has other lines.

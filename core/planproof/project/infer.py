@@ -14,6 +14,7 @@ from planproof.conf import Conf
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allowed
 from planproof.origin import AnalysisError, Unknown
+from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
@@ -167,6 +168,16 @@ def spelling(data_type: DataType, conf: Conf) -> str:
     raise Unknown(f"how a contract spells the type {wanted.simple}")
 
 
+def model_paths(home: Path) -> list[str]:
+    """The folders of the project's models, as its dbt_project.yml names them."""
+    try:
+        form = decoded(home / "dbt_project.yml")
+    except ProjectError:
+        form = None
+    given = form.get("model-paths") if isinstance(form, Mapping) else None
+    return [str(path) for path in given] if isinstance(given, list) else ["models"]
+
+
 def property_file(project: Project, node: ProjectNode) -> Path:
     """The YAML file that describes the model, or the one beside it that is to. Raises `ProjectError` for a file outside
     the project."""
@@ -177,8 +188,13 @@ def property_file(project: Project, node: ProjectNode) -> Path:
         raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
     home = project.directory.resolve()
     file = (home / patch if patch else (home / str(node.file)).with_suffix(".yml")).resolve()
-    if not file.is_relative_to(home) or file.suffix not in (".yml", ".yaml"):
-        raise ProjectError(f"{node.label}: {file} is no YAML file of the project in {home}")
+    paths = [(home / name).resolve() for name in model_paths(home)]
+    below = [path for path in paths if path != home and path.is_relative_to(home)]
+    if not any(file.is_relative_to(path) for path in below) or file.suffix not in (".yml", ".yaml"):
+        raise ProjectError(
+            f"{node.label}: {file} is no YAML file of the project in {home}, below its model paths; write the contract "
+            "there by hand"
+        )
     return file
 
 

@@ -50,28 +50,29 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
 
     dbt-spark turns ANSI off whatever the profile says. Raises `ProjectError`.
     """
-    name = _profile_name(Path(project_dir))
+    name, shown_name = _profile_name(Path(project_dir))
     file = _file(Path(project_dir), profiles_dir)
     profiles = decoded(file)
     profile = profiles.get(name) if isinstance(profiles, Mapping) else None
     if not isinstance(profile, Mapping):
-        raise ProjectError(f"{file}: there is no profile {name!r}, which dbt_project.yml names")
+        raise ProjectError(f"{file}: there is no profile {shown_name!r}, which dbt_project.yml names")
+    shown = str(target or profile.get("target") or "default")
     wanted = str(target or rendered(profile.get("target") or "default", str(file)))
     outputs = profile.get("outputs")
     output = outputs.get(wanted) if isinstance(outputs, Mapping) else None
     if not isinstance(output, Mapping):
         known = ", ".join(map(str, outputs)) if isinstance(outputs, Mapping) else "none"
-        raise ProjectError(f"{file}: the profile {name!r} has no target {wanted!r}; it has: {known}")
-    kind = rendered(output.get("type") or "", str(file))
-    if kind != "spark":
+        raise ProjectError(f"{file}: the profile {shown_name!r} has no target {shown!r}; it has: {known}")
+    if rendered(output.get("type") or "", str(file)) != "spark":
+        # What stands in the file is shown, never what `env_var` gave: any key may hold a secret by mistake.
+        kind = str(output.get("type") or "")
         raise ProjectError(
-            f"{file}: the target {wanted!r} is of type {kind!r}; planproof reads targets of type spark. "
-            "Where Spark has the same tables, name it by --conf spark.remote=sc://HOST:PORT, thrift.host=HOST or "
-            "spark.master=URL"
+            f"{file}: the target {shown!r} is of type {kind!r}; planproof reads targets of type spark. Where Spark has "
+            "the same tables, name it by --conf spark.remote=sc://HOST:PORT, thrift.host=HOST or spark.master=URL"
         )
     given = output.get("server_side_parameters") or {}
     if not isinstance(given, Mapping):
-        raise ProjectError(f"{file}: server_side_parameters of {wanted!r} is not a mapping")
+        raise ProjectError(f"{file}: server_side_parameters of {shown!r} is not a mapping")
     settings = {str(key): rendered(value, f"{file}: {key}") for key, value in given.items()}
     method = rendered(output.get("method") or "", str(file))
     return Profile(
@@ -81,14 +82,15 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
         rendered(output.get("schema") or "default", str(file)),
         {**settings, "spark.sql.ansi.enabled": "false"},
         str(file),
-        _threads(rendered(output.get("threads", 1), str(file)), f"{file}: threads of {wanted!r}"),
+        _threads(output.get("threads", 1), str(file), f"{file}: threads of {shown!r}"),
         _server(output, str(file)) if method == "thrift" else {},
     )
 
 
-def _threads(given: str, where: str) -> int:
-    if not given.isdecimal() or int(given) < 1:
-        raise ProjectError(f"{where} is {given!r}, not a number of threads")
+def _threads(written: Any, file: str, where: str) -> int:
+    given = rendered(written, file)
+    if not (given.isdecimal() and len(given) < 6 and int(given) >= 1):
+        raise ProjectError(f"{where} is {str(written)!r}, not a number of threads")
     return int(given)
 
 
@@ -120,7 +122,8 @@ def _file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
     raise ProjectError(f"there is no profiles.yml in {' or '.join(map(str, places))}; give --profiles-dir")
 
 
-def _profile_name(project_dir: Path) -> str:
+def _profile_name(project_dir: Path) -> tuple[str, str]:
+    """The profile's name, and how the project's file writes it."""
     file = project_dir / "dbt_project.yml"
     if not file.is_file():
         raise ProjectError(f"{project_dir}: there is no dbt_project.yml, which names the profile; give --project-dir")
@@ -128,7 +131,7 @@ def _profile_name(project_dir: Path) -> str:
     name = form.get("profile") if isinstance(form, Mapping) else None
     if not isinstance(name, str):
         raise ProjectError(f"{file}: names no profile")
-    return str(rendered(name, str(file)))
+    return rendered(name, str(file)), name
 
 
 def rendered(value: Any, where: str) -> str:

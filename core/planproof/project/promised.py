@@ -11,7 +11,7 @@ import yaml
 
 from planproof.origin import Origin
 from planproof.project.nodes import patch_of
-from planproof.project.reads import content, is_file
+from planproof.project.reads import content_within, is_file
 from planproof.report.dotted import parts
 from planproof.report.model import Finding, Report, Verdict
 
@@ -51,7 +51,7 @@ class Promises:
         if file not in self._models:
             self._models[file] = {}
             try:
-                root = yaml.compose(content(Path(str(self.directory)) / file).decode("utf-8"), Loader=_LOADER)
+                root = yaml.compose(content_within(Path(str(self.directory)), file).decode("utf-8"), Loader=_LOADER)
                 self._models[file] = {name: model for model in _items(_at(root, "models")) if (name := _name(model))}
             except (OSError, ValueError, RecursionError, yaml.YAMLError):
                 pass

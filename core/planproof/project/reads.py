@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,8 @@ File = str | Path
 
 _LARGE = 2**16
 _SIZE = 16
+MOST = 2**28
+"""Bytes of a file that an artifact names, at most."""
 
 
 @dataclass(slots=True)
@@ -65,6 +68,34 @@ def content(path: File) -> bytes:
         noted.is_whole = noted.is_whole and before in (None, b"", digest)
         noted.files[os.fspath(path)] = digest
     return found
+
+
+def content_within(home: File, name: str) -> bytes:
+    """The bytes of a file that an artifact names, such as a manifest that came with a pull request: a regular file
+    inside of `home`, links followed, of at most `MOST` bytes. Raises OSError."""
+    return content(path_within(home, name))
+
+
+def path_within(home: File, name: str) -> str:
+    """The path of such a file, without links. Raises OSError."""
+    path = os.path.join(os.fspath(home), name)
+    real, root = os.path.realpath(path), os.path.realpath(home)
+    if not is_within(real, root):
+        raise PermissionError(f"{name} lies outside of {root}")
+    status = os.stat(real)
+    if not stat.S_ISREG(status.st_mode):
+        raise PermissionError(f"{name} is no regular file")
+    if status.st_size > MOST:
+        raise PermissionError(f"{name} has {status.st_size:,} bytes, more than {MOST:,}")
+    if real != os.path.abspath(path):
+        besides()  # A link that points elsewhere later is not noted.
+        return real
+    return path
+
+
+def is_within(real: str, root: str) -> bool:
+    """Whether a path without links is a folder, also without links, or lies in it."""
+    return real == root or real.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def is_file(path: File) -> bool:

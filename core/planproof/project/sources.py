@@ -7,6 +7,7 @@ location, the columns that the manifest declares. A seed's comes from the freeze
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
@@ -19,7 +20,7 @@ from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns
-from planproof.project.reads import besides, content, is_file
+from planproof.project.reads import besides, content_within, is_file, is_within
 from planproof.session.files import data_files
 from planproof.types import DataType, TypeSyntaxError, from_json, parse_type
 
@@ -144,14 +145,16 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
 
 
 def _footers(project: Project, node: ProjectNode) -> Known | None:
-    """From the Parquet files of a local `external_location`, where pyarrow is installed; those that Spark reads there,
-    not what a killed job left beside them. None also where folders hold columns, or a file is not whole."""
+    """From the Parquet files of a local `external_location` inside of the project, where pyarrow is installed; those
+    that Spark reads there, not what a killed job left beside them. None also where folders hold columns, or a file is
+    not whole."""
     location = _location(node.raw)
-    if location is None:
+    if location is None or project.directory is None:
         return None
     besides()
-    base = project.directory or Path.cwd()
-    path = base / location.removeprefix("file://")
+    path = project.directory / location.removeprefix("file://")
+    if not is_within(os.path.realpath(path), os.path.realpath(project.directory)):
+        return None
     files = [file for file in data_files(str(path)) if file.endswith(".parquet") or path.is_file()]
     if not files or any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
         return None
@@ -208,16 +211,13 @@ def _seed(project: Project, node: ProjectNode) -> Known | Unread:
 
 def _header(project: Project, node: ProjectNode) -> list[str]:
     delimiter = str((node.raw.get("config") or {}).get("delimiter") or ",")
-    # The path of the manifest may be one of another machine.
-    for root in (project.directory, node.raw.get("root_path")):
-        if not root or not node.file:
-            continue
-        try:
-            text = content(Path(str(root)) / node.file).decode("utf-8-sig")
-            return next(csv.reader(StringIO(text, newline=""), delimiter=delimiter[:1]), [])
-        except (OSError, UnicodeDecodeError, ValueError, csv.Error):
-            continue
-    return []
+    if project.directory is None or not node.file:
+        return []
+    try:
+        text = content_within(project.directory, node.file).decode("utf-8-sig")
+        return next(csv.reader(StringIO(text, newline=""), delimiter=delimiter[:1]), [])
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error):
+        return []
 
 
 def _typed(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:

@@ -18,7 +18,7 @@ from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
-from planproof.project.reads import content, is_file, is_later
+from planproof.project.reads import content_within, is_file, is_later
 from planproof.project.texts import is_text_of, unix_lines
 
 _BLANK = re.compile(r"\s+")
@@ -43,8 +43,9 @@ class Files:
         if directory is None or node.file is None:
             return None
         own = node.package == self.project.name
-        path = os.path.join(directory, node.file if own else f"dbt_packages/{node.package}/{node.file}")
-        text = _text(path)
+        home = directory if own else directory / "dbt_packages" / node.package
+        path = os.path.join(home, node.file)
+        text = _text(home, node.file)
         if text is None and not is_file(path):
             return f"{node.file} is gone" if own and self._has_models(directory) else None
         self.opened = {node.file: unix_lines(text)} if text is not None and own else {}
@@ -122,9 +123,9 @@ class Files:
         return None
 
 
-def _text(path: str | Path) -> str | None:
+def _text(directory: Path, name: str) -> str | None:
     try:
-        return content(path).decode("utf-8")
+        return content_within(directory, name).decode("utf-8")
     except (OSError, ValueError):
         return None
 
@@ -133,7 +134,7 @@ def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
     file, text = macro.get("original_file_path"), macro.get("macro_sql")
     if not isinstance(file, str) or not isinstance(text, str) or not text.strip():
         return False
-    found = _text(directory / file)
+    found = _text(directory, file)
     return found is not None and unix_lines(text).strip() not in unix_lines(found)
 
 

@@ -6,13 +6,15 @@ Paths of a manifest are untrusted: nothing outside of the project's directory an
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planproof.project.reads import besides, content
+from planproof.project.reads import content_within
 
 _NEWLINE = re.compile(r"\r\n|\r")
 _BLANK = re.compile(r"\s+")
@@ -79,16 +81,11 @@ class Texts:
                 yield self.target / "compiled" / rest
 
     def _read(self, path: Path) -> str | None:
-        try:
-            real = path.resolve()
-            homes = [home.resolve() for home in (self.directory, self.target) if home is not None]
-            if not any(real.is_relative_to(home) for home in homes):
-                return None
-            if real != path.absolute():
-                besides()
-            return unix_lines(content(real).decode("utf-8"))
-        except (OSError, ValueError, RuntimeError):
-            return None
+        for home in (self.directory, self.target):
+            with suppress(OSError, ValueError, RuntimeError):
+                if home is not None:
+                    return unix_lines(content_within(home, os.path.abspath(path)).decode("utf-8"))
+        return None
 
 
 def unix_lines(text: str) -> str:

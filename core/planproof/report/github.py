@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 from planproof.report.folding import consequences, later, unjudged
 from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import asked_once, explained, failure, heading, is_promise, said, stopped
+from planproof.report.parts import asked_once, explained, failure, harmless, heading, is_promise, said, stopped
 from planproof.report.run import RunReport
-from planproof.report.text import clean, summary
+from planproof.report.text import summary
 
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "notice"}
 
@@ -31,9 +31,7 @@ def render(run: RunReport, prefix: str = "") -> str:
         if verdict is Verdict.VIOLATED:
             lines += [_failed(report, prefix) for report in failed]
     level = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
-    return "\n".join(
-        [*lines, f"planproof: {_data(clean(summary(run.reports, command=run.command).plain))} ({level})", ""]
-    )
+    return "\n".join([*lines, f"planproof: {_data(summary(run.reports, command=run.command).plain)} ({level})", ""])
 
 
 def _told(report: Report, folded: Collection[int]) -> list[Finding]:
@@ -82,7 +80,7 @@ def _command(level: str, given: dict[str, str], message: str) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return harmless(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -20,7 +20,7 @@ from planproof.report import compared
 from planproof.report.folding import later
 from planproof.report.matrix import matrix
 from planproof.report.model import PLANES, Finding, Report, Verdict
-from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, promised, stopped, where
+from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, promised, stopped, visible, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
@@ -192,6 +192,12 @@ def _script() -> str:
 @lru_cache(maxsize=1)
 def _template() -> Template:
     source = files("planproof.report").joinpath("page.html").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
     environment.filters["identity"] = id
     return environment.from_string(source)

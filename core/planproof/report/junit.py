@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from planproof.report.model import Report, Verdict
-from planproof.report.parts import Parts, next_steps, said, where
+from planproof.report.parts import Parts, harmless, next_steps, said, where
 from planproof.report.run import RunReport, fails
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -61,4 +61,4 @@ def _reason(case: ElementTree.Element, kind: str, report: Report) -> None:
 
 def _text(text: str) -> str:
     """The text without what XML cannot hold."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", harmless(text))

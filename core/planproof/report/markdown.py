@@ -12,6 +12,7 @@ from planproof.report.parts import (
     Parts,
     also_open,
     counted,
+    harmless,
     next_steps,
     not_tried,
     one_line,
@@ -65,7 +66,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("a_b | <c>"))
     a\\_b \\| \\<c\\>
     """
-    return _MARKUP.sub(r"\\\1", one_line(text)).replace("@", "@\u200b")
+    return _MARKUP.sub(r"\\\1", harmless(one_line(text))).replace("@", "@\u200b")
 
 
 def _remark(remark: Remark) -> Iterator[str]:

@@ -5,6 +5,7 @@ The terminal, dbt's log, Airflow's log, Markdown and the HTML page take these pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -272,3 +273,28 @@ def counted(number: int, word: str) -> str:
 def one_line(text: str) -> str:
     """The text without its line breaks."""
     return " ".join(text.split())
+
+
+_UNSEEN = "\N{REPLACEMENT CHARACTER}"
+_COMMAND = re.compile(r"(?m)^(\s*)(?=::)|(##)(?=\[)")
+"""Where a line would be a command to GitHub's runner (`::error ...`), or to Azure's (`##[error]`, anywhere in it)."""
+
+
+def visible(text: str) -> str:
+    """The text without control characters, escape sequences and marks that turn the direction of writing."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else " " if c == "\t" else _UNSEEN for c in text)
+
+
+def harmless(text: str) -> str:
+    """Text of others, such as names and messages, as any form shows it: control characters, escape sequences and marks
+    that turn the direction of writing are made visible, and no line of it is a command to a runner of CI.
+
+    >>> harmless("a\x1b[2Jb"), harmless("x\n ::error::y ##[z]")
+    ('a�[2Jb', 'x\n �::error::y ##�[z]')
+    """
+    text = visible(text)
+    if "::" in text or "##[" in text:
+        text = _COMMAND.sub(lambda found: f"{found[1] or found[2] or ''}{_UNSEEN}", text)
+    return text

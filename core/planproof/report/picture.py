@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from planproof.report.model import Report, Verdict
+from planproof.report.parts import visible
 
 WIDTH, GAP, LINE, HEAD, PAD = 300, 36, 17, 44, 10
 _SHOWN, _TEXT = 12, 38
@@ -144,5 +145,11 @@ def _cut(text: str) -> str:
 @lru_cache(maxsize=1)
 def _template() -> Template:
     source = files("planproof.report").joinpath("picture.html").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
     return environment.from_string(source)

@@ -21,6 +21,7 @@ from planproof.report.parts import (
     also_open,
     counted,
     failure,
+    harmless,
     is_counted,
     line_of,
     next_steps,
@@ -78,7 +79,7 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     _listed(
         console,
         "Data tests that did not run before the publish",
-        [Text(clean(t)) for r in reports for t in not_tried(r)],
+        [Text(harmless(t)) for r in reports for t in not_tried(r)],
     )
     style = _style(reports)
     if style is not None:
@@ -125,8 +126,8 @@ def _line(report: Report, width: int) -> list[Part]:
     seconds = f"{report.seconds:.1f} s" if report.seconds is not None else ""
     return [
         (f" {mark} ", style),
-        (f"{clean(report.model):<{width}}  ", ""),
-        (f"{clean(str(report.details.materialized or '')):<11}", "dim"),
+        (f"{harmless(report.model):<{width}}  ", ""),
+        (f"{harmless(str(report.details.materialized or '')):<11}", "dim"),
         (f"{rows:>15}", ""),
         (f"{seconds:>9}  ", "dim"),
         _said(report),
@@ -138,7 +139,7 @@ def change_line(report: Report) -> Text | None:
     change = report.details.change
     if change is None or report.outcome != "published" or not change.is_any:
         return None
-    return Text(clean(f"     {change.line()}"), "dim")
+    return Text(harmless(f"     {change.line()}"), "dim")
 
 
 def _state(report: Report) -> str:
@@ -152,7 +153,7 @@ def _state(report: Report) -> str:
 def _said(report: Report) -> Part:
     violated, unproved = len(report.of(Verdict.VIOLATED)), len(report.of(Verdict.UNPROVED))
     if report.outcome in ("failed", "skipped"):
-        return clean(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim"
+        return harmless(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim"
     parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
@@ -163,7 +164,7 @@ def _said(report: Report) -> Part:
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
-    return clean(", ".join(part for part in parts if part)), ""
+    return harmless(", ".join(part for part in parts if part)), ""
 
 
 def _rules(report: Report, *, applied: bool) -> list[str]:
@@ -197,17 +198,17 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
         parts += [*_reasons(report, shown), Text()]
     error = message.error if shown else failure(report)
     if error:
-        parts += [Text(clean(error)), Text()]
+        parts += [Text(harmless(error)), Text()]
     for left in filter(None, (also_open(report), uncounted(report))):
-        parts += [Text(clean(left), "dim"), Text()]
+        parts += [Text(harmless(left), "dim"), Text()]
     if others:
         many = f"the same in {counted(len(others), 'other model')}: "
-        parts += [Text.assemble((many, "bold"), clean(listed([other.model for other in others]))), Text()]
+        parts += [Text.assemble((many, "bold"), harmless(listed([other.model for other in others]))), Text()]
     if following:
-        parts += [Text(clean(unjudged(following, 1 + len(others)))), Text()]
+        parts += [Text(harmless(unjudged(following, 1 + len(others)))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
-    heading = Text.assemble(mark, (f"{clean(message.model)} {message.heading} ", "bold"))
+    heading = Text.assemble(mark, (f"{harmless(message.model)} {message.heading} ", "bold"))
     return Panel(Group(*parts), title=heading, title_align="left", border_style="red", padding=(1, 2))
 
 
@@ -216,29 +217,29 @@ def _findings(findings: Sequence[Finding]) -> Table:
     for heading in ("column", "promised", "found", "plane"):
         table.add_column(heading, overflow="fold")
     for f in findings:
-        table.add_row(*(Text(clean(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
+        table.add_row(*(Text(harmless(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
     return table
 
 
 def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
     quoted: set[str] = set()
     for f in findings:
-        yield Text.assemble((f"{f.code} ", "bold"), clean(said(f)))
+        yield Text.assemble((f"{f.code} ", "bold"), harmless(said(f)))
         if f.origin is not None:
-            yield Text.assemble(("      at ", "dim"), (clean(where(f.origin)), "cyan"))
+            yield Text.assemble(("      at ", "dim"), (harmless(where(f.origin)), "cyan"))
         if f.promise is not None:
-            yield Text.assemble((f"      {promised(f)} ", "dim"), (clean(line_of(f.promise)), "cyan"))
+            yield Text.assemble((f"      {promised(f)} ", "dim"), (harmless(line_of(f.promise)), "cyan"))
         excerpt = quote(report, f.origin)
         if excerpt is not None and excerpt.plain not in quoted:
             quoted.add(excerpt.plain)
             yield excerpt
         for sample in samples_of(report, f):
-            yield Text(f"      {clean(sample)}")
+            yield Text(f"      {harmless(sample)}")
         query = short_query(report, f)
         if query is not None and report.details.rejected is None and f.code != "PP513":
             yield Text(f"      {_THERE if report.outcome == 'audited' else _AGAIN}", "dim")
         if query is not None:
-            yield Text("\n".join(f"      {row}" for row in clean(query).strip().splitlines()), "cyan")
+            yield Text("\n".join(f"      {row}" for row in harmless(query).strip().splitlines()), "cyan")
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
@@ -251,7 +252,7 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
     source = source_line(report, origin)
     if source is None:
         return None
-    at, source = origin.column - 1, clean(source.replace("\t", " "))
+    at, source = origin.column - 1, harmless(source.replace("\t", " "))
     cut = max(0, at - 60)
     shown = f"{'…' if cut else ''}{source[cut : cut + 90]}"
     gutter = f"  {origin.line:>5} │ "
@@ -267,13 +268,13 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     found = list(remarks(reports, verdict))
     for remark in found:
         f = remark.finding
-        named = (f"{clean(remark.named)}: ", "cyan")
-        yield Text.assemble((f"{f.code} ", "bold"), named, clean(f"{said(f)}{remark.place}"))
+        named = (f"{harmless(remark.named)}: ", "cyan")
+        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{said(f)}{remark.place}"))
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt
         if remark.following:
-            yield Text(f"      {clean(unjudged(remark.following, 1 + len(remark.others)))}", "dim")
+            yield Text(f"      {harmless(unjudged(remark.following, 1 + len(remark.others)))}", "dim")
     for step, codes in next_steps(remark.finding for remark in found).items():
         yield Text(f"next ({', '.join(codes)}): {step}", "dim")
 
@@ -309,10 +310,3 @@ def summary(reports: Sequence[Report], seconds: float | None = None, command: st
         parts.append(f"{seconds:.1f} s")
     bad = any(stopped(r) for r in reports)
     return Text(" · ".join(parts), "bold red" if bad else "bold green")
-
-
-def clean(text: str) -> str:
-    """Text that a terminal shows as it is: escape sequences and other control characters are made visible."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from planproof.origin import AnalysisError, Unknown
+from planproof.own_errors import describe, place_of
 from planproof.publish.audit.target_rows import with_kept
 from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count, stored_as, stored_below
 from planproof.publish.data_tests.evidence import Plans, Shown, shown
@@ -93,16 +95,32 @@ def tried(job: Job, publication: Publishing, tests: Tests) -> None:
     if isinstance(publication, Publication):
         with _standing(job, publication) as relation:
             text, files = _shown(job, publication), _files(job, publication)
-            found = tuple(tests(StagedRows(job.session, target, relation, text, files, shown(job))))
+            found = _ask(job, tests, StagedRows(job.session, target, relation, text, files, shown(job)))
     else:
         # In a transaction stands the whole table as it will be.
         text = _query(job) if publication.entry.strategy == "replace" else None
         outer = tuple(part for part in job.names.target[:-2] if part.lower() != SESSION_CATALOG)
-        found = tuple(tests(StagedRows(job.session, target, publication.entry.staging, text, catalog=outer)))
+        staged = StagedRows(job.session, target, publication.entry.staging, text, catalog=outer)
+        found = _ask(job, tests, staged)
     if not found:
         return
     job.draft.tell(tests=found)
     job.draft.add(f for test in found for f in _findings(test))
+
+
+def _ask(job: Job, tests: Tests, staged: StagedRows) -> tuple[DataTestResult, ...]:
+    """An error of planproof's own stops no model: dbt runs the tests after the publish, and the report says so."""
+    try:
+        return tuple(tests(staged))
+    except Exception as error:
+        if place_of(error) is None:
+            raise
+        message = (
+            f"{describe(error)}. No data test was asked before the publish; dbt runs them after it. Please report it"
+        )
+        job.draft.tell(traceback=traceback.format_exc())
+        job.draft.add([Finding(Verdict.WARNING, "PP901", "files", found=type(error).__name__, message=message)])
+        return ()
 
 
 def _findings(test: DataTestResult) -> Iterator[Finding]:

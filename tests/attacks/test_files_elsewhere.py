@@ -1,0 +1,103 @@
+"""What a manifest names is read inside of the project alone: no link, no device, no path that leads out of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof.project.errors import ProjectError
+from planproof.project.infer import property_file
+from planproof.project.manifest import read_project
+from planproof.project.reads import content_within
+from planproof.project.sources import read_frozen, schema_of_source
+
+SECRET = "TOKEN=hunter2,other"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A project's folder with links that lead out of it, beside a file that is nobody's business."""
+    (tmp_path / "secret.csv").write_text(SECRET)
+    home = tmp_path / "project"
+    (home / "seeds").mkdir(parents=True)
+    (home / "seeds" / "fine.csv").write_text("a,b\n1,2\n")
+    (home / "seeds" / "inner.csv").symlink_to(home / "seeds" / "fine.csv")
+    (home / "seeds" / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (home / "linked").symlink_to(tmp_path)
+    os.mkfifo(home / "seeds" / "pipe.csv")
+    return home
+
+
+OUTSIDE = [
+    "../secret.csv",
+    "seeds/../../secret.csv",
+    "{tmp}/secret.csv",
+    "seeds/link.csv",
+    "linked/secret.csv",
+    "/proc/self/environ",
+    "/dev/zero",
+    "/dev/stdin",
+    "seeds/pipe.csv",
+    "seeds",
+    "nul\0l",
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_file_that_lies_elsewhere_is_not_read(name: str, home: Path) -> None:
+    with pytest.raises((OSError, ValueError)):
+        content_within(home, name.replace("{tmp}", str(home.parent)))
+
+
+@pytest.mark.parametrize("name", ["seeds/fine.csv", "seeds/../seeds/fine.csv", "seeds/inner.csv"])
+def test_a_file_of_the_project_is_read(name: str, home: Path) -> None:
+    assert content_within(home, name) == b"a,b\n1,2\n"
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_seeds_header_tells_nothing_of_other_files(name: str, home: Path, dbt_manifest: Any) -> None:
+    named = name.replace("{tmp}", str(home.parent))
+    for root in (str(home), str(home.parent), "/", "/proc/self"):
+        seed = {"root_path": root, "original_file_path": named, "config": {"column_types": {"a": "int"}}}
+        project = replace(read_project(dbt_manifest(seeds={"codes": seed})), directory=home)
+        found = schema_of_source(project, project.nodes["seed.shop.codes"], read_frozen(project))
+        assert "TOKEN" not in str(found)
+        assert "hunter2" not in str(found)
+
+
+def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path, dbt_manifest: Any) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for folder in (home / "data", home.parent / "data"):
+        folder.mkdir()
+        parquet.write_table(pa.table({"hidden": [1]}), folder / "a.parquet")
+    manifest = dbt_manifest(sources={"raw.orders": {}})
+    for location, is_read in (("data", True), ("../data", False), ("linked/data", False), ("/", False)):
+        manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": location}
+        project = replace(read_project(manifest), directory=home)
+        found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
+        assert ("hidden" in str(found)) == is_read, location
+
+
+@pytest.mark.parametrize(
+    "patch", ["shop://../other.yml", "shop://.github/workflows/ci.yml", "shop://dbt_project.yml", "shop://linked/x.yml"]
+)
+def test_infer_writes_below_the_model_paths_alone(patch: str, home: Path, dbt_manifest: Any) -> None:
+    manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": patch}})
+    project = replace(read_project(manifest), directory=home)
+    with pytest.raises(ProjectError, match="model paths"):
+        property_file(project, project.nodes["model.shop.m"])
+
+
+def test_infer_writes_where_the_projects_models_are(home: Path, dbt_manifest: Any) -> None:
+    (home / "dbt_project.yml").write_text("model-paths: [marts, '..']\n")
+    manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": "shop://marts/m.yml"}})
+    project = replace(read_project(manifest), directory=home)
+    assert property_file(project, project.nodes["model.shop.m"]) == home / "marts/m.yml"
+    manifest["nodes"]["model.shop.m"]["patch_path"] = "shop://models/m.yml"
+    project = replace(read_project(manifest), directory=home)
+    with pytest.raises(ProjectError, match="model paths"):
+        property_file(project, project.nodes["model.shop.m"])

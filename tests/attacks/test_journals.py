@@ -1,0 +1,261 @@
+"""Whoever can write below one database's folder can write journals and notes there: recovery and leaving believe none
+of what they name, unless a publish would have named it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planproof import Guard, Model
+from planproof.publish.transaction.journal import (
+    Entry,
+    Move,
+    PartitionSwap,
+    Prior,
+    QuarantinePartition,
+    publishes,
+    read,
+)
+from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.places import database_root
+from planproof.session import open as opened
+from planproof.session.store import store_of
+
+RUN = "0123456789"
+
+
+class Scene:
+    """A database with a table `t`, another database with `victim`, and folders that belong to nobody."""
+
+    def __init__(self, spark: Any, database: str, tmp_path: Path) -> None:
+        self.spark, self.database, self.other = spark, database, f"{database}_other"
+        self.session = opened(spark)
+        self.store = store_of(self.session)
+        spark.sql(f"create database {self.other}")
+        spark.sql(f"create table {database}.t using parquet as select 1 as id")
+        spark.sql(f"create table {database}.near using parquet as select 2 as id")
+        spark.sql(f"create table {self.other}.victim using parquet as select 3 as id")
+        spark.sql(f"create table {self.other}.t using parquet as select 4 as id")
+        Guard(spark).publish(Model(f"{self.other}.t", "select 5 as id"))
+        self.home = database_root(self.session, (database,)).removeprefix("file:")
+        self.theirs = database_root(self.session, (self.other,)).removeprefix("file:")
+        self.folder = tmp_path / "nobodys"
+        (self.folder / "deep").mkdir(parents=True)
+        (self.folder / "deep" / "file").write_text("precious")
+        self.version = self.session.registered(f"{self.other}.t").location.removeprefix("file:")
+
+    def entry(self) -> Entry:
+        """What a publish of `t` would write."""
+        guard = Guard(self.spark)
+        found: list[Entry] = []
+        plain = "planproof.publish.formats.Parquet.commit"
+        with pytest.MonkeyPatch.context() as patch:
+
+            def commit(room: Any, publication: Any) -> Any:
+                publication.note_content()
+                found.append(publication.entry)
+                raise RuntimeError("far enough")
+
+            patch.setattr(plain, commit)
+            guard.publish(Model(f"{self.database}.t", "select 9 as id"))
+        guard.recover(force=True)
+        own, stamp = found[0], f"{found[0].run}_{found[0].attempt}"
+        text = own.to_json().replace(stamp, f"{RUN}_1")
+        entry = Entry.from_json(text)
+        return replace(entry, run=RUN, attempt=1, owner=replace(entry.owner, pid=2**22 + 5, started="1"))
+
+    def write(self, entry: Entry, name: str | None = None) -> None:
+        file = name or f"{entry.slug}.{entry.run}_{entry.attempt}.1.json"
+        self.store.write(f"{self.home}/.planproof/journal/{file}", json.dumps(asdict(entry)))
+
+    def state(self) -> Any:
+        tables = {}
+        for name in (f"{self.database}.t", f"{self.database}.near", f"{self.other}.victim", f"{self.other}.t"):
+            self.spark.catalog.refreshTable(name)
+            tables[name] = [tuple(row) for row in self.spark.newSession().table(name).collect()]
+        shown = [
+            row[1] for db in (self.database, self.other) for row in self.spark.sql(f"show tables in {db}").collect()
+        ]
+        return tables, sorted(shown), (self.folder / "deep" / "file").read_text()
+
+
+@pytest.fixture
+def scene(spark: Any, database: str, tmp_path: Path) -> Any:
+    made = Scene(spark, database, tmp_path)
+    yield made
+    spark.sql(f"drop database if exists {made.other} cascade")
+
+
+def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
+    """Entries each of which would have something deleted, dropped, moved, pointed to or run."""
+    nobodys, victim = str(scene.folder), f"{scene.theirs}/victim"
+    prior = entry.prior
+    assert prior is not None
+    inner = entry.stage_location
+    quarantine = f"`{scene.database}`.`t__quarantine`"
+    day = f"quarantine_date=2024-01-01/quarantine_run={RUN}_1"
+    return {
+        "a folder as staging": replace(entry, step="stage", stage_location=nobodys),
+        "another table as staging": replace(entry, step="stage", stage_location=victim),
+        "a version of another table": replace(entry, step="stage", stage_location=scene.version),
+        "a way out of the staging": replace(entry, step="stage", stage_location=f"{inner}/../../../../{nobodys}"),
+        "the database as staging": replace(entry, step="stage", stage_location=scene.home),
+        "a table dropped as staging": replace(entry, step="stage", staging=f"`{scene.other}`.`victim`"),
+        "a near table dropped as staging": replace(entry, step="stage", staging=f"`{scene.database}`.`near`"),
+        "a table dropped as the old one": replace(
+            entry, strategy="rename", step="clean", away=f"`{scene.other}`.`victim`"
+        ),
+        "a target of another database": replace(entry, target=f"`{scene.other}`.`t`", step="swap"),
+        "a file moved from elsewhere": replace(
+            entry, strategy="append", step="files", moves=(Move(f"{nobodys}/deep/file", f"{scene.home}/t/file"),)
+        ),
+        "a file deleted elsewhere": replace(
+            entry, strategy="append", step="files", moves=(Move(f"{inner}/file", f"{nobodys}/deep/file"),)
+        ),
+        "a file of another name": replace(
+            entry, strategy="append", step="files", moves=(Move(f"{inner}/a", f"{scene.home}/t/b"),)
+        ),
+        "a partition pointed elsewhere": replace(
+            entry, strategy="partitions", step="partitions", partitions=(PartitionSwap("d=1", victim, f"{inner}/d=1"),)
+        ),
+        "a folder as the old table": replace(
+            entry, strategy="rename", step="swap", prior=Prior("table", True, nobodys, False)
+        ),
+        "another table as the old table": replace(
+            entry, strategy="rename", step="swap", prior=Prior("table", True, f"{scene.home}/near", False)
+        ),
+        "a folder as the place": replace(entry, strategy="rename", step="place", place=nobodys),
+        "a folder as the default one": replace(entry, step="swap", native=nobodys),
+        "a quarantine elsewhere": replace(entry, step="stage", aside=QuarantinePartition(quarantine, day, nobodys)),
+        "another table as quarantine": replace(
+            entry, step="stage", aside=QuarantinePartition(f"`{scene.other}`.`victim`", day, f"{victim}/{day}")
+        ),
+        "a run that is a path": replace(entry, run="../../x"),
+        "another root": replace(entry, root=scene.theirs),
+        "another slug": replace(entry, slug="victim"),
+    }
+
+
+NAMES = [
+    "a folder as staging",
+    "another table as staging",
+    "a version of another table",
+    "a way out of the staging",
+    "the database as staging",
+    "a table dropped as staging",
+    "a near table dropped as staging",
+    "a table dropped as the old one",
+    "a target of another database",
+    "a file moved from elsewhere",
+    "a file deleted elsewhere",
+    "a file of another name",
+    "a partition pointed elsewhere",
+    "a folder as the old table",
+    "another table as the old table",
+    "a folder as the place",
+    "a folder as the default one",
+    "a quarantine elsewhere",
+    "another table as quarantine",
+    "a run that is a path",
+    "another root",
+    "another slug",
+]
+
+
+def test_forged_entries_are_refused_by_name_and_a_true_one_beside_them_is_settled(scene: Scene) -> None:
+    entry = scene.entry()
+    before = scene.state()
+    attacks = forged(scene, entry)
+    assert list(attacks) == NAMES
+    for force in (False, True):
+        for name, attack in attacks.items():
+            scene.write(attack, f"t.{RUN}_1.1.json")
+            reports = Guard(scene.spark).recover(force=force)
+            assert [r.outcome for r in reports] == ["failed"], name
+            assert [f.code for f in reports[0].findings] in (["PP622"], ["PP601"]), name
+            assert scene.state() == before, name
+            if name == NAMES[0]:
+                again = Guard(scene.spark).publish(Model(f"{scene.database}.t", "select 1 as id"))
+                assert again.outcome == "failed", "nobody knows what the table is half way through"
+                assert scene.state() == before
+            for publish in publishes(scene.store, scene.home):
+                scene.store.delete(f"{scene.home}/.planproof/journal/{publish}.1.json")
+    scene.write(replace(entry, step="stage"))
+    scene.write(replace(attacks["a folder as staging"], slug="near"), "near.x_1.1.json")
+    outcomes = sorted(r.outcome for r in Guard(scene.spark).recover())
+    assert outcomes == ["failed", "rejected"], "each entry fails alone"
+    assert scene.state() == before
+
+
+def test_a_view_gets_no_statement_from_a_file(scene: Scene) -> None:
+    scene.spark.sql(f"create view {scene.database}.v as select 1 as id")
+    entry = replace(
+        scene.entry(),
+        model=f"{scene.database}.v",
+        target=f"`{scene.database}`.`v`",
+        slug="v",
+        staging=f"`{scene.database}`.`__planproof_v_{RUN}_1`",
+        away=f"`{scene.database}`.`__planproof_v_{RUN}_1_old`",
+        native=f"{scene.home}/v",
+        stage_location=f"file:{scene.home}/__planproof/v/0a1b2c3d.{RUN}_1",
+        strategy="view",
+        step="swap",
+        prior=Prior("view", False, None, False),
+        content=None,
+    )
+    form = {**asdict(entry), "statement": f"drop table {scene.other}.victim"}
+    before = scene.state()
+    scene.store.write(f"{scene.home}/.planproof/journal/v.{RUN}_1.1.json", json.dumps(form))
+    [report] = Guard(scene.spark).recover()
+    assert (report.outcome, scene.state()) == ("rejected", before)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "[" * 5000, '{"form": 2}', '{"form": 3}', "\0", '{"form": 2, "run": 1e999}']
+)
+def test_what_is_no_entry_keeps_no_other_from_being_settled(text: str, scene: Scene) -> None:
+    scene.write(replace(scene.entry(), step="stage"))
+    scene.store.write(f"{scene.home}/.planproof/journal/near.{RUN}_1.1.json", text)
+    assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed", "rejected"]
+    assert read(scene.store, scene.home, f"t.{RUN}_1") is None
+
+
+def test_a_link_in_the_place_of_a_version_leads_nowhere(scene: Scene) -> None:
+    entry = replace(scene.entry(), step="stage")
+    before = scene.state()
+    place = Path(entry.stage_location.removeprefix("file:"))
+    for where, to in ((place, scene.folder), (place.parent, scene.folder), (place.parent, Path(scene.version).parent)):
+        where.parent.mkdir(parents=True, exist_ok=True)
+        if where.is_dir() and not where.is_symlink():
+            where.rename(f"{where}.moved")
+        where.symlink_to(to)
+        scene.write(entry)
+        for force in (False, True):
+            Guard(scene.spark).recover(force=force)
+            assert scene.state() == before
+        where.unlink()
+        for publish in publishes(scene.store, scene.home):
+            scene.store.delete(f"{scene.home}/.planproof/journal/{publish}.1.json")
+
+
+def test_a_note_of_leaving_moves_no_folder_of_others(scene: Scene) -> None:
+    before, note = scene.state(), f"{scene.home}/.planproof/leaving/{scene.database}.t.json"
+    table = f"`{scene.database}`.`t`"
+    for version, home in (
+        (str(scene.folder), f"{scene.home}/t"),
+        (scene.version, f"{scene.home}/t"),
+        (f"{scene.home}/__planproof/t/0a1b2c3d.r_1", str(scene.folder)),
+        (f"{scene.home}/__planproof/t/0a1b2c3d.r_1", f"{scene.theirs}/victim"),
+        (f"{scene.home}/__planproof/t/../../../{Path(scene.theirs).name}/victim", f"{scene.home}/t"),
+    ):
+        for name in (table, f"`{scene.other}`.`victim`", f"`{scene.other}`.`t`"):
+            scene.store.write(note, json.dumps({"table": name, "version": version, "home": home}))
+            for force in (False, True):
+                reports = leave(scene.session, scene.store, [scene.home], force)
+                assert scene.state() == before, (version, home, name)
+            assert "failed" in [r.outcome for r in reports] or not scene.store.exists(note)
+            scene.store.delete(note)

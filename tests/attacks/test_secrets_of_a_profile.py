@@ -1,0 +1,49 @@
+"""An error about profiles.yml shows what stands in the file, never what the environment gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planproof.project.errors import ProjectError
+from planproof.project.profile import read_profile
+
+SECRET = "hunter2-of-the-environment"
+VALUE = "{{ env_var('DBT_SECRET') }}"
+SOUND = {"type": "spark", "method": "session", "schema": "shop", "threads": "1", "host": "NA"}
+
+
+@pytest.mark.parametrize(
+    "key", ["type", "threads", "method", "schema", "use_ssl", "host", "port", "server_side_parameters"]
+)
+@pytest.mark.parametrize(
+    "of", ["{v}", "x{v}", "{v}.nothing", "{{{{ env_var('DBT_SECRET').nothing.more }}}}", "{v}{{% if %}}"]
+)
+@pytest.mark.parametrize("method", ["session", "thrift"])
+def test_no_error_tells_a_secret(
+    key: str, of: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBT_SECRET", SECRET)
+    given = {**SOUND, "method": method, key: of.format(v=VALUE)}
+    lines = "\n".join(f'          {name}: "{value}"' for name, value in given.items())
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "profiles.yml").write_text(f"shop:\n  target: dev\n  outputs:\n    dev:\n{lines}\n")
+    said = ""
+    try:
+        read_profile(tmp_path, tmp_path)
+    except ProjectError as error:
+        said = f"{error} {error.__context__!r}"
+    assert SECRET not in said
+
+
+@pytest.mark.parametrize("place", ["profile", "target"])
+def test_no_name_tells_a_secret(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBT_SECRET", SECRET)
+    profile, target = (VALUE if place == name else "shop" for name in ("profile", "target"))
+    (tmp_path / "dbt_project.yml").write_text(f'name: shop\nprofile: "{profile}"\n')
+    (tmp_path / "profiles.yml").write_text(f'shop:\n  target: "{target}"\n  outputs: {{dev: {{type: spark}}}}\n')
+    with pytest.raises(ProjectError) as caught:
+        read_profile(tmp_path, tmp_path)
+    assert SECRET not in str(caught.value)
+    assert VALUE in str(caught.value)

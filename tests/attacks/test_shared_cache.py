@@ -1,0 +1,96 @@
+"""Who shares the folder of the cache cannot say what is proved."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from planproof.project import cache_key
+from planproof.project.cache import Cache, digest_of
+
+KEY = b"k" * 16
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv(cache_key.KEY, raising=False)
+    cache_key.cache_key.cache_clear()
+    yield tmp_path / "cache" / "check.sqlite"
+    cache_key.cache_key.cache_clear()
+
+
+def kept(file: Path) -> None:
+    cache = Cache(file)
+    cache.put(KEY, b"violated", b"large")
+    cache.close()
+
+
+def test_an_entry_is_found_again_and_its_file_is_the_users_own(file: Path, tmp_path: Path) -> None:
+    kept(file)
+    assert Cache(file).get(KEY) == (b"violated", b"large")
+    modes = {
+        path: stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, tmp_path / "config/planproof/cache.key")
+    }
+    assert list(modes.values()) == [0o600, 0o700, 0o600]
+
+
+def test_a_forged_entry_is_not_found(file: Path) -> None:
+    """The forger knows planproof's code, and not the key."""
+    kept(file)
+    with sqlite3.connect(file) as opened:
+        forged = b"proved"
+        opened.execute("update judged set small = ?, sum = ?", (forged, digest_of((KEY, forged))))
+    assert Cache(file).get(KEY) is None
+
+
+def test_an_entry_of_another_installation_is_not_found(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept(file)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
+    cache_key.cache_key.cache_clear()
+    assert Cache(file).get(KEY) is None
+
+
+def test_jobs_that_share_a_secret_share_the_entries(
+    file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(cache_key.KEY, "the team's")
+    cache_key.cache_key.cache_clear()
+    kept(file)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another"))
+    cache_key.cache_key.cache_clear()
+    assert Cache(file).get(KEY) == (b"violated", b"large")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o722])
+def test_a_folder_that_others_may_write_to_is_not_used(mode: int, file: Path) -> None:
+    file.parent.mkdir()
+    file.parent.chmod(mode)
+    cache = Cache(file)
+    cache.put(KEY, b"a", None)
+    cache.close()
+    assert cache.get(KEY) is None
+    assert cache.refused is not None
+    assert "may be written by others" in cache.refused
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(file: Path, tmp_path: Path) -> None:
+    file.parent.mkdir(mode=0o700)
+    file.symlink_to(tmp_path / "elsewhere")
+    kept(file)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_another_users_file_is_not_used(file: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    kept(file)
+    os.chown(file, 65534, 65534)
+    assert Cache(file).get(KEY) is None
