@@ -219,6 +219,16 @@ def lake(iceberg: SparkSession) -> Iterator[str]:
     unmade(iceberg, name)
 
 
+@pytest.fixture(params=("lake_hadoop", "lake_jdbc"))
+def place_by_either(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
+    """The same in a catalog of folders, whose states have numbers, and in one that compares what it replaces."""
+    if iceberg.conf.get(f"spark.sql.catalog.{request.param}", None) is None:
+        pytest.skip(NO_DRIVER)
+    name = made(iceberg, request.param)
+    yield name
+    unmade(iceberg, name)
+
+
 @pytest.fixture(params=("spark_catalog", "lake_hive", "lake_jdbc"))
 def place_of_views(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
     """The same in each catalog that keeps views."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,17 +14,19 @@ from typing import Any
 
 import pytest
 
+from planproof.catalog import split_name
 from planproof.publish.iceberg.left import (
     SETTLES,
-    Aside,
-    Note,
     Notebook,
     earlier,
     folder,
+    mark,
+    notes,
     settle_exchange,
     sweep,
     take_back,
 )
+from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.transaction.owner import Owner
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
@@ -29,24 +34,42 @@ from planproof.session.store import LocalStore
 STORE = LocalStore()
 
 
-class Lakes:
-    """A session whose Iceberg catalogs name the files or do not, or (None) have no such table."""
+MANIFEST = "0a1b2c3d-0000-4000-8000-0123456789ab-m0.avro"
+STRANGER = "ffffffff-0000-4000-8000-0123456789ab-m0.avro"
 
-    def __init__(self, names: bool | None) -> None:
-        self.names = names
+
+class Lakes:
+    """A session whose Iceberg catalogs name the files or do not, or (None) have no such table. The database lies at
+    `root`, its tables in folders of their names; `fenced` are those that were committed to."""
+
+    def __init__(self, names: bool | None, root: Path = Path("/nowhere")) -> None:
+        self.names, self.root, self.fenced = names, root, list[str]()
 
     def transactions(self) -> Any:
-        return SimpleNamespace(names_any=lambda *asked: self.names)
+        return SimpleNamespace(
+            names_any=lambda *asked: self.names,
+            complete=split_name,
+            namespace_location=lambda database: str(self.root),
+            table=self.table,
+            fence=lambda name, run: self.fenced.append(name),
+        )
+
+    def table(self, name: str) -> Any:
+        location = str(self.root / split_name(name)[-1])
+        return None if self.names is None else SimpleNamespace(location=location, properties={})
+
+    def rows(self, sql: str) -> list[Any]:
+        return []
 
 
 def left(root: Path, **changes: Any) -> tuple[Note, str]:
     """The note of a publish that is dead, with one data file and one manifest."""
     table = root / "t"
-    for name in ("data/planproof_r_1/part=1/0.parquet", "metadata/m.avro"):
+    for name in ("data/planproof_r_1/part=1/0.parquet", f"metadata/{MANIFEST}"):
         (table / name).parent.mkdir(parents=True, exist_ok=True)
         (table / name).write_text("x")
     dead = replace(Owner.here("r_1"), pid=2**22 + 1)
-    others = (str(table / "metadata/m.avro"),)
+    others = (str(table / f"metadata/{MANIFEST}"),)
     known = ("lake.db.t", "`lake`.`db`.`t`", "t", "change", dead, False, str(table))
     note = replace(Note(*known, folder=str(table / "data/planproof_r_1"), others=others, step="audit"), **changes)
     book = Notebook(STORE, str(root), note)
@@ -60,7 +83,7 @@ def files(root: Path) -> set[str]:
 
 
 def told(root: Path, names: bool | None, location: str, force: bool = False) -> tuple[str, list[str]]:
-    report = sweep(Lakes(names), STORE, location, force)  # type: ignore[arg-type]
+    report = sweep(Lakes(names, root), STORE, location, force)  # type: ignore[arg-type]
     return report.outcome, [f.code for f in report.findings]
 
 
@@ -115,17 +138,17 @@ def test_a_living_owner_and_a_torn_note_are_left_alone(tmp_path: Path) -> None:
     _, location = left(tmp_path, owner=replace(Owner.here("r_1"), pid=os.getppid(), started=None))
     before = files(tmp_path)
     assert told(tmp_path, False, location) == ("failed", ["PP604"])
-    assert earlier(Lakes(False), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
+    assert earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
     Path(location).write_text('{"model": ')
     assert told(tmp_path, False, location) == ("failed", ["PP601"])
-    assert earlier(Lakes(False), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
+    assert earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
     assert files(tmp_path) == before
 
 
 def test_the_next_publish_of_a_table_sweeps_what_it_left_and_no_other_ones(tmp_path: Path) -> None:
     left(tmp_path)
-    assert earlier(Lakes(False), STORE, str(tmp_path), "other") == []  # type: ignore[arg-type]
-    (report,) = earlier(Lakes(False), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
+    assert earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "other") == []  # type: ignore[arg-type]
+    (report,) = earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert (files(tmp_path), STORE.names(folder(str(tmp_path)))) == (set(), [])
 
@@ -143,6 +166,143 @@ def test_a_note_that_cannot_be_brought_up_to_date_is_deleted(tmp_path: Path, mon
     assert not book.write(step="commit")
     assert not Path(location).exists()
     assert book.note.step == "commit"
+
+
+def change(**changes: Any) -> Callable[[Path, dict[str, Any]], dict[str, Any]]:
+    """What a stranger writes into a note; `~` stands for the database's folder."""
+    return lambda root, form: {**form, **json.loads(json.dumps(changes).replace("~", str(root)))}
+
+
+def linked(root: Path, form: dict[str, Any]) -> dict[str, Any]:
+    shutil.rmtree(root / "t/data/planproof_r_1")
+    (root / "t/data/planproof_r_1").symlink_to(root / "other")
+    return form
+
+
+def behind_a_link(root: Path, form: dict[str, Any]) -> dict[str, Any]:
+    shutil.move(root / "t/data", root / "elsewhere")
+    (root / "t/data").symlink_to(root / "elsewhere")
+    return form
+
+
+ASIDE = {"table": "`lake`.`db`.`t__quarantine`", "run": "r_1", "folder": None, "others": []}
+ATTACKS = {
+    "a folder of the machine": change(folder="~/other"),
+    "the table's own data": change(folder="~/t/data"),
+    "another publish's": change(folder="~/t/data/planproof_r_2"),
+    "another table's": change(folder="~/other/data/planproof_r_1"),
+    "up and down again": change(folder="~/t/data/../../other/data/planproof_r_1"),
+    "up and down to the same": change(folder="~/t/data/../data/planproof_r_1"),
+    "a link": linked,
+    "behind a link": behind_a_link,
+    "metadata of another table": change(others=[f"~/other/metadata/{MANIFEST}"]),
+    "a state of the table": change(others=["~/t/metadata/v1.metadata.json"]),
+    "a file by a path upwards": change(others=[f"~/t/metadata/../../other/metadata/{MANIFEST}"]),
+    "another target": change(target="`lake`.`db`.`other`"),
+    "a target that is a statement": change(target="t; DROP TABLE u"),
+    "another slug": change(slug="other"),
+    "another run": change(owner={"host": "h", "pid": 1, "run": "r_2", "started": None, "space": None}),
+    "names of other relations": change(staging="`db`.`other`", away="`db`.`view`"),
+    "statements for names": change(staging="s PURGE", away="x; DROP TABLE y"),
+    "another quarantine": change(aside={**ASIDE, "table": "`lake`.`db`.`other`"}),
+    "another run of the quarantine": change(aside={**ASIDE, "run": "x' OR true OR '"}),
+    "a folder of the quarantine": change(aside={**ASIDE, "folder": "~/other"}),
+    "a table that is to be new, elsewhere": change(is_new=True, location="~/../x", folder="~/../x/data/planproof_r_1"),
+    "a branch of the user's": change(branch="main", folder=None, others=[]),
+}
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("attack", sorted(ATTACKS))
+def test_a_note_that_names_what_no_publish_would_is_refused(tmp_path: Path, attack: str, force: bool) -> None:
+    root = tmp_path / "db"
+    _, location = left(root)
+    for name in (
+        "other/0.parquet",
+        f"other/metadata/{MANIFEST}",
+        "other/data/planproof_r_1/0",
+        "t/metadata/v1.metadata.json",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("theirs")
+    form = ATTACKS[attack](root, json.loads(Path(location).read_text()))
+    Path(location).write_text(json.dumps(form))
+    before = files(root)
+    session = Lakes(None if form["is_new"] else False, root)
+    report = sweep(session, STORE, location, force)  # type: ignore[arg-type]
+    assert (report.outcome, [f.code for f in report.findings]) == ("failed", ["PP622"]), report
+    assert location in str(report.error)
+    assert (files(root), session.fenced) == (before, [])
+
+
+def test_a_note_is_about_tables_of_the_database_in_which_it_lies(tmp_path: Path) -> None:
+    _, location = left(tmp_path / "mine")
+    before = files(tmp_path)
+    session = Lakes(False, tmp_path / "theirs")
+    report = sweep(session, STORE, location, is_chosen=False)  # type: ignore[arg-type]
+    assert ([f.code for f in report.findings], files(tmp_path)) == (["PP622"], before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "null", "[]", "7", '{"model": 1}', "[" * 50_000, '{"form": 99}', "\x00", '{"owner": {"host": 1, "pid": "x"}}'],
+)
+def test_a_note_that_is_none_does_not_keep_the_others(tmp_path: Path, text: str) -> None:
+    _, location = left(tmp_path)
+    bad = Path(location).with_name("a.x_1.json")
+    bad.write_text(text)
+    Path(location).with_name("b.x_1.json").mkdir()
+    session = Lakes(False, tmp_path)
+    said = [sweep(session, STORE, at) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
+    assert [r.outcome for r in said] == ["failed", "failed", "rejected"], said
+    assert bad.exists()
+    assert str(bad) in str(said[0].error)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("others", [1]), ("folder", 3), ("is_new", "yes"), ("snapshot", "x"), ("form", 2)]
+)
+def test_a_note_of_another_form_is_left(tmp_path: Path, key: str, value: Any) -> None:
+    _, location = left(tmp_path)
+    Path(location).write_text(json.dumps({**json.loads(Path(location).read_text()), key: value}))
+    before = files(tmp_path)
+    assert told(tmp_path, False, location) == ("failed", ["PP601"])
+    assert files(tmp_path) == before
+
+
+def test_files_of_a_living_owner_are_deleted_once_its_commit_is_refused(tmp_path: Path) -> None:
+    """First the mark that the owner sees, then the commit that makes its own fail, then the files."""
+    living = replace(Owner.here("r_1"), pid=os.getppid(), started=None)
+    note, location = left(tmp_path, owner=living, step="audit")
+    session = Lakes(False, tmp_path)
+    seen: list[Any] = []
+    tables = session.transactions()
+    tables.fence = lambda name, run: seen.append(
+        (name, run, Path(mark(location)).exists(), sorted(files(tmp_path / "t")))
+    )
+    session.transactions = lambda: tables  # type: ignore[method-assign]
+    report = sweep(session, STORE, location, force=True)  # type: ignore[arg-type]
+    assert [f.code for f in report.findings] == ["PP602"]
+    assert seen == [(note.target, "r_1", True, ["data/planproof_r_1/part=1/0.parquet", f"metadata/{MANIFEST}"])]
+    assert files(tmp_path / "t") == set()
+    book = Notebook(STORE, str(tmp_path), note)
+    book.is_written = True
+    assert book.is_evicted()
+    assert not book.write(step="commit"), "an evicted owner does not bring its note back"
+    book.delete()
+    assert not (tmp_path / ".planproof").exists()
+
+
+def test_files_of_a_living_owner_stay_where_no_table_can_refuse_it(tmp_path: Path) -> None:
+    living = replace(Owner.here("r_1"), pid=os.getppid(), started=None)
+    _, location = left(tmp_path, owner=living, is_new=True)
+    before = files(tmp_path / "t")
+    assert told(tmp_path, None, location, force=True) == ("rejected", ["PP609"])
+    assert files(tmp_path / "t") == before
+    then = time.time() - SETTLES - 10
+    os.utime(mark(location), (then, then))
+    assert told(tmp_path, None, location, force=True) == ("rejected", ["PP602"])
+    assert files(tmp_path / "t") == set()
 
 
 class Renamed:

@@ -243,6 +243,17 @@ class BranchChange:
         with suppress(SparkFailure, AnalysisError):
             self._session.rows(f"REFRESH TABLE {self._table}")
 
+    def rebase(self, how: str) -> int:
+        raise Moved(f"{self._table} was changed, and a branch cannot be moved")
+
+    def is_lost(self) -> bool:
+        """The table names them by then."""
+        return False
+
+    @property
+    def is_gone(self) -> bool:
+        return self._tables.table(self._table) is None
+
     def is_committed(self) -> bool:
         """Where the answer was lost, the server may still be at it: without the branch it cannot be."""
         written = self.on_branch()

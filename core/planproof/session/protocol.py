@@ -206,7 +206,22 @@ class Transaction(Protocol):
 
     def commit(self) -> None:
         """Puts the change in the table's place, if the table is still the one that was opened. Raises `Moved` where it
-        is not, and `SparkFailure`, after which `is_committed` tells what became of it."""
+        is not, or where what was written is not there any more, and `SparkFailure`, after which `is_committed` tells
+        what became of it."""
+
+    def rebase(self, how: str) -> int:
+        """Puts the change on top of the table as it is now; rows stay as they were written. `how`: what the statement
+        was that wrote them: append, overwrite or merge.
+
+        Returns how many rows it replaces that others have added since it was opened first. Raises `Moved` where it
+        does not go there: more than rows has changed, or the format's own rules say so."""
+
+    def is_lost(self) -> bool:
+        """Whether files that were written for the change are not there any more, or not as they were written."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the table that was opened is not there any more, under its name."""
 
     def is_committed(self) -> bool:
         """Whether the table, read anew, has the change."""
@@ -243,6 +258,13 @@ class Transactional(Changing, Protocol):
 
     def holds(self, name: str) -> bool:
         """Whether the name lies in a catalog that makes tables of the format."""
+
+    def fence(self, name: str, run: str) -> None:
+        """Has every commit fail that was prepared on an older state of the table than the one that this makes, which
+        names the run that is kept out."""
+
+    def reads(self, name: str, planes: SparkPlanes) -> bool:
+        """Whether an analyzed query reads the table of that name; true where it is not certain."""
 
     def of_view(self, name: str) -> tuple[str, ...] | None:
         """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any

@@ -40,7 +40,7 @@ class _Committed:
 
     def commit(self, publication: Commit) -> list[Finding]:
         publication.commit()
-        return []
+        return [_told(publication)] if publication.replaced else []
 
     def refuse_changed(self, publication: Commit) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
@@ -50,6 +50,15 @@ class _Committed:
 
     def settle(self, publication: Commit) -> Ending:
         return publication.settle()
+
+
+def _told(publication: Commit) -> Finding:
+    rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
+    message = (
+        f"another writer added {rows} to {publication.entry.model} while its new rows were staged: the publish "
+        "replaced them, as the bare statement would. An older snapshot of the table holds them"
+    )
+    return Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)
 
 
 class Iceberg(_Committed):

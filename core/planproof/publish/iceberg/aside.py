@@ -15,7 +15,8 @@ from planproof.invariants.row_terms import TERMS
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.iceberg.facts import as_kept
-from planproof.publish.iceberg.left import Aside, take_back
+from planproof.publish.iceberg.left import take_back
+from planproof.publish.iceberg.note import Aside
 from planproof.publish.materialize.materialization import Job, Materialization
 from planproof.publish.materialize.table import plain
 from planproof.publish.parting import (
@@ -157,6 +158,7 @@ class Rest:
         assert aside is not None
         aside.noted = replace(aside.noted, **changes)  # type: ignore[arg-type]
         if not publication.notebook.write(aside=aside.noted):
+            publication.stop_if_evicted()
             raise Refused(
                 f"{publication.entry.model}: {publication.notebook.location} cannot be written, so that no "
                 "row is set aside. Nothing was published",

@@ -13,6 +13,7 @@ from planproof.contract import Contract
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
+from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
@@ -75,6 +76,10 @@ class Change:
         return statement
 
     def audit(self, job: Job, publication: Commit) -> None:
+        with publication.looking(job.draft):
+            self._audit(job, publication)
+
+    def _audit(self, job: Job, publication: Commit) -> None:
         examined = without_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
         facts = written = read(counted, publication, plain(publication.transaction.schema()), told=False)
@@ -83,6 +88,7 @@ class Change:
             facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
         decide(counted, facts, counted.examined, lambda: _new_rows(job, publication), lambda: publication.entry.staging)
         restore(job, publication, written)
+        publication.on_top = OnTop(job, _how(job), lambda: _new_rows(job, publication))
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()
@@ -146,6 +152,11 @@ def _statement(job: Job, staging: str, text: str) -> str:
         return f"MERGE INTO {staging} AS DBT_INTERNAL_DEST USING (\n{text}\n) AS DBT_INTERNAL_SOURCE\n{clauses}"
     verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
     return f"INSERT {verb} {staging} BY NAME\n{text}"
+
+
+def _how(job: Job) -> str:
+    strategy = job.model.incremental_strategy
+    return {"merge": "merge", "insert_overwrite": "overwrite"}.get(strategy or "", "append")
 
 
 def _new_rows(job: Job, publication: Commit) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
-from planproof.publish.iceberg.left import Aside, Note, Notebook, earlier
+from planproof.publish.iceberg.left import Notebook, earlier
+from planproof.publish.iceberg.note import Aside, Note
+from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps import Ending
-from planproof.publish.transaction.names import literal
+from planproof.publish.transaction.lock import Evicted
+from planproof.publish.transaction.names import Refused, literal
 from planproof.publish.transaction.owner import Owner
 from planproof.quoting import quoted
 from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
@@ -18,6 +24,10 @@ from planproof.session.store import decoded, store_of
 
 LISTED = 500
 """So many of the added files one list names, which picks out their rows; more stand in several lists."""
+
+
+PATIENCE = 60.0
+"""For so many seconds a commit is tried on top of what others commit."""
 
 
 @dataclass
@@ -59,6 +69,9 @@ class Commit:
         self.planes: SparkPlanes | None = None
         self.watched = False
         self.aside: SetAside | None = None
+        self.on_top: OnTop | None = None
+        self.replaced = 0
+        """The rows that others added while this was staged, and that it has replaced."""
         self._is_discarded = False
 
     def new_rows(self) -> str:
@@ -75,6 +88,7 @@ class Commit:
     def set_apart(self) -> None:
         """What is written next can be told from other writers' files, and a note says where it lies."""
         run = self.notebook.note.owner.run
+        self.stop_if_evicted()
         if self.transaction.branch is not None:  # A branch is noted before it is made.
             self.notebook.write(step=self.entry.step)
         self.notebook.write(folder=self.transaction.set_apart(f"planproof_{run}"), step=self.entry.step)
@@ -84,6 +98,7 @@ class Commit:
 
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
+        self.stop_if_evicted()
         if name == "audit":
             others, snapshot = tuple(self.transaction.manifests()), self.transaction.on_branch()
             self.notebook.write(others=others, snapshot=snapshot, step=name)
@@ -94,20 +109,83 @@ class Commit:
         if self.aside is None:  # Else the note says already that what follows may be carried out late.
             self.notebook.write(step="commit")
         try:
-            self.transaction.commit()
-        except Moved:
+            self._commit_on_top()
+        except (Moved, Refused):
             self.step("refused")
             raise
         self.step("clean")
         self.notebook.delete()
+
+    def _commit_on_top(self) -> None:
+        """Commits, and where others were faster, on top of what they have left, again and again: on a table that is
+        busy each try may come too late. Raises `Moved` where the model has to be staged anew."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            # Only now: who evicts this publish has the table refuse what was opened before that.
+            self.stop_if_evicted()
+            try:
+                return self.transaction.commit()
+            except Moved as moved:
+                self.stop_if_evicted()
+                self._refuse_gone()
+                if self.on_top is None or time.monotonic() > until:
+                    raise
+                last = moved
+            replaced = self.on_top.rebase(self, self.transaction)
+            if replaced is None:
+                raise last
+            self.replaced = replaced
+            self.notebook.write(others=tuple(self.transaction.manifests()))
+
+    @contextmanager
+    def looking(self, draft: Draft) -> Iterator[None]:
+        """While what was written is looked at. Raises `Moved` where it fails, or is refused, for files that somebody
+        has deleted: no model is blamed for that."""
+        try:
+            yield
+        except (SparkFailure, AnalysisError) as failure:
+            if not isinstance(failure, Moved):
+                self._refuse_lost(failure)
+            raise
+        if draft.fails:
+            self._refuse_lost()
+
+    def _refuse_lost(self, failure: Exception | None = None) -> None:
+        if self.transaction.is_lost():
+            self.stop_if_evicted()
+            self._refuse_gone()
+            raise Moved(f"{self.entry.model}: files were deleted while they were looked at") from failure
+
+    def _refuse_gone(self) -> None:
+        """Raises `Refused` for a change of a table that is not there any more: its rows are no table's beginning."""
+        if self.entry.strategy == "change" and self.transaction.is_gone:
+            raise Refused(
+                f"{self.entry.model} was dropped or renamed while its rows were staged. Nothing was published; run the "
+                "model again",
+                transient=True,
+            )
+
+    def stop_if_evicted(self) -> None:
+        """Raises `Evicted` where a recovery has taken the table over. What was written is this publish's own to
+        delete."""
+        if self.entry.step != "evicted" and self.notebook.is_evicted():
+            self.step("evicted")
+            self.discard()
+            self.close()
+            raise Evicted(self.entry.model)
 
     def set_aside(self) -> None:
         """The bad rows become visible. From here on the target's commit decides whether they stay."""
         if self.aside is not None:
             self.step("quarantine")
             if not self.notebook.write(step="quarantine"):
+                self.stop_if_evicted()
                 raise SparkFailure(f"{self.notebook.location} cannot be written; no row was set aside", transient=True)
-            self.aside.commit()
+            try:
+                self.aside.commit()
+            except Moved:
+                self.stop_if_evicted()
+                raise
 
     def keep(self) -> None:
         """Nothing outlives a transaction that is not committed."""
@@ -117,6 +195,9 @@ class Commit:
             return
         self.transaction.discard()
         self.take_back()
+        if self.transaction.branch is None and self.transaction.is_gone:
+            with suppress(SparkFailure):  # Else empty folders would stand where the table was.
+                self.notebook.store.prune(self.notebook.note.location)
         self.notebook.sweep()
         self._is_discarded = True
 

@@ -11,6 +11,7 @@ from planproof.publish.iceberg.left import change_places, settle_exchange
 from planproof.publish.iceberg.table import Replacement, partitions, properties
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps import Ending
+from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
 from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
@@ -45,10 +46,23 @@ class Exchange(Commit):
         if self.notebook.root is not None and not is_noted:
             said = f"{self.notebook.location} cannot be written, by which a kill between two renames is mended"
             raise SparkFailure(f"{said}; nothing was published", transient=True)
-        self.transaction.commit()
-        change_places(self._session, self.notebook.note)
+        try:
+            self._refuse_evicted()
+            self.transaction.commit()
+            change_places(self._session, self.notebook.note, self._refuse_evicted)
+        except Evicted:
+            # A recovery has gone on or back. A rename of ours may have come between two of its own.
+            self.step("evicted")
+            if settle_exchange(self._session, self.notebook.note) == "undone":
+                self.discard()
+                self.close()
+                raise
         self.step("clean")
         self.notebook.delete()
+
+    def _refuse_evicted(self) -> None:
+        if self.notebook.is_evicted():
+            raise Evicted(self.entry.model)
 
     def settle(self) -> Ending:
         if self.entry.step != "exchange":

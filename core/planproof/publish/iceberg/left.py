@@ -7,17 +7,19 @@ out, and where the table is not found, everything stays as it lies.
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planproof.origin import AnalysisError
+from planproof.publish.iceberg.believed import verify
+from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import STATE, join, literal, parent
-from planproof.publish.transaction.owner import Owner, begin, end
+from planproof.publish.transaction.owner import begin, end
+from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
@@ -30,62 +32,9 @@ SETTLES = 3600
 """After so many seconds no catalog carries out a commit any more that it was asked for."""
 
 
+_EVICTED = "evicted"
+
 _SAID = {"finished": ("PP603", "published"), "undone": ("PP602", "rejected"), "left": ("PP609", "rejected")}
-
-
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """Rows of a quarantine table (quoted) that one run sets aside, and the files in which they were written."""
-
-    table: str
-    run: str
-    folder: str | None = None
-    others: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, form: Mapping[str, Any] | None) -> Aside | None:
-        if form is None:
-            return None
-        folder = form["folder"]
-        return cls(str(form["table"]), str(form["run"]), folder and str(folder), tuple(map(str, form["others"])))
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One publish under way. `folder` holds the data files that it writes and nothing else, None where the table puts
-    them elsewhere; `others` are its manifests. `is_new`: there was no table yet; `location` is the table's.
-    A table that takes a view's place is made as `staging` first, and the view steps aside to `away`. A publish by SQL
-    alone has in their place a `branch`, and the `snapshot` that it wrote there."""
-
-    model: str
-    target: str
-    slug: str
-    strategy: str
-    owner: Owner
-    is_new: bool
-    location: str
-    folder: str | None = None
-    others: tuple[str, ...] = ()
-    staging: str | None = None
-    away: str | None = None
-    step: str = "begin"
-    aside: Aside | None = None
-    branch: str | None = None
-    snapshot: int | None = None
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1)
-
-    @classmethod
-    def from_json(cls, text: str) -> Note:
-        """Raises ValueError where the text is no note."""
-        try:
-            form: Mapping[str, Any] = json.loads(text)
-            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
-            return cls(**{**known, "aside": Aside.of(known.get("aside"))})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not a note: {error!r}") from error
 
 
 def folder(root: str) -> str:
@@ -108,10 +57,18 @@ class Notebook:
     def location(self) -> str:
         return join(folder(self.root or ""), f"{self.note.slug}.{self.note.owner.run}.json")
 
+    def is_evicted(self) -> bool:
+        """Whether a recovery has taken the table over: it has left its mark beside the note, or deleted the note.
+        Raises `SparkFailure` where that cannot be seen."""
+        if not self.is_written:
+            return False
+        there, name = self.store.names(folder(self.root or "")), self.location.rpartition("/")[2]
+        return name not in there or mark(name) in there
+
     def write(self, **changes: Any) -> bool:
         """Whether the note says so now. Raises `SparkFailure` where it says something older, and stays."""
         self.note = replace(self.note, **changes)
-        if self.root is None:
+        if self.root is None or self.is_evicted():
             return False
         begin(self.note.owner.run)
         for _ in range(2):  # Another publish may remove the folder just now.
@@ -130,6 +87,7 @@ class Notebook:
         if self.is_written:
             with suppress(SparkFailure):  # A later recovery finds that there is nothing to do.
                 forget(self.store, self.location)
+            self.is_written = False
         self.end()
 
     def end(self) -> None:
@@ -154,9 +112,19 @@ def remove(store: Store, note: Note) -> None:
 def forget(store: Store, location: str) -> None:
     """Deletes a note, and the folders that are empty then: to a Hadoop catalog they are namespaces."""
     store.delete(location)
+    store.delete(mark(location))  # Without a note its owner is evicted as well.
     state = parent(parent(location))
     if store.names(state) == [_FOLDER]:
         store.prune(state)
+
+
+def mark(location: str) -> str:
+    """What lies beside a note once a recovery has taken its table from an owner that may be alive.
+
+    >>> mark("orders.run_1.json")
+    'orders.run_1.evicted'
+    """
+    return f"{location.removesuffix('.json')}.{_EVICTED}"
 
 
 def notes(store: Store, root: str, slug: str | None = None) -> list[str]:
@@ -173,13 +141,13 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if tables is None:
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
-        ending = settle_exchange(session, note)
-        if ending == "undone":
-            _taken_back(session, tables, store, note)
-            remove(store, note)
-        forget(store, location)
-        return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
+        return _exchanged(session, tables, store, location, note)
     named = tables.names_any(note.target, note.folder, note.others)
+    if named is False and store.exists(mark(location)):
+        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
+        for table in (note.target, *([note.aside.table] if note.aside is not None else [])):
+            tables.fence(table, note.owner.run)
+        named = tables.names_any(note.target, note.folder, note.others)
     if named:
         forget(store, location)
         return "finished", "it had been committed"
@@ -187,13 +155,37 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         return _left(store, location, force, f"{note.target} is not there any more, or has another name")
     if named is None and _was_registered(store, note):
         return _left(store, location, force, f"no table {note.target} is there, and one was made at {note.location}")
-    age = time.time() - (store.modified(location) or 0.0)
-    if note.step in ("quarantine", "commit") and age < SETTLES and not force:
-        return "left", f"its catalog may still carry out the commit; recover again in {SETTLES // 60} minutes"
+    wait = _wait(store, location, note, named, force)
+    if wait is not None:
+        return "left", wait
     _taken_back(session, tables, store, note)
     remove(store, note)
     forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
+
+
+def _exchanged(session: Session, tables: Transactional, store: Store, location: str, note: Note) -> tuple[Ending, str]:
+    ending = settle_exchange(session, note)
+    if ending == "undone":
+        _taken_back(session, tables, store, note)
+        remove(store, note)
+    forget(store, location)
+    return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
+
+
+def _wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:
+    """Why nothing is deleted yet; None where nobody can commit it any more."""
+    until = f"recover again in {SETTLES // 60} minutes"
+    if named is None and _is_young(store, mark(location)):
+        return f"its owner may still make the table; {until}"
+    if note.step in ("quarantine", "commit") and _is_young(store, location) and not force:
+        return f"its catalog may still carry out the commit; {until}"
+    return None
+
+
+def _is_young(store: Store, location: str) -> bool:
+    at = store.modified(location)
+    return at is not None and time.time() - at < SETTLES
 
 
 def _without_branch(
@@ -230,11 +222,15 @@ def take_back(session: Session, tables: Transactional, store: Store, aside: Asid
             store.delete(location)
 
 
-def change_places(session: Session, note: Note) -> None:
-    """The view steps aside, the table takes its name, the view is dropped."""
-    session.rows(f"ALTER VIEW {note.target} RENAME TO {note.away}")
-    session.rows(f"ALTER TABLE {note.staging} RENAME TO {note.target}")
-    session.rows(f"DROP VIEW {note.away}")
+def change_places(session: Session, note: Note, check: Callable[[], None]) -> None:
+    """The view steps aside, the table takes its name, the view is dropped; `check` is called before each."""
+    for statement in (
+        f"ALTER VIEW {note.target} RENAME TO {note.away}",
+        f"ALTER TABLE {note.staging} RENAME TO {note.target}",
+        f"DROP VIEW {note.away}",
+    ):
+        check()
+        session.rows(statement)
 
 
 def settle_exchange(session: Session, note: Note) -> Ending:
@@ -271,16 +267,36 @@ def _was_registered(store: Store, note: Note) -> bool:
     return any(name.endswith(".metadata.json") for name in store.names(join(note.location, "metadata")))
 
 
-def sweep(session: Session, store: Store, location: str, force: bool = False) -> Report:
-    """Sweeps what one note tells of, unless its owner may be alive."""
+def sweep(session: Session, store: Store, location: str, force: bool = False, is_chosen: bool = True) -> Report:
+    """Sweeps what one note tells of, unless its owner may be alive. `is_chosen`: the user has named the folder in which
+    notes lie; else it is the folder of one database, and its notes are about that database's tables."""
     try:
-        note = Note.from_json(store.read(location) or "")
+        return _swept(session, store, location, force, is_chosen)
     except ValueError as error:
         said = f"{location}: {error}; it names what a killed publish wrote. Delete it"
         return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP601", said),), error=said)
-    if not note.owner.is_dead and not force:
-        said = f"{note.model} is being published by {note.owner}"
-        return Report(note.model, "failed", (_finding(Verdict.UNPROVED, "PP604", said),), error=said)
+    except Disbelieved as claim:
+        said = (
+            f"{location} names what a publish of Iceberg's tables would not have named: {claim}. Nothing was touched. "
+            "Find out who wrote this file, look at the table, and delete the file"
+        )
+        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP622", said),), error=said)
+    except (SparkFailure, AnalysisError) as failure:
+        said = f"what a killed publish left could not be looked at: {failure}; run recover again ({location})"
+        return Report("?", "failed", (), error=said)
+    except Exception as error:  # One note must not keep the others from being settled.
+        said = f"internal error in planproof: the note {location} could not be settled: {error!r}"
+        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP901", said),), error=said)
+
+
+def _swept(session: Session, store: Store, location: str, force: bool, is_chosen: bool) -> Report:
+    note = Note.from_json(store.read(location) or "")
+    verify(session.transactions() or Branches(session), location, note, is_chosen)
+    if not note.owner.is_dead:
+        if not force:
+            said = f"{note.model} is being published by {note.owner}"
+            return Report(note.model, "failed", (_finding(Verdict.UNPROVED, "PP604", said),), error=said)
+        store.create(mark(location), note.owner.run)
     try:
         ending, what = settle(session, store, location, note, force)
     except (SparkFailure, AnalysisError) as failure:

@@ -9,6 +9,7 @@ from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
+from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import require
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused, join
@@ -22,6 +23,10 @@ class Whole:
     """What is said of a table whose rows are all new."""
 
     def audit(self, job: Job, publication: Commit) -> None:
+        with publication.looking(job.draft):
+            self._audit(job, publication)
+
+    def _audit(self, job: Job, publication: Commit) -> None:
         examined = job.examined
         if not job.is_rest:  # The plan of the rest is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)
@@ -33,6 +38,7 @@ class Whole:
         staging = publication.entry.staging
         decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
         require(job, publication, facts)
+        publication.on_top = OnTop(job, "overwrite", lambda: staging)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()

@@ -43,7 +43,7 @@ def recover(
             asked.watch.begin(store, lock.path(root, slug, lock.current(store, root, slug)))
         for slug in tables:
             reports += _table(asked, root, slug)
-        reports += [sweep(session, store, note, force) for note in notes(store, root)]
+        reports += [sweep(session, store, note, force, is_chosen) for note in notes(store, root)]
     return reports
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -16,6 +15,7 @@ from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.iceberg.catalogs import SESSION_CATALOG, Catalogs
 from planproof.session.iceberg.reading import snapshot
+from planproof.session.iceberg.target import CatalogTable
 from planproof.session.iceberg.transaction import IcebergTransaction, Java
 from planproof.session.java import items
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
@@ -24,6 +24,8 @@ from planproof.session.snapshots import Snapshot
 
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand; it holds nothing else."""
+FENCE = "planproof-evicted"
+"""The property of a table that names the run that was kept out of it last."""
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
 _TRANSFORM = "org.apache.spark.sql.connector.expressions.Transform"
 _OF_VIEWS = ("provider", "location", "format-version", "comment")
@@ -160,7 +162,7 @@ class Iceberg:
             staged = catalog.stageCreateOrReplace(identifier, schema, transforms, given).table()
             # A query that reads the table itself must not see it older than the commit takes it to be.
             catalog.invalidateTable(identifier)
-        opened = self._opened(parts, staged)
+        opened = self._transaction(parts, staged, True)
         opened.keep_comments()
         opened.keep_order()
         return opened
@@ -174,42 +176,29 @@ class Iceberg:
             table = catalog.loadTable(identifier).table()
             table.refresh()
             staged = table.newTransaction().table()
-        return self._opened(parts, staged)
+        return self._transaction(parts, staged, False)
 
-    def _opened(self, parts: tuple[str, ...], staged: Any) -> IcebergTransaction:
+    def _transaction(self, parts: tuple[str, ...], staged: Any, replaces: bool) -> IcebergTransaction:
+        target = CatalogTable(self._catalogs, parts, self._cache, self._is_cached)
         with translated():
-            operations = staged.operations()
-            # Catalogs that cache hand out a transaction of their own around Iceberg's, which alone knows its base.
-            transaction = self._catalogs.hidden(operations, "this$0").get(operations)
-            key = uuid.uuid4().hex
-            table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(parts))
+            opened = target.within(staged)
             self._staged_catalog()
-            self._cache.add(key, table)
+            target.stand(opened.table)
+        return IcebergTransaction(quoted((_STAGED, target.key)), self._java, target, opened, replaces)
 
-        def forget() -> None:
-            with translated():
-                self._cache.remove(key)
+    def fence(self, name: str, run: str) -> None:
+        """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
+        that names the run that is kept out. Raises `SparkFailure`."""
+        with translated():
+            table = CatalogTable(self._catalogs, self.complete(name), self._cache, self._is_cached).load()
+            if table is not None:
+                table.updateProperties().set(FENCE, run).commit()
 
-        def refresh() -> None:
-            with translated():
-                self._catalogs.named(parts[0]).invalidateTable(self._catalogs.identifier(parts))
-                # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh
-                # brings up to date. Spark, too, forgets both where it replaces a table.
-                if not self._cached_data.isEmpty():
-                    catalog, name = self._catalogs.java.catalog(), quoted(parts)
-                    was_cached = catalog.isCached(name)
-                    catalog.uncacheTable(name)
-                    if was_cached:
-                        catalog.cacheTable(name)
-
-        return IcebergTransaction(
-            quoted((_STAGED, key)),
-            transaction,
-            table,
-            self._java,
-            forget,
-            refresh,
-        )
+    def reads(self, name: str, planes: SparkPlanes) -> bool:
+        """Whether an analyzed query reads the table of that name: also where it is not certain."""
+        with translated():
+            text = str(planes.execution.analyzed().toString()).replace("`", "").lower()
+        return ".".join(self.complete(name)[1:]).lower() in text
 
     # --- the JVM's side ---------------------------------------------------------------------------------------------
 
@@ -238,6 +227,9 @@ class Iceberg:
     def _cached_data(self) -> Any:
         """What Spark holds of CACHE TABLE and the like."""
         return self._catalogs.java.sharedState().cacheManager()
+
+    def _is_cached(self) -> bool:
+        return not self._cached_data.isEmpty()
 
     def _staged_catalog(self) -> None:
         """Makes the staging names' catalog known to this session: a catalog is loaded at its first use, and stays."""

@@ -9,10 +9,11 @@ what others have written, or what SQL has written to the transaction.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,10 +21,13 @@ from pyspark.errors import PySparkException
 from planproof.origin import AnalysisError
 from planproof.schema import PhysicalSchema
 from planproof.session.failures import quiet, translated
+from planproof.session.iceberg import placing
+from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import fields
 from planproof.session.java import each
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
+from planproof.session.store import local
 
 _MOVED = ("CommitFailedException", "AlreadyExistsException", "NoSuchTableException", "ValidationException")
 """What a catalog says of a table that is not the one that was opened."""
@@ -50,30 +54,54 @@ class Java(NamedTuple):
         return self.static("org.apache.iceberg.spark.SparkSchemaUtil", "convert")(schema)
 
 
+class Target(Protocol):
+    """The table that a transaction changes, by the catalog in which it stands."""
+
+    def load(self) -> Any | None:
+        """Iceberg's table as the catalog has it now, past every cache; None where there is none."""
+
+    def now(self) -> Any | None:
+        """The metadata of that table."""
+
+    def opened(self, table: Any) -> Opened:
+        """Opens a transaction on it."""
+
+    def stand(self, table: Any) -> None:
+        """Puts a transaction's table behind the staged name."""
+
+    def swaps(self, operations: Any) -> bool:
+        """Whether a commit by these operations compares the table with the one that it replaces."""
+
+    def forget(self) -> None:
+        """Takes the staged name away."""
+
+    def refresh(self) -> None:
+        """Has the session see the table as it is now."""
+
+    def drop(self) -> None:
+        """Drops the table."""
+
+
 class IcebergTransaction:
     """An open change of one table; `planproof.session.protocol.Transaction`."""
 
     alters = True
     branch: str | None = None
+    _taken: int | None = None
+    """The rows that the change took away when it was written."""
 
-    def __init__(
-        self,
-        staged: str,
-        transaction: Any,
-        table: Any,
-        java: Java,
-        forget: Callable[[], None],
-        refresh: Callable[[], None],
-    ) -> None:
-        self.staged, self._transaction, self._table = staged, transaction, table
-        self._java, self._forget, self._refresh = java, forget, refresh
-        # Each question to the JVM costs a call or ten: what this object alone changes is remembered.
+    def __init__(self, staged: str, java: Java, target: Target, opened: Opened, replaces: bool) -> None:
+        self.staged, self._java, self._target, self._replaces = staged, java, target, replaces
+        self._set(opened)
+        self._first = opened
+
+    def _set(self, opened: Opened) -> None:
+        """Each question to the JVM costs a call or ten: what this object alone changes is remembered."""
+        self._transaction, self._table = opened.transaction, opened.table
+        self._base, self._operations = opened.base, opened.operations
         self._schema: PhysicalSchema | None = None
         self._properties: dict[str, str] | None = None
         self._written: list[Own] = []
-        with translated():
-            self._base: Any = transaction.startMetadata()
-            self._operations: Any = transaction.underlyingOps()
 
     @property
     def is_new(self) -> bool:
@@ -193,14 +221,14 @@ class IcebergTransaction:
 
     def manifests(self) -> list[str]:
         with translated():
-            return [location for own in self._own() for location in own.manifests(self._io)]
+            return [location for own in self._own() for location in own.manifests]
 
     def on_branch(self) -> None:
         """A transaction has none."""
 
     def files(self) -> list[str]:
         with translated():
-            return sorted(str(f.path()) for own in self._own() for f in each(own.java.addedDataFiles(self._io)))
+            return sorted(path for own in self._own() for path, _ in own.data)
 
     def rows(self) -> int:
         with translated():
@@ -208,9 +236,10 @@ class IcebergTransaction:
 
     def deletes(self) -> bool:
         with translated():
-            return any(True for own in self._own() for _ in each(own.java.addedDeleteFiles(self._io)))
+            return any(own.deletes for own in self._own())
 
     def commit(self) -> None:
+        self._verify()
         try:
             with quiet():
                 self._operations.commit(self._base, self._transaction.currentMetadata())
@@ -221,30 +250,160 @@ class IcebergTransaction:
                 raise Moved(str(java.getMessage())) from error
             with translated():
                 raise
+        self._verify_committed()
         self._renew()
+
+    def _verify(self) -> None:
+        """Looks once more at what the commit takes for granted: the table is the one that was opened, which some
+        catalogs do not ask, and nobody has deleted what was written. Raises `Moved`."""
+        with translated():
+            if not self._swaps and not placing.stands(self._java, self._table, self._base):
+                raise Moved("the table is not the one that was opened")
+        self._refuse_lost()
+
+    def _refuse_lost(self) -> None:
+        if self.is_lost():
+            raise Moved("somebody has deleted files that were written for the change")
+
+    def is_lost(self) -> bool:
+        try:
+            with quiet():
+                files = [named for own in self._own() for named in own.files]
+        except Py4JJavaError as error:
+            if placing.is_missing(error):
+                return True
+            raise
+        with translated():
+            return not all(self._is_there(path, size) for path, size in files)
+
+    def _is_there(self, path: str, size: int | None) -> bool:
+        at = local(path)
+        if at is not None:
+            with suppress(OSError):
+                return os.path.getsize(at) == size or size is None
+            return False
+        try:
+            with quiet():
+                return int(self._io.newInputFile(path).getLength()) == size or size is None
+        except Py4JJavaError as error:
+            if placing.is_missing(error):
+                return False
+            raise
+
+    def _verify_committed(self) -> None:
+        """The catalog has answered. Where the table does not have the change all the same, or cannot be read with it,
+        it is put back as it was. Raises `Moved`."""
+        with translated():
+            ours = self._transaction.currentMetadata()
+            # Where the catalog has compared, its answer says that the table has the change.
+            has_it = self._swaps or placing.follows(self._java, self._table, self._base, ours)
+            if has_it and not self.is_lost():
+                return
+            if self._swaps or (has_it and self._base is not None):
+                self._put_back()
+            else:
+                placing.take_away(self._java, self._table, self._base, ours)
+        self._renew()
+        raise Moved("the table was dropped, made again or changed by others at the moment of the commit")
+
+    def _is_in(self, metadata: Any) -> bool:
+        own = self._own()
+        return not own or metadata.snapshot(own[0].number) is not None
+
+    def _put_back(self) -> None:
+        """After a commit of files that somebody has deleted: the state before it is committed again."""
+        table, own = self._target.load(), self._own()
+        if table is None:
+            return
+        operations = table.operations()
+        current = operations.current().currentSnapshot()
+        if current is None or not own or int(current.snapshotId()) != own[0].number:
+            if not self._is_in(operations.current()):
+                return  # Others have replaced it already.
+            raise SparkFailure("files of the change were deleted while it was committed, and others have written since")
+        if self._base is None:
+            self._target.drop()
+        else:
+            operations.commit(operations.current(), self._base)
+
+    @property
+    def _swaps(self) -> bool:
+        """Whether the catalog itself compares what it replaces; a folder's versions are numbers, which come again."""
+        return self._target.swaps(self._operations)
+
+    def rebase(self, how: str) -> int:
+        with translated():
+            table = self._target.load()
+            if table is None:
+                raise Moved("the table is not there any more")
+            self._refuse_lost()
+            first, kind = self._first, "replace" if self._replaces else how
+            own = self._own()
+            if len(own) > 1:
+                raise Moved("the change has several snapshots")
+            added = Added.of(own[0].java, self._io, kind) if own else None
+            opened = self._target.opened(table)
+            before = opened.base
+            placing.refuse_unlike(first, opened.base)
+            try:
+                placing.put(self._java, first, opened, kind, added)
+            except Py4JJavaError as error:
+                java = error.java_exception
+                if str(java.getClass().getSimpleName()) in _MOVED:
+                    raise Moved(str(java.getMessage())) from error
+                raise
+            old = [location for one in own for location in one.manifests]
+            replaced = self._deleted_rows()
+            self._set(opened)
+            self._target.stand(opened.table)
+            for location in old:
+                with suppress(Py4JJavaError), quiet():
+                    self._io.deleteFile(location)
+            if kind == "replace":
+                return placing.rows_between(self._java, first.base, before)
+            if self._taken is None:
+                self._taken = replaced
+            return max(self._deleted_rows() - self._taken, 0) if kind == "overwrite" else 0
+
+    def _deleted_rows(self) -> int:
+        own = self._own()
+        return own[0].deleted if own else 0
+
+    @property
+    def is_gone(self) -> bool:
+        return not self.is_new and self._target.load() is None
 
     def _renew(self) -> None:
         """Has this session see the table as it is now. What was committed, or refused, stays so where that fails."""
         with suppress(SparkFailure, AnalysisError):
-            self._refresh()
+            self._target.refresh()
 
     def is_committed(self) -> bool:
-        own = self._own()
-        if not own:
+        if not self._own():
             return False
         with translated():
-            now = self._operations.refresh()
-            return now is not None and now.snapshot(own[0].number) is not None
+            now = self._target.now()
+            return now is not None and self._is_in(now)
 
     def discard(self) -> None:
         with translated():
-            for own in self._own():
-                for location in own.locations(self._io):
-                    with suppress(Py4JJavaError), quiet():
-                        self._io.deleteFile(location)
+            locations = self._locations()
+            for location in locations:
+                with suppress(Py4JJavaError), quiet():
+                    self._io.deleteFile(location)
+
+    def _locations(self) -> list[str]:
+        """Every file that was written, as far as somebody has not deleted what names them."""
+        try:
+            with quiet():
+                return [path for own in self._own() for path, _ in own.files]
+        except Py4JJavaError as error:
+            if not placing.is_missing(error):
+                raise
+            return []
 
     def close(self) -> None:
-        self._forget()
+        self._target.forget()
 
     @cached_property
     def _io(self) -> Any:
@@ -262,33 +421,43 @@ class IcebergTransaction:
             number = int(snapshot.snapshotId())
             if self._base is not None and self._base.snapshot(number) is not None:
                 break
-            found.append(Own.of(snapshot, number, self._java.form("Snapshot", snapshot)))
+            found.append(Own(snapshot, number, self._java.form("Snapshot", snapshot), self._io))
         self._written = found
         return found
 
 
-class Own(NamedTuple):
-    """A snapshot that the transaction has made."""
+class Own:
+    """A snapshot that the transaction has made. What it lists is read once: a file costs a few calls."""
 
-    java: Any
-    number: int
-    rows: int
-    listed: str | None
-    """Where the list of its manifests lies; the first version of the format can do without one."""
+    def __init__(self, java: Any, number: int, form: Mapping[str, Any], io: Any) -> None:
+        self.java, self.number, self._io = java, number, io
+        summary = form.get("summary", {})
+        self.rows, self.deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
+        # Where the list of its manifests lies; the first version of the format can do without one.
+        self.listed: str | None = form.get("manifest-list")
 
-    @classmethod
-    def of(cls, java: Any, number: int, form: Mapping[str, Any]) -> Own:
-        rows = form.get("summary", {}).get("added-records", 0)
-        return cls(java, number, int(rows), form.get("manifest-list"))
+    @cached_property
+    def data(self) -> list[tuple[str, int]]:
+        """The data files that it added, with their sizes."""
+        return [(str(f.path()), int(f.fileSizeInBytes())) for f in each(self.java.addedDataFiles(self._io))]
 
-    def manifests(self, io: Any) -> Iterator[str]:
+    @cached_property
+    def deletes(self) -> list[tuple[str, int]]:
+        """The files that it added which take rows away."""
+        return [(str(f.path()), int(f.fileSizeInBytes())) for f in each(self.java.addedDeleteFiles(self._io))]
+
+    @cached_property
+    def _manifests(self) -> list[tuple[str, int | None]]:
+        own = [m for m in each(self.java.allManifests(self._io)) if m.snapshotId() == self.number]
+        found: list[tuple[str, int | None]] = [(str(m.path()), int(m.length())) for m in own]
+        return found if self.listed is None else [*found, (self.listed, None)]
+
+    @property
+    def manifests(self) -> list[str]:
         """The files of metadata that it wrote."""
-        yield from [str(m.path()) for m in each(self.java.allManifests(io)) if m.snapshotId() == self.number]
-        if self.listed is not None:
-            yield self.listed
+        return [path for path, _ in self._manifests]
 
-    def locations(self, io: Any) -> Iterator[str]:
-        """Every file that it wrote, those that name others last."""
-        for of in (self.java.addedDataFiles, self.java.addedDeleteFiles):
-            yield from [str(file.path()) for file in each(of(io))]
-        yield from self.manifests(io)
+    @property
+    def files(self) -> list[tuple[str, int | None]]:
+        """Every file that it wrote, with its size where that is known; those that name others last."""
+        return [*self.data, *self.deletes, *self._manifests]

@@ -1,0 +1,80 @@
+"""One table by the catalog in which it stands: loaded past every cache, and put behind a staged name."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from planproof.origin import AnalysisError
+from planproof.quoting import quoted
+from planproof.session.failures import translated
+from planproof.session.iceberg.catalogs import Catalogs
+from planproof.session.iceberg.placing import Opened
+
+_BY_NUMBER = "HadoopTableOperations"
+"""The operations of tables whose states are numbered files. All others compare the place of the state before."""
+
+
+class CatalogTable:
+    """`planproof.session.iceberg.transaction.Target`. `cache` is Iceberg's cache of tables; `is_cached` tells whether
+    Spark holds anything of CACHE TABLE and the like."""
+
+    def __init__(self, catalogs: Catalogs, parts: tuple[str, ...], cache: Any, is_cached: Callable[[], bool]) -> None:
+        self._catalogs, self._parts, self._cache, self._is_cached = catalogs, parts, cache, is_cached
+        self.key = uuid.uuid4().hex
+        self._swaps: bool | None = None
+
+    def load(self) -> Any | None:
+        with translated():
+            self._invalidate()
+        found = self._catalogs.loaded(self._parts)
+        return None if found is None else found.table()
+
+    def now(self) -> Any | None:
+        table = self.load()
+        return None if table is None else table.operations().current()
+
+    def opened(self, table: Any) -> Opened:
+        return self.within(table.newTransaction().table())
+
+    def within(self, staged: Any) -> Opened:
+        """What a transaction's own table tells of it."""
+        operations = staged.operations()
+        # Catalogs that cache hand out a transaction of their own around Iceberg's, which alone knows its base.
+        transaction = self._catalogs.hidden(operations, "this$0").get(operations)
+        table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(self._parts))
+        return Opened(transaction, table, transaction.startMetadata(), transaction.underlyingOps())
+
+    def stand(self, table: Any) -> None:
+        self._cache.add(self.key, table)
+
+    def swaps(self, operations: Any) -> bool:
+        if self._swaps is None:
+            self._swaps = str(operations.getClass().getSimpleName()) != _BY_NUMBER
+        return self._swaps
+
+    def forget(self) -> None:
+        with translated():
+            self._cache.remove(self.key)
+
+    def refresh(self) -> None:
+        with translated():
+            self._invalidate()
+            # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh
+            # brings up to date. Spark, too, forgets both where it replaces a table.
+            if self._is_cached():
+                catalog, name = self._catalogs.java.catalog(), quoted(self._parts)
+                was_cached = catalog.isCached(name)
+                catalog.uncacheTable(name)
+                if was_cached:
+                    catalog.cacheTable(name)
+
+    def drop(self) -> None:
+        with translated():
+            self._catalogs.named(self._parts[0]).dropTable(self._catalogs.identifier(self._parts))
+
+    def _invalidate(self) -> None:
+        with suppress(AnalysisError):
+            self._catalogs.named(self._parts[0]).invalidateTable(self._catalogs.identifier(self._parts))
