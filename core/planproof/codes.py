@@ -164,6 +164,14 @@ _TABLE = (
         "Compare rtrim(column), or store both with one type.",
     ),
     Code(
+        "PP138",
+        "value lost in a cast",
+        "With ANSI off a cast gives NULL, or another value, for what its type cannot hold: a text that is no number or "
+        "date, a number of too many digits, a time out of range. It is reported where a value of a promised column was "
+        "lost, or is known not to be; with `overflow: warn` always, as a warning.",
+        "Correct the value before the cast, cast to a wider type, or say by try_cast that NULL is meant.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",

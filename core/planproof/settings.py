@@ -147,9 +147,10 @@ SETTINGS = (
         "overflow",
         "choice",
         "",
-        "what becomes of casts and arithmetic of whole numbers that may wrap with ANSI off: decided by footers and "
-        "counts, and unproved where neither can (count); a warning (warn); or not looked for (off). Without it "
-        "arithmetic is decided where that costs little, and casts as with count",
+        "what becomes of casts and arithmetic that may lose a value with ANSI off: decided by footers and counts, and "
+        "unproved where neither can (count); a warning (warn); or not looked for (off). Without it arithmetic is "
+        "decided where that costs little, casts to narrower integers as with count, and other casts where a contract "
+        "promises the column",
         ("count", "warn", "off"),
     ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),

@@ -92,6 +92,10 @@ EXAMPLES: dict[str, Example] = {
         Case("select sum(a * b) as n from raw.t", settings=_WARN),
         Case("select sum(cast(a as decimal(10,0)) * b) as n from raw.t", settings=_WARN),
     ),
+    "PP138": Example(
+        Case("select cast(code as int) as n from raw.big", settings=_WARN),
+        Case("select try_cast(code as int) as n from raw.big", settings=_WARN),
+    ),
     "PP500": Example(
         Case("select c from raw.t", (("c", "varchar(3)"),)),
         Case("select left(c, 3) as c from raw.t", (("c", "string"),)),
