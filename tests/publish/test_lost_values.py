@@ -147,6 +147,7 @@ LOSING = [
     ("double", "select cast(price as double) * 100 as v from {db}.texts"),
     ("int", "select cast(sum(big) as int) as v from {db}.wide group by id"),
     ("int", "select id as k, cast(sum(big) as int) as v from {db}.wide group by 1 having k > 0"),
+    ("int", "select cast(sum(x) as int) as v from values (1, 1L), (2, 9999999999L) as t(i, x) group by i"),
     ("int", "select cast(sum(big) over (partition by id) as int) as v from {db}.wide"),
     ("int", "select sum(cast(n as int)) as v from {db}.texts"),
     ("int", "select case when id < 3 then cast(n as int) end as v from {db}.texts"),

@@ -105,7 +105,7 @@ EXAMPLES: dict[str, Example] = {
         Case("select a as id, c as name from raw.t", (*_ID, ("name", "string"))),
     ),
     "PP502": Example(Case("select a as id, c as name from raw.t", _ID), Case("select a as id from raw.t", _ID)),
-    "PP504": Example(Case("select c as id from raw.t", _ID), Case("select cast(c as int) as id from raw.t", _ID)),
+    "PP504": Example(Case("select c as id from raw.t", _ID), Case("select try_cast(c as int) as id from raw.t", _ID)),
     "PP506": Example(
         Case("select a as id from raw.t", (("id", "!int"),)),
         Case("select coalesce(a, 0) as id from raw.t", (("id", "!int"),)),

@@ -81,6 +81,8 @@ def _is_large(found: Expr, definitions: Definitions) -> bool:
         return True
     if isinstance(found, Window):
         found = found.call
+    if isinstance(found, Literal):
+        return _is_beyond(found, INT)
     if not isinstance(found, Call):
         return isinstance(found, Cast) and not found.written and may_be_large(found.child, definitions)
     name, magnitude = found.function.name, found.function.traits.magnitude
