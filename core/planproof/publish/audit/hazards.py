@@ -61,7 +61,7 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
 
 
 def _is_asked(draft: Draft, check: Check) -> bool:
-    """A cast that loses a value breaks what a contract promises; without one it is looked at where that is asked for."""
+    """A cast that loses a value breaks what a contract promises; without a contract it is looked at on demand."""
     if check.finding.code == LOSSY:
         return _promised(draft, check) or draft.settings.overflow == "count"
     return check.finding.code == ARITHMETIC or _place(draft, check) is not None
