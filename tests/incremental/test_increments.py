@@ -14,6 +14,7 @@ from planproof.project.manifest import read_project
 from planproof.report.model import Finding
 
 MODELS = yaml.safe_load((Path(__file__).parent / "models.yml").read_text("utf-8"))
+HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yml").read_text("utf-8"))
 CODES = ("PP140", "PP141", "PP142", "PP143", "PP144")
 EVENTS = {
     "id": "bigint",
@@ -24,7 +25,8 @@ EVENTS = {
     "loaded_at": "timestamp",
 }
 SOURCES = {"raw.events": EVENTS, "raw.items": {"id": "bigint", "event_id": "bigint", "qty": "int"}}
-BESIDE = {"countries": {"code": "string", "name": "string"}}
+NAMES = {"code": "string", "name": "string"}
+SEEDS = {"countries": {"columns": NAMES, "config": {"column_types": NAMES}}}
 USERS = {"user_id": "string", "country": "string", "plan": "string"}
 
 
@@ -65,8 +67,10 @@ def judged(dbt_manifest: Any) -> Any:
     def judge(models: dict[str, dict[str, Any]], later: bool) -> dict[str, list[Finding]]:
         users = {"sql": "select '' as user_id, '' as country, '' as plan", "columns": USERS, "contract": True}
         nodes = {"users": users, **{name: node(name, form, later) for name, form in models.items()}}
-        manifest = dbt_manifest(nodes, sources=SOURCES, seeds={"countries": {"columns": BESIDE["countries"]}})
+        manifest = dbt_manifest(nodes, sources=SOURCES, seeds=SEEDS)
         reports = check_project(read_project(manifest))
+        unread = [(r.model, str(f)) for r in reports for f in r.findings if f.code in ("PP110", "PP111")]
+        assert unread == []
         return {r.model.removeprefix("shop."): [f for f in r.findings if f.code in (*CODES, "PP145")] for r in reports}
 
     return judge
@@ -91,3 +95,12 @@ def test_a_model_that_is_wrong_is_found(judged: Any, later: bool) -> None:
         if form["code"] not in {f.code for f in found[name]} or any(f.verdict.value != "warning" for f in found[name])
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_models_that_were_written_after_the_rules(judged: Any, later: bool) -> None:
+    alarms = {name: list(map(str, said)) for name, said in judged(HELD_OUT["right"], later).items() if said}
+    assert alarms == {}
+    found = judged(HELD_OUT["wrong"], later)
+    missed = [name for name, form in HELD_OUT["wrong"].items() if form["code"] not in {f.code for f in found[name]}]
+    assert missed == [name for name, form in HELD_OUT["wrong"].items() if form.get("unseen")]

@@ -24,11 +24,10 @@ from planproof.expr.nodes import (
     conjuncts,
 )
 from planproof.expr.pretty import pretty
+from planproof.hazards.added_filters import Delta, Differs, added_filters
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.suspicion import Suspicion, warning
 from planproof.logical.nodes import (
-    LEFT,
-    LEFT_ANTI,
     Aggregate,
     Distinct,
     Filter,
@@ -39,7 +38,6 @@ from planproof.logical.nodes import (
     Scan,
     SetOperation,
 )
-from planproof.logical.text import show
 from planproof.report.model import Finding, Verdict
 from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
@@ -61,22 +59,10 @@ class Written:
     append_only: str | None = None
 
 
-class Differs(Exception):
-    """Raised where two plans differ in more than filters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """One condition that the later run adds, and the nodes over it, from the root down."""
-
-    condition: Expr
-    over: tuple[Plan, ...]
-
-
 def suspected(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
     """Why a full refresh would make another table, and the proof that it would not; neither where nobody can tell."""
     try:
-        deltas = list(_added(first, later, (), written.relation))
+        deltas = list(added_filters(first, later, (), written.relation))
     except Differs as differs:
         return [], _unproved(written, str(differs)) if written.append_only else None
     if not deltas:
@@ -100,45 +86,6 @@ def _proved(written: Written) -> Finding:
 def _unproved(written: Written, why: str) -> Finding:
     message = f"whether an incremental run makes what a full refresh would is not known: {why}"
     return Finding(Verdict.UNPROVED, "PP145", "logical", written.append_only, message=message)
-
-
-# --- what the later plan adds ---------------------------------------------------------------------------------------
-
-
-def _added(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterator[Delta]:
-    """The conditions that the later plan adds. Raises `Differs`."""
-    if isinstance(later, Filter):
-        known = {_shape(c) for c in conjuncts(first.condition)} if isinstance(first, Filter) else set()
-        extra = [c for c in conjuncts(later.condition) if _shape(c) not in known]
-        if known - {_shape(c) for c in conjuncts(later.condition)}:
-            raise Differs("the later text lacks a filter of the first one")
-        below = first.child if isinstance(first, Filter) else first
-        yield from (Delta(condition, over) for condition in extra)
-        yield from _added(below, later.child, over, own)
-    elif isinstance(later, Join) and _joins_itself(later, own) and not isinstance(first, Join):
-        yield Delta(Literal(True, later.output[0].type, "true"), (*over, later))
-        yield from _added(first, later.left, over, own)
-    elif type(first) is not type(later) or _own(first) != _own(later):
-        raise Differs("its two texts differ in more than filters")
-    else:
-        for ours, theirs in zip(first.children, later.children):
-            yield from _added(ours, theirs, (*over, later), own)
-
-
-def _joins_itself(join: Join, own: str) -> bool:
-    return join.kind in (LEFT, LEFT_ANTI) and any(isinstance(n, Scan) and n.relation == own for n in join.right.walk())
-
-
-def _own(node: Plan) -> tuple[object, ...]:
-    """What a node says by itself, without its children."""
-    said: list[object] = [_shape(e) for e in node.expressions]
-    said += [getattr(node, name, None) for name in ("relation", "kind", "all", "what", "natural", "name")]
-    return (*said, len(node.children))
-
-
-def _shape(expr: Expr) -> str:
-    inner = [show(e.plan) for e in expr.walk() if isinstance(e, Subquery)]
-    return "\n".join([pretty(expr), *inner])
 
 
 # --- what is wrong with it ------------------------------------------------------------------------------------------
@@ -203,7 +150,9 @@ class _Increment:
         if sides is None or _BEYOND[sides[0]]:
             return False
         _, row, bound = sides
-        return any(self._text(row) in one for one in partitions) and _is_cut(bound)
+        is_day = _uncast(row).type == DATE
+        wanted = [one for one in partitions if self._text(row) in one and one.startswith(("date(", "date_trunc("))]
+        return bool(wanted) and not is_day and _is_cut(bound)
 
     # --- aggregates, windows, DISTINCT ---
 
@@ -221,7 +170,8 @@ class _Increment:
             return None
         if isinstance(node, Aggregate):
             groups = frozenset(map(self._text, node.groups))
-            return None if groups and self._covers(delta, groups) else "an aggregate"
+            if not groups or not self._covers(delta, groups):
+                return "an aggregate"
         if isinstance(node, Distinct) or (isinstance(node, SetOperation) and not (node.kind == "union" and node.all)):
             columns = frozenset(map(self._text, node.output))
             return None if self.written.strategy != "append" or self._covers(delta, columns) else "DISTINCT"
@@ -232,7 +182,7 @@ class _Increment:
         return None
 
     def _windows(self, node: Plan) -> Iterator[Window]:
-        for top in node.expressions if isinstance(node, Project) else ():
+        for top in node.expressions if isinstance(node, (Project, Aggregate)) else ():
             yield from (e for e in top.walk() if isinstance(e, Window))
 
     def _ranks_a_key(self, window: Window, keys: frozenset[str]) -> bool:
@@ -244,9 +194,10 @@ class _Increment:
 
     def _misses(self, delta: Delta) -> Iterator[Suspicion]:
         sides = self._sides(delta.condition)
-        if sides is None:
+        is_day = isinstance(delta.condition, Call) and delta.condition.function.name == "="
+        if sides is None and not is_day:
             return
-        operator, row, bound = sides
+        operator, row, bound = sides or ("=", delta.condition, delta.condition)
         if any(map(_is_now, bound.walk())):
             yield self._said("PP142", delta, "what a run misses that is late, or does not happen, no later run reads")
         watermark = self._watermark(delta)
@@ -344,10 +295,12 @@ class _Increment:
 
     def _sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:
         """`>` or `>=`, the rows' own side, and the bound; None for another condition."""
-        if not isinstance(condition, Call) or condition.function.name not in _FLIPPED:
+        if not isinstance(condition, Call) or condition.function.name not in (*_FLIPPED, "between"):
             return None
-        name, (left, right) = condition.function.name, condition.args
-        if not _of_rows(left) and _of_rows(right):
+        name, (left, right, *_) = condition.function.name, condition.args
+        if name == "between":
+            name = ">="
+        elif not _of_rows(left) and _of_rows(right):
             name, left, right = _FLIPPED[name], right, left
         return (name, left, right) if name in _BEYOND and _of_rows(left) and not _of_rows(right) else None
 
