@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from planproof.sql import nodes as q
 
 _CHOOSES = ("coalesce", "nvl", "ifnull")
 
 
-def taken_when(path: Sequence[q.Node], text: str, *, null: bool = False) -> list[str] | None:
-    """The conditions under which a row computes the last node of a path and shows its value; None in a lambda.
+def where_taken(path: Sequence[q.Node], text: str, condition: str, *, null: bool = False) -> str | None:
+    """The condition about the last node of a path, in the rows that compute it and show its value, from the path's
+    first node on. None where it stands in a lambda that is more than a look at each element of an array.
 
     With `null` the value becomes NULL, for which COALESCE takes another one that the row has: then nothing is lost. A
     constant is no value of the row.
     """
     found: list[str] = []
-    for parent, child in pairwise(path):
+    for at in range(len(path) - 1, 0, -1):
+        parent, child = path[at - 1], path[at]
         if isinstance(parent, q.Lambda):
-            return None
-        found += _conditions(parent, child, text, null)
-    return found
+            array = _array(path[at - 2], parent) if at > 1 else None
+            if array is None:
+                return None
+            inner = _all([*found, f"({condition})"])
+            condition, found = f"exists({_text(array, text)}, {_text(parent.parameters[0], text)} -> {inner})", []
+        else:
+            found = [*(f"({one})" for one in _conditions(parent, child, text, null)), *found]
+    return _all([*found, f"({condition})"]) if found else condition
+
+
+def _all(conditions: Sequence[str]) -> str:
+    return " AND ".join(conditions)
+
+
+def _array(call: q.Node, function: q.Lambda) -> q.Node | None:
+    """The array whose elements a lambda sees one by one."""
+    if not isinstance(call, q.Call) or len(call.arguments) != 2 or len(function.parameters) != 1:
+        return None
+    return call.arguments[0] if call.arguments[1] is function else None
 
 
 def _conditions(parent: q.Node, child: q.Node, text: str, null: bool) -> list[str]:

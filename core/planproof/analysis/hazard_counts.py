@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planproof.analysis.branches_taken import taken_when
+from planproof.analysis.branches_taken import where_taken
 from planproof.expr.nodes import Span
 from planproof.hazards.suspicion import Count
 from planproof.sql import nodes as q
@@ -82,18 +82,19 @@ def _in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> Count
     if at is None or not isinstance(block, q.Select) or not condition:
         return None
     counted = _operand(path[-1]) if count.cast else path[-1]
-    taken = taken_when(path[at + 1 :], text, null=count.null) if count.cast else []
-    if counted is None or taken is None or counted.span[0] < 0:
+    if counted is None or counted.span[0] < 0:
         return None
     value = f"({text[slice(*counted.span)]})"
     condition = condition.replace("({x})", value) if not count.wide else condition
-    condition = " AND ".join([*(f"({one})" for one in taken), f"({condition})"]) if taken else condition
+    taken = where_taken(path[at + 1 :], text, condition, null=count.null) if count.cast else condition
+    if taken is None:
+        return None
     if count.grouped or (count.cast and _reads_alias(block, path[at + 1], counted)):
-        return _of_groups(block, text, condition, prefix)
+        return _of_groups(block, text, taken, prefix)
     clauses = [clause for clause in (block.from_, block.where) if clause is not None]
     if block.from_ is None and not count.cast:
         return None
-    return None if (rows := _clauses(clauses, text)) is None else Counting(prefix, condition, rows, value=value)
+    return None if (rows := _clauses(clauses, text)) is None else Counting(prefix, taken, rows, value=value)
 
 
 def _operand(node: q.Node) -> q.Node | None:

@@ -11,14 +11,28 @@ import decimal
 from collections.abc import Iterator
 
 from planproof.conf import Conf
-from planproof.expr.nodes import Cast, Column, Literal
+from planproof.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
+from planproof.expr.traits import Magnitude
 from planproof.hazards.definitions import Definitions, as_cast
 from planproof.hazards.loss import LIMIT, lost
 from planproof.hazards.narrowing import narrows, wraps
 from planproof.hazards.reached import Reached, reached
-from planproof.hazards.suspicion import Count, Suspicion, in_rows, is_in_lambda, subject, warning
-from planproof.types import DATE, DOUBLE, INT, LONG, TIMESTAMP, TIMESTAMP_NTZ, DataType, Decimal, is_string
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
+from planproof.types import (
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    is_integral,
+    is_numeric,
+    is_string,
+    parse_type,
+)
 
 CODE = "PP138"
 
@@ -28,6 +42,7 @@ def lossy_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     if conf.ansi:
         return
     reaching: dict[int, Reached] | None = None
+    found: dict[object, Suspicion] = {}
     for column, expr in definitions.expressions:
         cast = as_cast(expr, conf)
         if cast is None or cast.mode != "legacy" or not _may_lose(cast, definitions):
@@ -35,8 +50,11 @@ def lossy_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         if reaching is None:
             reaching = reached(definitions.root)
         becomes = reaching.get(id(expr))
-        if becomes is not None and definitions.computes(expr):
-            yield _suspicion(column, cast, becomes)
+        # A key of GROUP BY that names an item of the SELECT is the same cast.
+        is_known = cast.span in found and column is None
+        if becomes is not None and definitions.computes(expr) and not is_known:
+            found[cast.span] = _suspicion(column, cast, becomes)
+    yield from found.values()
 
 
 def _may_lose(cast: Cast, definitions: Definitions) -> bool:
@@ -47,10 +65,17 @@ def _may_lose(cast: Cast, definitions: Definitions) -> bool:
         return False
     if not narrows(cast.child.type, cast.type):
         return True
-    # What is known to be small fits into an int; nobody knows what a generator or a recursion gives.
-    return not wraps(cast, definitions) and (
-        cast.type not in (INT, LONG) or any(isinstance(one, Column) for one in behind)
-    )
+    return not wraps(cast, definitions) and (cast.type not in (INT, LONG) or not all(map(_is_small, behind)))
+
+
+def _is_small(value: Expr) -> bool:
+    """Whether a value fits into an int, as a count or a length does: not a fraction, nor what a generator gives."""
+    if isinstance(value, Window):
+        value = value.call
+    if isinstance(value, Literal):
+        return True
+    known = isinstance(value, Call) and value.function.traits.magnitude is Magnitude.SMALL
+    return known and is_integral(value.type)
 
 
 def _holds(value: object, target: DataType) -> bool:
@@ -85,7 +110,7 @@ def _suspicion(column: str | None, cast: Cast, becomes: Reached) -> Suspicion:
         f"{subject(column, name)} is {given} and is cast to {used}, which gives {instead} {_for(cast)} with ANSI off"
     )
     count = Count(
-        cast.span if cast.span is not None and not is_in_lambda(cast.child) else (-1, -1),
+        cast.span or (-1, -1),
         found.condition,
         "values are lost",
         cast=True,
@@ -102,3 +127,13 @@ def _for(cast: Cast) -> str:
     if is_string(source):
         return f"for a text that is no {target.simple}"
     return "for what it cannot hold"
+
+
+def stand_in(target: str) -> str | None:
+    """A value of a type, in SQL, that hardly any column has; None for types that have none such."""
+    found = parse_type(target)
+    if found in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        return f"CAST('0077-07-07' AS {found.sql})"
+    if isinstance(found, Decimal) and found.precision - found.scale < 2:
+        return None
+    return f"CAST(-77 AS {found.sql})" if is_numeric(found) else None

@@ -17,7 +17,7 @@ from planproof.expr.traits import Magnitude
 from planproof.hazards.bounds import Between, Fits, StoredRange
 from planproof.hazards.definitions import Definitions
 from planproof.hazards.loss import LIMIT, lost
-from planproof.hazards.suspicion import Count, Suspicion, in_rows, is_in_lambda, subject, warning
+from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
 from planproof.paths import nested
 from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
@@ -128,7 +128,7 @@ def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
 
 def _count(cast: Cast, definitions: Definitions) -> Count | None:
     fits, condition = _fits(cast, definitions), lost("({x})", cast.child.type, cast.type)
-    if cast.span is None or condition is None or is_in_lambda(cast.child):
+    if cast.span is None or condition is None:
         return None if fits is None else Count((-1, -1), "", "values wrap", fits=fits)
     what = "values lie outside of its range" if cast.child.type in _FLOATING else "values wrap"
     grouped = in_rows(cast.child) is None

@@ -61,13 +61,6 @@ def in_rows(expr: Expr) -> Span | None:
     return found
 
 
-def is_in_lambda(expr: Expr) -> bool:
-    """Whether an expression reads the variable of a lambda around it: its query block gives it no value."""
-    within = list(expr.walk())
-    bound = {v.id for e in within if isinstance(e, Lambda) for v in e.parameters}
-    return any(isinstance(e, Variable) and e.id not in bound for e in within)
-
-
 def certain(finding: Finding, fits: Fits | None) -> Finding | None:
     """The hazard that is true whatever any table holds: a constant lies outside of its range, in a row that is surely
     there; None where rows decide."""

@@ -14,6 +14,7 @@ from planproof.depth import deeply
 from planproof.hazards import UNDECIDED
 from planproof.hazards.bounds import Fits
 from planproof.hazards.lossy_casts import CODE as LOSSY
+from planproof.hazards.lossy_casts import stand_in
 from planproof.hazards.narrowing import CODE as NARROWING
 from planproof.hazards.positions import swapped
 from planproof.hazards.suspicion import certain, warning
@@ -26,6 +27,7 @@ from planproof.report.details import BrokenRows
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
+from planproof.sql.ending import unterminated
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
@@ -53,6 +55,9 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
         if found is None:
             continue
         found = _of_promised(draft, check, found)
+        if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
+            why = "rows that lose a value are left out later on"
+            found = replace(check.finding, verdict=Verdict.PROVED, message=f"{found.message}; {why}", evidence=why)
         _show(draft, check, found)
         if at is not None:
             draft.findings[at] = replace(found, origin=draft.findings[at].origin)
@@ -79,6 +84,25 @@ def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:
     if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and not _promised(draft, check):
         return replace(found, verdict=Verdict.WARNING, message=f"{found.message}; no contract promises the column")
     return found
+
+
+def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
+    """Whether no value that is lost reaches its column: the query that puts another value in place of each has as many
+    rows, and as many NULLs there."""
+    origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.found or "")
+    if not check.alone or counting is None or instead is None or origin is None or origin.start is None:
+        return False
+    sql = unterminated(draft.model.sql)
+    start, stop = origin.start, origin.stop
+    other = f"{sql[:start]}if({counting.condition}, {instead}, {sql[start:stop]}){sql[stop:]}"
+    column = quoted((check.alone[0],))
+    try:
+        before, after = (
+            session.rows(f"SELECT count(*), count({column}) FROM (\n{text}\n) AS counted")[0] for text in (sql, other)
+        )
+    except (AnalysisError, SparkFailure):
+        return False
+    return tuple(before) == tuple(after)
 
 
 def _show(draft: Draft, check: Check, found: Finding) -> None:
