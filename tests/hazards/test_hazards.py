@@ -70,6 +70,7 @@ BITES = [
     ("PP126", "select cast(x as int) n from values (1L), (99999999999L) as v(x)", False, "n"),
     ("PP126", "select cast((select max(id) from big) as int) n", False, "n"),
     ("PP138", "select cast(c as int) n from t", False, "n"),
+    ("PP138", "select c::int as n from t", False, "n"),
     ("PP138", "with w as (select cast(c as date) day from t) select day as d from w", False, "d"),
     ("PP138", "select cast(price as decimal(5,2)) p from big", False, "p"),
     ("PP138", "select transform(split(c, ','), x -> cast(x as int)) ns from t", False, "ns"),
