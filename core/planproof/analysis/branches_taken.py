@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from planproof.sql import nodes as q
 
-_CHOOSES = ("coalesce", "nvl", "ifnull")
-
 
 def where_taken(path: Sequence[q.Node], text: str, condition: str, *, null: bool = False) -> str | None:
     """The condition about the last node of a path, in the rows that compute it and show its value, from the path's
@@ -80,7 +78,7 @@ def _of_call(call: q.Call, child: q.Node, text: str, null: bool) -> list[str]:
         return [f"({first}) IS {'' if at == 1 else 'NOT '}TRUE"]
     if name == "nvl2" and at:
         return [f"({first}) IS {'NOT ' if at == 1 else ''}NULL"]
-    if name in _CHOOSES:
+    if name == "coalesce" or name in ("nvl", "ifnull"):
         others = arguments[:at] + ([one for one in arguments[at + 1 :] if not _is_constant(one)] if null else [])
         return [f"({_text(one, text)}) IS NULL" for one in others]
     return []

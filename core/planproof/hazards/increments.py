@@ -39,11 +39,7 @@ from planproof.logical.nodes import (
     SetOperation,
 )
 from planproof.report.model import Finding, Verdict
-from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
-
-_BEYOND = {">": True, ">=": False}
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_RANKS = ("row_number", "rank", "dense_rank")
+from planproof.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +143,7 @@ class _Increment:
     def _begins_whole(self, delta: Delta, partitions: frozenset[str]) -> bool:
         """Whether a time is compared with the beginning of a day or an hour, as the partition is cut."""
         sides = self._sides(delta.condition)
-        if sides is None or _BEYOND[sides[0]]:
+        if sides is None or sides[0] == ">":
             return False
         _, row, bound = sides
         is_day = _uncast(row).type == DATE
@@ -187,7 +183,9 @@ class _Increment:
 
     def _ranks_a_key(self, window: Window, keys: frozenset[str]) -> bool:
         """Whether it tells the latest row of each key, which a merge then takes."""
-        is_rank = isinstance(window.call, Call) and window.call.function.name in _RANKS
+        made = window.call
+        is_rank = isinstance(made, Call) and made.function.category is Category.WINDOW and made.type == INT
+        is_rank = is_rank and not made.children
         return self.written.strategy == "merge" and is_rank and keys == self._outputs(self.written.key)
 
     # --- the watermark ---
@@ -206,7 +204,7 @@ class _Increment:
         if watermark.is_null_over_nothing:
             said = "over an empty table the bound is NULL, and no row ever comes (write coalesce)"
             yield self._said("PP142", delta, said)
-        if _BEYOND[operator] and watermark.is_exact and self._is_cut_row(row) and not self._is_closed(row):
+        if operator == ">" and watermark.is_exact and self._is_cut_row(row) and not self._is_closed(row):
             said = "rows that come later and have the greatest value, as a day has many, are never read"
             yield self._said("PP142", delta, said)
 
@@ -295,14 +293,14 @@ class _Increment:
 
     def _sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:
         """`>` or `>=`, the rows' own side, and the bound; None for another condition."""
-        if not isinstance(condition, Call) or condition.function.name not in (*_FLIPPED, "between"):
+        if not isinstance(condition, Call) or len(condition.args) < 2:
             return None
         name, (left, right, *_) = condition.function.name, condition.args
         if name == "between":
             name = ">="
         elif not _of_rows(left) and _of_rows(right):
-            name, left, right = _FLIPPED[name], right, left
-        return (name, left, right) if name in _BEYOND and _of_rows(left) and not _of_rows(right) else None
+            name, left, right = _turned(name), right, left
+        return (name, left, right) if name in (">", ">=") and _of_rows(left) and not _of_rows(right) else None
 
     def _watermark(self, delta: Delta) -> _Watermark | None:
         """What a comparison with the model's own table says of its bound."""
@@ -317,7 +315,7 @@ class _Increment:
         greatest = [e for e in made.walk() if _is_greatest(e)]
         exact = len(greatest) == 1 and _is_kept(bound, read[0]) and _is_kept(made, greatest[0])
         null = len(greatest) == 1 and _is_strict(bound, read[0]) and _is_strict(made, greatest[0])
-        return _Watermark(_uncast(row), _BEYOND[operator], exact, null)
+        return _Watermark(_uncast(row), operator == ">", exact, null)
 
     def _made(self, query: ScalarSubquery) -> Expr:
         return Definitions(query.plan).of(query.plan.output[0])
@@ -368,6 +366,10 @@ class _Watermark:
     is_strict: bool
     is_exact: bool
     is_null_over_nothing: bool
+
+
+def _turned(operator: str) -> str:
+    return operator.translate(str.maketrans("<>", "><"))
 
 
 def _scanned(plan: Plan) -> set[int]:

@@ -9,9 +9,7 @@ from planproof.expr.function import Category
 from planproof.expr.nodes import Alias, Call, Cast, Column, Expr, Lambda, Literal, ScalarSubquery, Subquery, Window
 from planproof.logical.lineage import Trace
 from planproof.logical.nodes import Plan
-
-_TESTS = ("isnull", "isnotnull", "isnan", "<=>")
-"""They ask whether a value is there: whoever asks that has an answer for NULL."""
+from planproof.types import BOOLEAN
 
 
 class Reached(NamedTuple):
@@ -71,8 +69,8 @@ def _parts(expr: Expr, alone: bool) -> Iterator[tuple[Expr, bool]]:
 
 
 def _arguments(call: Call, alone: bool) -> Iterator[tuple[Expr, bool]]:
-    if call.function.name in _TESTS:
-        return
+    if call.type == BOOLEAN and not call.nullable:
+        return  # It asks whether a value is there (`is null`, `<=>`), and has an answer for NULL.
     handed = call.function.traits.hands_on(len(call.args))
     chooses = call.function.category in (Category.SCALAR, Category.OPERATOR) and len(handed) > 0
     for at, child in enumerate(call.args):
