@@ -73,7 +73,7 @@ def narrows(source: DataType, target: DataType) -> bool:
 
 def may_be_large(expr: Expr, definitions: Definitions) -> bool:
     """Whether nothing keeps a value small: a source holds it, or it was made of such."""
-    return definitions.is_stored(expr) or any(_is_large(one, definitions) for one in definitions.all_of(expr))
+    return any(_is_large(one, definitions) for one in definitions.all_of(expr))
 
 
 def _is_large(found: Expr, definitions: Definitions) -> bool:
