@@ -55,9 +55,13 @@ def _values(setting: Setting) -> str:
     if setting.choices:
         listed = ", ".join(f"`{choice}`" for choice in setting.choices)
         return f"any of {listed}" if setting.form == "names" else listed
-    return {"names": "codes", "limits": "a mapping", "quarantine": "a mapping", "spark": "a version, such as `3.5`"}[
-        setting.form
-    ]
+    return {
+        "names": "codes",
+        "limits": "a mapping",
+        "quarantine": "a mapping",
+        "column": "a column's name",
+        "spark": "a version, such as `3.5`",
+    }[setting.form]
 
 
 def _default(setting: Setting) -> str:

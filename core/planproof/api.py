@@ -43,7 +43,8 @@ class Check:
     out of the query, and only statistics may tell); `what` says what they show.
 
     `fits` says of which values of the sources no row does: statistics may tell, and no count is needed. A `cheap` count
-    reads one relation, without what the query computes before; `counting` is its query in parts.
+    reads one relation, without what the query computes before; `counting` is its query in parts. `reaches` names the
+    output columns that hold what is lost, `alone` those that have a NULL for each such value.
     """
 
     finding: Finding
@@ -52,6 +53,8 @@ class Check:
     fits: Fits | None = None
     cheap: bool = True
     counting: Counting | None = None
+    reaches: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
 
 
 class RegistryMismatch(ValueError):
@@ -177,9 +180,11 @@ def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check
             count.fits,
             query is not None and reads_one(tree, count.span),
             query,
+            count.reaches,
+            count.alone,
         )
         for s, count, query in cut
-        if query is not None or count.sql is not None or count.fits is not None
+        if query is not None or count.sql is not None or count.fits is not None or count.reaches
     )
 
 

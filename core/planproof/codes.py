@@ -164,6 +164,54 @@ _TABLE = (
         "Compare rtrim(column), or store both with one type.",
     ),
     Code(
+        "PP138",
+        "value lost in a cast",
+        "With ANSI off a cast gives NULL, or another value, for what its type cannot hold: a text that is no number or "
+        "date, a number of too many digits, a time out of range. It is reported where a value of a promised column was "
+        "lost, or is known not to be; with `overflow: warn` always, as a warning.",
+        "Correct the value before the cast, cast to a wider type, or say by try_cast that NULL is meant.",
+    ),
+    Code(
+        "PP140",
+        "partition overwritten in part",
+        "A later run of an incremental model reads some rows of a partition, and insert_overwrite replaces the whole "
+        "partition by them: the others are lost.",
+        "Filter by the partition's own column, so that whole partitions pass, or compare with the beginning of one.",
+    ),
+    Code(
+        "PP141",
+        "computed over new rows alone",
+        "A later run of an incremental model groups, numbers or compares only the new rows: what it makes of them is "
+        "not what it would make of all rows.",
+        "Filter by the columns of GROUP BY or PARTITION BY, so that whole groups pass, or filter over the result.",
+    ),
+    Code(
+        "PP142",
+        "rows that no run reads",
+        "The filter of a later run leaves out rows that are not in the table: those that come late, those that share "
+        "the greatest value, or all of them where the table is empty.",
+        "Compare with the greatest value that the table holds, by coalesce(max(..), ..) and >=, and merge by a key.",
+    ),
+    Code(
+        "PP143",
+        "rows stored twice",
+        "A later run of an incremental model appends rows that the table has, or merges several rows by one key.",
+        "Merge by a key that tells rows apart, or leave out what the table holds (NOT EXISTS).",
+    ),
+    Code(
+        "PP144",
+        "joined table changes",
+        "A later run of an incremental model joins its new rows to a relation that dbt makes anew: rows that are "
+        "stored keep what they were joined to then.",
+        "Join where the model is read, or run with full_refresh where the relation changed, or allow PP144.",
+    ),
+    Code(
+        "PP145",
+        "incremental as a full refresh",
+        "Whether an incremental run makes what a full refresh would; said of a model with the setting `append_only`.",
+        "Follow what the message says that the proof lacks.",
+    ),
+    Code(
         "PP201",
         "logical and analyzed disagree",
         "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",

@@ -22,7 +22,7 @@ from planproof.own_errors import describe
 from planproof.publish import quarantine
 from planproof.publish.audit.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
 from planproof.publish.audit.comparison import compare, refuse_keys
-from planproof.publish.audit.hazards import swapped_views
+from planproof.publish.audit.hazards import decide_hazards, swapped_views
 from planproof.publish.audit.limits import refuse_unknown
 from planproof.publish.audit.python_claims import breaks_its_claims, watching
 from planproof.publish.audit.refusals import met_null
@@ -93,9 +93,10 @@ class Guard:
         self.run, self._tries = uuid.uuid4().hex[:10], itertools.count(1)
         self.functions = Functions(self.session, functions or {})
 
-    def check(self, model: Model) -> Report:
-        """Planes 1 to 6; nothing is written and no row is read."""
-        return self._reported(model, self._check)
+    def check(self, model: Model, *, counting: bool = False) -> Report:
+        """Planes 1 to 6; nothing is written, and no row is read but by `counting`, which decides hazards by the rows of
+        the model's sources: for a model that another program writes."""
+        return self._reported(model, functools.partial(self._check, counting))
 
     def publish(
         self,
@@ -164,8 +165,10 @@ class Guard:
             conf = self.session.conf
             return self.functions.columns(model.sql, self.memory.catalog(), conf)
 
-    def _check(self, draft: Draft) -> Report:
-        self._examined(draft)
+    def _check(self, counting: bool, draft: Draft) -> Report:
+        examined = self._examined(draft)
+        if counting and examined is not None and not draft.fails_already:
+            decide_hazards(draft, self.session, examined)
         return draft.report("checked")
 
     def _publish(

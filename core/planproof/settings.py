@@ -31,7 +31,7 @@ class Setting:
 
     `form` is `choice` (one of `choices`), `names` (any number of `choices`, or of planproof's codes where there are
     none), `flag` (true or false), `limits` and `quarantine` (a mapping each),
-    or `spark` (a version of Spark). The sentence does not end with a full stop.
+    `column` (a column's name), or `spark` (a version of Spark). The sentence does not end with a full stop.
     """
 
     name: str
@@ -48,6 +48,10 @@ class Setting:
             return value
         if self.form == "names":
             return self._names(value, where)
+        if self.form == "column":
+            if not isinstance(value, str):
+                raise SettingsError(f"{where}: {value!r} is not the name of a column")
+            return value
         if self.form == "spark":
             return _spark(value, where)
         if self.form in MAPPINGS:
@@ -147,10 +151,19 @@ SETTINGS = (
         "overflow",
         "choice",
         "",
-        "what becomes of casts and arithmetic of whole numbers that may wrap with ANSI off: decided by footers and "
-        "counts, and unproved where neither can (count); a warning (warn); or not looked for (off). Without it "
-        "arithmetic is decided where that costs little, and casts as with count",
+        "what becomes of casts and arithmetic that may lose a value with ANSI off: decided by footers and counts, and "
+        "unproved where neither can (count); a warning (warn); or not looked for (off). Without it arithmetic is "
+        "decided where that costs little, casts to narrower integers as with count, and other casts where a contract "
+        "promises the column",
         ("count", "warn", "off"),
+    ),
+    Setting(
+        "append_only",
+        "column",
+        "",
+        "of an incremental model, the column of which each load of its source brings greater values than all loads "
+        "before: with it, planproof proves that an incremental run makes what a full refresh would, or says what the "
+        "proof lacks",
     ),
     Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
     Setting(
@@ -206,6 +219,7 @@ class Settings:
     on_violation: str = "stop"
     quarantine: Quarantine = ANY_ROWS
     overflow: str = ""
+    append_only: str = ""
     keep_rejected: bool = False
     samples: str = "none"
     tests: str = "after"

@@ -47,6 +47,7 @@ class Questions:
         self.local = threading.local()
         self.lock = threading.RLock()
         self.made: list[Guard] = []
+        self.has_said_lenient = False
         self.record = Record(str(getattr(adapter.config, "project_name", "")))
 
     def forget(self, sql: str) -> None:
@@ -66,7 +67,8 @@ class Questions:
     def _checked(self, run: Run, sql: str) -> Report:
         # The publish that follows says what could be rewritten.
         model = replace(run.model, sql=unterminated(sql), settings=replace(run.model.settings, rewrite="off"))
-        report = self._asked(run, model, lambda guard: guard.check(model))
+        counting = run.is_dbts and model.contract is not None
+        report = self._asked(run, model, lambda guard: guard.check(model, counting=counting))
         run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         return report
 
@@ -128,6 +130,8 @@ class Questions:
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
             ours = Details(traceback=traceback.format_exc())
             report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=ours)
+        if report.details.lenient:
+            self._say_lenient(run)
         if report.details.traceback is not None:
             log.debug(f"internal error in planproof\n{report.details.traceback}")
         details = replace(
@@ -150,6 +154,17 @@ class Questions:
         # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
         findings = tuple(replace(f, origin=f.origin or run.places.get(f.field or "")) for f in placed.findings)
         return replace(placed, findings=findings)
+
+    def _say_lenient(self, run: Run) -> None:
+        """Once in an invocation."""
+        with self.lock:
+            said, self.has_said_lenient = self.has_said_lenient, True
+        if not said:
+            log.info(
+                f"planproof: dbt-spark sets spark.sql.ansi.enabled to false, and {run.node['name']} relies on it: what "
+                "a cast or a number cannot hold becomes NULL or another value, without an error. What is counted of "
+                "that in columns of a contract stops a model (PP126, PP138)"
+            )
 
     def _stop(self, run: Run, report: Report) -> None:
         run.to(Event.STOPPED)

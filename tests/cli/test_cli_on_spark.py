@@ -330,6 +330,25 @@ def test_a_project_compiled_by_dbt_2_is_run_without_dbt(compiled_by_dbt_2, spark
     assert "log: incremental: it was compiled for a table that is not there" in missing.stderr
 
 
+def test_an_incremental_model_beside_what_a_full_refresh_makes(project, spark, database):
+    assert invoke(project, "run").exit_code == 0
+    (project / "models" / "stg.sql").write_text(MODELS["stg.sql"].replace("(2L, 20)", "(2L, 20), (0L, 5)"))
+    assert invoke(project, "run").exit_code == 0
+    assert spark.table(f"{database}.log").count() == 2  # The late row is below the watermark.
+    found = invoke(project, "diff", "--full-refresh", "log", "--key", "id")
+    assert found.exit_code == 0, found.output
+    assert "1 rows added, 0 removed, 0 changed, by id" in found.stdout
+    assert spark.table(f"{database}.log").count() == 2
+    unknown = invoke(project, "diff", "--full-refresh", "log")
+    assert (unknown.exit_code, "give --key COLUMNS" in unknown.stderr) == (2, True)
+    (project / "target").mkdir(exist_ok=True)
+    manifest = json.loads((project / "target" / OWN_TARGET / "manifest.json").read_text())
+    manifest["nodes"]["model.shop.log"]["config"]["unique_key"] = "id"
+    (project / "target" / "manifest.json").write_text(json.dumps(manifest))
+    found = invoke(project, "diff", "--full-refresh", "log")
+    assert "1 rows added, 0 removed, 0 changed, by id" in found.stdout
+
+
 def test_staged_rows_beside_the_published_ones(project, spark, database):
     assert invoke(project, "run", "--select", "+mart").exit_code == 0
     staged = ("diff", "--staged", "mart", "--key", "id")

@@ -65,6 +65,15 @@ BITES = [
     ("PP126", "select transform(ns, x -> cast(x as int)) ns from deep", False, "ns"),
     ("PP126", "select cast(lag(id) over (order by x) as int) n from big", False, "n"),
     ("PP126", "select cast(99999999999L as int) n", False, "n"),
+    ("PP126", "select cast(x as int) n from (select 99999999999L as x)", False, "n"),
+    ("PP126", "select cast(x as int) n from (select 1L as x union all select id from big)", False, "n"),
+    ("PP126", "select cast(x as int) n from values (1L), (99999999999L) as v(x)", False, "n"),
+    ("PP126", "select cast((select max(id) from big) as int) n", False, "n"),
+    ("PP138", "select cast(c as int) n from t", False, "n"),
+    ("PP138", "select c::int as n from t", False, "n"),
+    ("PP138", "with w as (select cast(c as date) day from t) select day as d from w", False, "d"),
+    ("PP138", "select cast(price as decimal(5,2)) p from big", False, "p"),
+    ("PP138", "select transform(split(c, ','), x -> cast(x as int)) ns from t", False, "ns"),
     ("PP136", "select a + b as n from t", False, "n"),
     ("PP136", "select case when a > 1 then a * 100 end as n from t", False, "n"),
     ("PP136", "select sum(a * b) as n from t", False, "n"),
@@ -191,8 +200,7 @@ def test_what_is_counted_is_cut_from_the_text(sql: str, wanted: str) -> None:
     "sql",
     [
         "select a, b from t union all select b, a from t",
-        "select cast(sum(id) as int) n from big",
-        "select transform(array(id), i -> cast(i as int)) n from big",
+        "select aggregate(array(id), 0, (n, i) -> n + cast(i as int)) n from big",
         "with recursive r as (select id from big union all select id from r) select cast(id as int) from r",
     ],
 )
@@ -201,14 +209,16 @@ def test_what_cannot_be_cut_out_or_is_meant_is_not_counted(sql: str) -> None:
         found = plan(sql, Catalog(SOURCES), OFF)
     except Exception:
         pytest.skip("not a query that planproof knows")
-    assert found.checks == ()
+    assert [check.sql for check in found.checks if check.sql is not None] == []
 
 
 @pytest.mark.parametrize(
     ("sql", "counted"),
     [
         ("select cast(id as int) as n from big", True),
-        ("select case when id < 9 then cast(id as int) end as n from big", False),
+        ("select case when id < 9 then cast(id as int) end as n from big", True),
+        ("select transform(array(id), i -> cast(i as int)) as n from big", True),
+        ("select transform(array(id), (x, i) -> cast(x as int)) as n from big", False),
         ("select code from big where id > 0 and cast(id as int) > 0", True),
         ("select n from (select cast(id as int) as n from big union select 1)", True),
         ("select code from (select distinct code, cast(id as int) as n from big)", True),

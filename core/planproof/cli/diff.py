@@ -26,9 +26,9 @@ _PROJECT = click.Path(path_type=Path)
 @options.report
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
 @click.option("--staged", "model", metavar="MODEL", help="Compares this model's rows, staged, with the published ones.")
-@click.option("--key", "keys", multiple=True, metavar="COLUMNS", help="With --staged: what makes a row unique.")
+@click.option("--key", "keys", multiple=True, metavar="COLUMNS", help="With a model: what makes a row unique.")
 @click.option("--vars", "given_vars", metavar="YAML", help="With --staged: variables for dbt.")
-@click.option("--full-refresh", is_flag=True, help="With --staged: an incremental model is built anew.")
+@click.option("--full-refresh", is_flag=True, help="With a model: an incremental one is built anew.")
 @options.project
 @options.python_functions
 @options.spark
@@ -50,13 +50,19 @@ def diff(
     With --staged MODEL --key COLUMNS: builds the model beside its table, on Spark, shows which rows a publish would
     add, remove and change, with examples of both values, and publishes nothing; no hook runs. Exit codes: 0 the model
     would be published, 1 it would be stopped, 2 could not run.
+
+    With --full-refresh MODEL: the same of an incremental model that is built whole, so that its table is compared with
+    what a full refresh would make. Without --key its `unique_key` is the key.
     """
-    if model is not None:
-        if old is not None or not keys:
-            raise click.UsageError("--staged takes --key COLUMNS, and neither OLD nor NEW")
-        staged.run(model, [name.strip() for text in keys for name in text.split(",") if name.strip()], wanted, given)
-        return
     named = click.get_current_context().get_parameter_source
+    if model is None and old is not None and given["full_refresh"] and named("new") is ParameterSource.DEFAULT:
+        model, old = str(old), None
+    if model is not None:
+        listed = [name.strip() for text in keys for name in text.split(",") if name.strip()]
+        if old is not None or not (listed or given["full_refresh"]):
+            raise click.UsageError("--staged takes --key COLUMNS, and neither OLD nor NEW")
+        staged.run(model, listed, wanted, given)
+        return
     wrong = [name for name in (*given, "keys") if named(name) is not ParameterSource.DEFAULT]
     if wrong or old is None:
         without = "give OLD, the manifest or project to compare with, or --staged MODEL"

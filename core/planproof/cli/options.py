@@ -134,8 +134,8 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
         return click.option(
             name, setting.name, multiple=True, metavar=metavar, help=f"{said} With commas, or repeated."
         )
-    if setting.form in ("spark", *MAPPINGS):
-        metavar = "VERSION" if setting.form == "spark" else "YAML"
+    if setting.form not in ("choice", "flag"):
+        metavar = {"spark": "VERSION", "column": "COLUMN"}.get(setting.form, "YAML")
         return click.option(name, setting.name, metavar=metavar, help=said)
     return click.option(name, setting.name, type=click.Choice(setting.choices), help=said)
 

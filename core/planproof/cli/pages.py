@@ -92,6 +92,10 @@ EXAMPLES: dict[str, Example] = {
         Case("select sum(a * b) as n from raw.t", settings=_WARN),
         Case("select sum(cast(a as decimal(10,0)) * b) as n from raw.t", settings=_WARN),
     ),
+    "PP138": Example(
+        Case("select cast(code as int) as n from raw.big", settings=_WARN),
+        Case("select try_cast(code as int) as n from raw.big", settings=_WARN),
+    ),
     "PP500": Example(
         Case("select c from raw.t", (("c", "varchar(3)"),)),
         Case("select left(c, 3) as c from raw.t", (("c", "string"),)),
@@ -101,7 +105,7 @@ EXAMPLES: dict[str, Example] = {
         Case("select a as id, c as name from raw.t", (*_ID, ("name", "string"))),
     ),
     "PP502": Example(Case("select a as id, c as name from raw.t", _ID), Case("select a as id from raw.t", _ID)),
-    "PP504": Example(Case("select c as id from raw.t", _ID), Case("select cast(c as int) as id from raw.t", _ID)),
+    "PP504": Example(Case("select c as id from raw.t", _ID), Case("select try_cast(c as int) as id from raw.t", _ID)),
     "PP506": Example(
         Case("select a as id from raw.t", (("id", "!int"),)),
         Case("select coalesce(a, 0) as id from raw.t", (("id", "!int"),)),

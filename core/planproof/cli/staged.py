@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
+
+import click
 
 from planproof.cli import options, output
 from planproof.project.errors import ProjectError
@@ -24,12 +27,12 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
         "run",
         **options.plain(place),
         select=(model,),
-        keys=tuple(keys),
         spark=options.spark_settings(given["conf"]),
         vars=options.variables(given["given_vars"]),
         full_refresh=given["full_refresh"],
         threads=1,
     )
+    request = replace(request, keys=tuple(keys) or _unique_key(request, model))
     told = Progress()
     with output.console(stderr=True).status("staging the model"), redirect_stdout(sys.stderr):
         reports = request.reports(request.open_session(told), told)
@@ -41,6 +44,19 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
         for line in _lines(reports[0]):
             out.print(harmless(line), markup=False, soft_wrap=True)
     output.finish(run, wanted, fail_on=None, project_dir=request.project_dir)
+
+
+def _unique_key(request: Request, model: str) -> tuple[str, ...]:
+    """The key by which dbt matches the model's rows, as it was compiled last. Raises `click.UsageError`."""
+    try:
+        node = request.location.project().by_relation(model)
+    except ProjectError:
+        node = None
+    key = (node.raw.get("config") or {}).get("unique_key") if node is not None else None
+    found = (key,) if isinstance(key, str) else tuple(map(str, key or ()))
+    if not found:
+        raise click.UsageError(f"{model} has no unique_key that is known here; give --key COLUMNS")
+    return found
 
 
 def _lines(report: Report) -> list[str]:

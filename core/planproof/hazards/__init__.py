@@ -10,6 +10,8 @@ from planproof.hazards.definitions import Definitions
 from planproof.hazards.ignored_lengths import ignored_lengths
 from planproof.hazards.integer_division import integer_division
 from planproof.hazards.join_casts import join_casts
+from planproof.hazards.lossy_casts import CODE as LOST
+from planproof.hazards.lossy_casts import lossy_casts
 from planproof.hazards.narrowing import CODE as NARROWED
 from planproof.hazards.narrowing import narrowing
 from planproof.hazards.natural_keys import natural_keys
@@ -37,6 +39,7 @@ HAZARDS: tuple[Hazard, ...] = (
     padding,
     set_casts,
     narrowing,
+    lossy_casts,
     wrapping,
     integer_division,
     zoned_times,
@@ -46,8 +49,8 @@ HAZARDS: tuple[Hazard, ...] = (
 )
 
 
-UNDECIDED = (WRAPPED,)
-"""Codes that are not reported before data decides: arithmetic by itself is no hazard."""
+UNDECIDED = (WRAPPED, LOST)
+"""Codes that are not reported before data decides: arithmetic and a cast by themselves are no hazard."""
 
 
 def concerns(finding: Finding, materialized: str, has_contract: bool) -> bool:

@@ -14,6 +14,7 @@ from planproof.expr.nodes import (
     Expr,
     GetField,
     GetFieldOfElements,
+    ScalarSubquery,
     Span,
     Variable,
     conjuncts,
@@ -32,11 +33,21 @@ from planproof.logical.nodes import (
     Recursion,
     Scan,
     SetOperation,
+    Values,
 )
 
 
 def _places(found: Iterable[Expr]) -> frozenset[Span]:
     return frozenset(span for expr in found if (span := getattr(expr, "span", None)) is not None)
+
+
+def as_cast(expr: Expr, conf: Conf) -> Cast | None:
+    """A cast that the query writes, `int(x)` too; None for any other expression."""
+    if isinstance(expr, Cast):
+        return expr if expr.written else None
+    if isinstance(expr, Call) and expr.function.name in CASTS:
+        return Cast(expr.args[0], expr.type, "ansi" if conf.ansi else "legacy", expr.nullable, True, expr.span)
+    return None
 
 
 class Definitions:
@@ -48,6 +59,7 @@ class Definitions:
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}
         self._merged: set[int] = set()
+        self._united: dict[int, list[Expr]] = {}
         self._generated: dict[int, Call] = {}
         for node in self.nodes:
             self._note(node)
@@ -91,11 +103,9 @@ class Definitions:
     def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
         """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""
         for column, expr in self.expressions:
-            if isinstance(expr, Cast) and expr.written:
-                yield column, expr
-            elif isinstance(expr, Call) and expr.function.name in CASTS:
-                mode = "ansi" if conf.ansi else "legacy"
-                yield column, Cast(expr.args[0], expr.type, mode, expr.nullable, True, expr.span)
+            cast = as_cast(expr, conf)
+            if cast is not None:
+                yield column, cast
 
     def _note(self, node: Plan) -> None:
         if isinstance(node, Scan):
@@ -104,11 +114,14 @@ class Definitions:
             self._made.update((i.id, i.child) for i in node.items if isinstance(i, Alias))
         elif isinstance(node, Recursion):
             self._merged.update(c.id for c in node.output)
+        elif isinstance(node, Values) and node.call is None:
+            self._united.update((c.id, [row[at] for row in node.rows]) for at, c in enumerate(node.output))
         elif isinstance(node, Generate):
             self._generated.update((c.id, node.call) for c in node.generated)
         elif isinstance(node, (Named, SetOperation)):
             if isinstance(node, SetOperation):
                 self._merged.update(c.id for c in node.output)
+                self._united.update((c.id, [i.output[at] for i in node.inputs]) for at, c in enumerate(node.output))
             below = node.inputs[0] if isinstance(node, SetOperation) else node.child
             self._made.update((o.id, c) for o, c in zip(node.output, below.output) if o.id != c.id)
 
@@ -123,6 +136,23 @@ class Definitions:
                 expr = self._made[expr.id]
             else:
                 return expr
+
+    def all_of(self, expr: Expr) -> list[Expr]:
+        """The expressions behind a column: of a union those of each side, of an inline table those of each row."""
+        waiting, seen, found = [expr], set[int](), list[Expr]()
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, Alias):
+                waiting.append(one.child)
+            elif isinstance(one, ScalarSubquery):
+                waiting.append(one.plan.output[0])
+            elif isinstance(one, Column) and (one.id in self._united or one.id in self._made):
+                if one.id not in seen:
+                    seen.add(one.id)
+                    waiting += self._united.get(one.id) or [self._made[one.id]]
+            else:
+                found.append(one)
+        return found
 
     def stored(self, expr: Expr) -> tuple[Scan, Column] | None:
         """The column of a source that alone makes this one's values; None where others may come in."""

@@ -16,18 +16,16 @@ from planproof.expr.pretty import pretty
 from planproof.expr.traits import Magnitude
 from planproof.hazards.bounds import Between, Fits, StoredRange
 from planproof.hazards.definitions import Definitions
-from planproof.hazards.loss import changed
+from planproof.hazards.loss import LIMIT, lost
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
 from planproof.paths import nested
-from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, Map, is_integral
+from planproof.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
 CODE = "PP126"
 _FLOATING = (FLOAT, DOUBLE)
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _DIGITS: dict[DataType, int] = {BYTE: 2, SHORT: 4, INT: 9, LONG: 18}
 """Whole digits that always fit."""
-LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
-"""The least whole number that does not fit."""
 
 
 def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -36,26 +34,34 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     if conf.ansi:
         return
     for column, expr in definitions.casts(conf):
-        if expr.mode == "legacy" and _wraps(expr, definitions) and definitions.computes(expr.child):
+        if expr.mode == "legacy" and wraps(expr, definitions) and definitions.computes(expr.child):
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{subject(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
             yield Suspicion(warning(CODE, column or name, given, used, message), expr.span, _count(expr, definitions))
 
 
-def _wraps(cast: Cast, definitions: Definitions) -> bool:
-    if not _narrows(cast.child.type, cast.type):
+def wraps(cast: Cast, definitions: Definitions) -> bool:
+    """Whether a cast to a narrower integer goes over a value that may not fit."""
+    if not narrows(cast.child.type, cast.type):
         return False
-    constant = _whole(cast.child)
-    beyond = constant is not None and not -LIMIT[cast.type] <= constant < LIMIT[cast.type]
-    return beyond or may_be_large(cast.child, definitions)
+    return any(_is_beyond(one, cast.type) for one in definitions.all_of(cast.child)) or may_be_large(
+        cast.child, definitions
+    )
 
 
-def _narrows(source: DataType, target: DataType) -> bool:
-    """Inside arrays, maps and structs too, whose fields a cast matches by position."""
+def _is_beyond(value: Expr, target: DataType) -> bool:
+    """Whether a constant does not fit."""
+    constant = _whole(value)
+    return constant is not None and target in LIMIT and not -LIMIT[target] <= constant < LIMIT[target]
+
+
+def narrows(source: DataType, target: DataType) -> bool:
+    """Whether a cast goes to a narrower integer, inside arrays, maps and structs too, whose fields it matches by
+    position."""
     inside = list(zip(nested(source), nested(target)))
     if inside and type(source) is type(target):
-        return any(_narrows(ours[1], theirs[1]) for ours, theirs in inside)
+        return any(narrows(ours[1], theirs[1]) for ours, theirs in inside)
     if not is_integral(target):
         return False
     if isinstance(source, Decimal):
@@ -67,11 +73,16 @@ def _narrows(source: DataType, target: DataType) -> bool:
 
 def may_be_large(expr: Expr, definitions: Definitions) -> bool:
     """Whether nothing keeps a value small: a source holds it, or it was made of such."""
-    if definitions.is_stored(expr):
+    return any(_is_large(one, definitions) for one in definitions.all_of(expr))
+
+
+def _is_large(found: Expr, definitions: Definitions) -> bool:
+    if definitions.is_stored(found):
         return True
-    found = definitions.of(expr)
     if isinstance(found, Window):
         found = found.call
+    if isinstance(found, Literal):
+        return _is_beyond(found, INT)
     if not isinstance(found, Call):
         return isinstance(found, Cast) and not found.written and may_be_large(found.child, definitions)
     name, magnitude = found.function.name, found.function.traits.magnitude
@@ -91,12 +102,6 @@ def _is_seconds(expr: Expr, definitions: Definitions) -> bool:
     return isinstance(found, Call) and found.function.traits.magnitude is Magnitude.SECONDS
 
 
-def _comparable(t: DataType) -> bool:
-    """Whether equality tells that a value came back from a cast: not that of a map, nor of a fraction inside others."""
-    inside = [below for _, below, _ in nested(t)]
-    return not isinstance(t, Map) and all(_comparable(i) and i not in _FLOATING for i in inside)
-
-
 def _whole(value: Expr) -> int | None:
     """What a cast to an integer makes of a constant, before it wraps: its whole part; None of what is no number."""
     if not isinstance(value, Literal) or not isinstance(value.value, (int, float, decimal.Decimal)):
@@ -106,14 +111,15 @@ def _whole(value: Expr) -> int | None:
 
 def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
     """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
-    whole = _whole(cast.child)
+    behind = definitions.all_of(cast.child)
+    whole = _whole(behind[0]) if len(behind) == 1 else None
     if whole is not None and is_integral(cast.type):
         if cast.span not in definitions.always:
             return None  # Whether any row takes the branch is not known.
         constant, limit = Between(whole, whole), LIMIT[cast.type]
         return Fits(constant, -limit, limit - 1, cast.span in definitions.sure)
     found = definitions.stored(cast.child)
-    if found is None or not is_integral(cast.child.type):
+    if found is None or not is_integral(cast.child.type) or cast.type not in LIMIT:
         return None
     source, column = found
     wide, limit = LIMIT[cast.child.type], LIMIT[cast.type]
@@ -121,12 +127,9 @@ def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
 
 
 def _count(cast: Cast, definitions: Definitions) -> Count | None:
-    within, fits = in_rows(cast.child), _fits(cast, definitions)
-    if within is None or cast.span not in definitions.always or not _comparable(cast.child.type):
+    fits, condition = _fits(cast, definitions), lost("({x})", cast.child.type, cast.type)
+    if cast.span is None or condition is None:
         return None if fits is None else Count((-1, -1), "", "values wrap", fits=fits)
-    if cast.child.type in _FLOATING:
-        limit = LIMIT[cast.type]
-        outside = f"({{x}}) >= {limit}D OR ({{x}}) <= -{limit + 1}D"
-        return Count(within, outside, "values lie outside of its range", fits=fits)
-    condition = changed("({x})", cast.child.type, cast.type)
-    return Count(within, condition, "values wrap", fits=fits)
+    what = "values lie outside of its range" if cast.child.type in _FLOATING else "values wrap"
+    grouped = in_rows(cast.child) is None
+    return Count(cast.span, condition.condition, what, fits=fits, cast=True, grouped=grouped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planproof.expr.function import Category
-from planproof.expr.nodes import Call, Expr, Lambda, Span, Variable, Window
+from planproof.expr.nodes import Call, Expr, Lambda, LateralReference, Span, Variable, Window
 from planproof.hazards.bounds import Fits
 from planproof.report.model import Finding, Verdict
 
@@ -19,6 +19,11 @@ class Count:
     `what` says what such rows show. `fits`, where there is one, may spare the count. With `wide` the span is arithmetic
     of integers, and the rows are those in which it lies outside of these numbers. `sql` is a whole query of its own.
     Without any of them nothing is counted.
+
+    `cast`: the span is that of a cast, and the condition is about what it casts, in the rows that take the branch in
+    which it stands. `grouped`: the block makes the value, by an aggregate or a window. `null`: what is lost becomes
+    NULL, for which COALESCE may have another value. `reaches` names the output columns that hold the value, `alone`
+    those that have a NULL for each value that is lost.
     """
 
     span: Span
@@ -28,6 +33,11 @@ class Count:
     fits: Fits | None = None
     wide: tuple[int, int] | None = None
     sql: str | None = None
+    cast: bool = False
+    grouped: bool = False
+    null: bool = False
+    reaches: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +51,9 @@ class Suspicion:
 
 def in_rows(expr: Expr) -> Span | None:
     """The place of an expression that has a value in each row of its query block; None for one of an aggregate, a
-    window or a lambda."""
+    window or a lambda, and for one that reads another item of its SELECT."""
     for e in expr.walk():
-        if isinstance(e, (Window, Lambda, Variable)) or (
+        if isinstance(e, (Window, Lambda, Variable, LateralReference)) or (
             isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR)
         ):
             return None

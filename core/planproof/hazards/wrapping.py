@@ -13,7 +13,8 @@ from planproof.expr.nodes import Alias, Call, Cast, Expr, Literal, Window
 from planproof.expr.pretty import pretty
 from planproof.hazards.bounds import Between, Bounds, Computed, Fits, OneOf, StoredRange, unknown
 from planproof.hazards.definitions import Definitions
-from planproof.hazards.narrowing import LIMIT, handed_on, may_be_large
+from planproof.hazards.loss import LIMIT
+from planproof.hazards.narrowing import handed_on, may_be_large
 from planproof.hazards.needed import in_branches
 from planproof.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
 from planproof.logical.nodes import Aggregate, Project

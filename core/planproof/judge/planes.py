@@ -193,6 +193,8 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
     draft.read(logical.read(plan))
     draft.tell(**plan_details(plan))
+    if any(check.finding.code in (NARROWED, *UNDECIDED) for check in plan.checks):
+        draft.tell(lenient=True)
     overflow = draft.settings.overflow
     suspected = [f for f in plan.findings if f.code != NARROWED or overflow != "off"]
     if overflow == "warn":

@@ -21,6 +21,7 @@ from planproof.judge.planes import examine
 from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
+from planproof.project.increments import first_plan, increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
@@ -383,7 +384,10 @@ class OfflineCheck:
                 self._register(node, stored)
             elif contract is not None:
                 self._register(node, stored_contract(node, contract, "its own contract"))
-
+            else:
+                first = first_plan(self.project, node, lambda text: self._text(node, text))
+                if first is not None:
+                    self._register(node, stored_output(node, first.schema, None))
         doubts = Doubts(lambda error: self._doubt(node, error), lambda plan: self._open(node, plan))
         judged = examine(draft, lambda: self.plan(node), doubts=doubts)
         self._conclude(node, judged.plan)
@@ -391,6 +395,15 @@ class OfflineCheck:
             self._stand_in(node, contract)
         elif node.materialized != "ephemeral":
             self._register(node, stored_output(node, judged.plan.schema, contract))
+            if node.materialized == "incremental":
+                draft.add(increments(self.project, node, draft.settings.append_only, lambda t: self._text(node, t)))
+
+    def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
+        """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
+        from planproof.api import plan
+
+        with self.catalog.noting():
+            return plan(text, self.catalog, conf=self._conf(node))
 
     def _doubt(self, node: ProjectNode, error: AnalysisError) -> str | None:
         """Why Spark may accept the query although it is rejected here."""

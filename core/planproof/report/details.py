@@ -90,7 +90,8 @@ class Details:
 
     The judgement: `uncounted` are the contract's keys, checks and references, which only rows decide, where nobody
     looked at rows; `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
-    `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read.
+    `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read; `lenient`: with ANSI off it
+    casts or computes what ANSI mode may refuse.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
     rows; `broken` says which rows break a promise; `tests` are the data tests that were to run before the publish;
     `altered`: dbt changed its schema before it was stopped; `hooked`: the statement of a hook that may have changed it
@@ -114,6 +115,7 @@ class Details:
     lineage: Mapping[str, Any] | None = None
     lines: Mapping[str, str] | None = None
     files: Files | None = None
+    lenient: bool | None = None
     previous: bool | None = None
     previous_rows: int | None = None
     rejected: str | None = None

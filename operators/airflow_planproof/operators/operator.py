@@ -42,6 +42,7 @@ class PlanproofOperator(BaseOperator):
     :param on_violation: `stop` or `quarantine`: rows that break a term are set aside in `<table>__quarantine`.
     :param quarantine: how many rows may be set aside and how long they are kept, as in `meta.planproof.quarantine`.
     :param overflow: `count`, `warn` or `off`: what becomes of whole numbers that may wrap with ANSI off.
+    :param append_only: the column of an incremental model that only grows.
     :param keep_rejected: keeps the staged data of a model that was rejected.
     :param samples: `none`, `keys` or `rows`: what the report shows of rows that break a promise.
     :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`,
@@ -75,6 +76,7 @@ class PlanproofOperator(BaseOperator):
         on_violation: str | None = None,
         quarantine: Mapping[str, Any] | None = None,
         overflow: str | None = None,
+        append_only: str | None = None,
         keep_rejected: bool | None = None,
         samples: str | None = None,
         tests: str | None = None,
@@ -97,6 +99,7 @@ class PlanproofOperator(BaseOperator):
             "on_violation": on_violation,
             "quarantine": quarantine,
             "overflow": overflow,
+            "append_only": append_only,
             "keep_rejected": keep_rejected,
             "samples": samples,
             "tests": tests,

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planproof.analysis.hazard_counts import together
 from planproof.api import Check
 from planproof.arrow.ranges import EMPTY, whole_numbers
 from planproof.catalog import split_name
+from planproof.claim import Facts
 from planproof.depth import deeply
+from planproof.hazards import UNDECIDED
 from planproof.hazards.bounds import Fits
+from planproof.hazards.lossy_casts import CODE as LOSSY
+from planproof.hazards.lossy_casts import stand_in
 from planproof.hazards.narrowing import CODE as NARROWING
 from planproof.hazards.positions import swapped
 from planproof.hazards.suspicion import certain, warning
@@ -18,39 +23,102 @@ from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.origin import AnalysisError
 from planproof.quoting import quoted
+from planproof.report.details import BrokenRows
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
+from planproof.sql.ending import unterminated
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
 _QUERY_COLUMN = "view.query.out.col."
 """The keys under which Spark keeps the names that a view's own query gives (CatalogTable.VIEW_QUERY_OUTPUT_PREFIX)."""
-WRAPS = (NARROWING, ARITHMETIC)
+WRAPS = (NARROWING, ARITHMETIC, LOSSY)
 """What `overflow` is about."""
 
 
-def decide_hazards(draft: Draft, session: Session, examined: Examined) -> None:
+def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Facts | None = None) -> None:
     """Decides whether a hazard came true: violated where it did, proved where it did not.
 
-    A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic by itself is
-    no hazard: a finding is added for it only when it is decided.
+    A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic and a cast
+    by themselves are no hazard: a finding is added for them only when they are decided. `facts` tell of the new rows.
     """
     footers, overflow = _Footers(draft, session), draft.settings.overflow
     wanted = [c for c in examined.checks if c.finding.code not in draft.settings.allow]
     wanted = [c for c in wanted if c.finding.code not in WRAPS or overflow not in ("warn", "off")]
-    wanted = [c for c in wanted if c.finding.code == ARITHMETIC or _place(draft, c) is not None]
-    decided = deeply(lambda: [(check, _by_footers(check, footers)) for check in wanted])
+    wanted = [c for c in wanted if _is_asked(draft, c)]
+    decided = deeply(lambda: [(check, _without_nulls(check, facts) or _by_footers(check, footers)) for check in wanted])
     counted = _counted(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
     for check, found in decided:
         found = found or counted.get(id(check)) or _uncounted(check, overflow)
         at = _place(draft, check)
         if found is None:
             continue
+        found = _of_promised(draft, check, found)
+        if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
+            why = "rows that lose a value are left out later on"
+            found = replace(check.finding, verdict=Verdict.PROVED, message=f"{found.message}; {why}", evidence=why)
+        _show(draft, check, found)
         if at is not None:
             draft.findings[at] = replace(found, origin=draft.findings[at].origin)
-        elif check.finding.code == ARITHMETIC:
+        elif check.finding.code in UNDECIDED:
             _told(draft, found)
+
+
+def _is_asked(draft: Draft, check: Check) -> bool:
+    """A cast that loses a value breaks what a contract promises; without a contract it is looked at on demand."""
+    if check.finding.code == LOSSY:
+        return _promised(draft, check) or draft.settings.overflow == "count"
+    return check.finding.code == ARITHMETIC or _place(draft, check) is not None
+
+
+def _promised(draft: Draft, check: Check) -> bool:
+    """Whether the contract names a column that holds what is lost."""
+    contract = draft.model.contract
+    return contract is not None and not {n.lower() for n in contract.schema.names}.isdisjoint(
+        name.lower() for name in check.reaches
+    )
+
+
+def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:
+    if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and not _promised(draft, check):
+        return replace(found, verdict=Verdict.WARNING, message=f"{found.message}; no contract promises the column")
+    return found
+
+
+def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
+    """Whether no value that is lost reaches its column: the query that puts another value in place of each has as many
+    rows, and as many NULLs there."""
+    origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.found or "")
+    if not check.alone or counting is None or instead is None or origin is None or origin.start is None:
+        return False
+    sql = unterminated(draft.model.sql)
+    start, stop = origin.start, origin.stop
+    other = f"{sql[:start]}if({counting.condition}, {instead}, {sql[start:stop]}){sql[stop:]}"
+    column = quoted((check.alone[0],))
+    try:
+        before, after = (
+            session.rows(f"SELECT count(*), count({column}) FROM (\n{text}\n) AS counted")[0] for text in (sql, other)
+        )
+    except (AnalysisError, SparkFailure):
+        return False
+    return tuple(before) == tuple(after)
+
+
+def _show(draft: Draft, check: Check, found: Finding) -> None:
+    """Adds the query that shows the rows in which a value was lost."""
+    if found.verdict is Verdict.VIOLATED and check.counting is not None:
+        rows = BrokenRows(found.code, found.promised, found.field, check.counting.showing)
+        draft.tell(broken=(*(draft.details.broken or ()), rows))
+
+
+def _without_nulls(check: Check, facts: Facts | None) -> Finding | None:
+    """Proved where each value that is lost would be a NULL in a column, and the new rows have none there."""
+    name = next((c for c in check.alone if facts is not None and facts.nulls.get((c,)) == 0), None)
+    if name is None or facts is None:
+        return None
+    why = f"no value is lost: {name} has no NULL, by {facts.source}"
+    return replace(check.finding, verdict=Verdict.PROVED, message=f"{check.finding.message}; {why}", evidence=why)
 
 
 def _place(draft: Draft, check: Check) -> int | None:
@@ -64,8 +132,8 @@ def _is_counted(check: Check, overflow: str) -> bool:
 
 
 def _uncounted(check: Check, overflow: str) -> Finding | None:
-    """With `overflow: count` arithmetic that cannot be decided is unproved."""
-    if check.finding.code != ARITHMETIC or overflow != "count":
+    """With `overflow: count` arithmetic, and a cast, that cannot be decided are unproved."""
+    if check.finding.code not in UNDECIDED or overflow != "count":
         return None
     message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
     return replace(check.finding, verdict=Verdict.UNPROVED, message=message)
@@ -95,7 +163,8 @@ def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
     rows."""
     groups: dict[object, list[Check]] = {}
     for check in checks:
-        key = (check.counting.before, check.counting.rows) if check.counting is not None else id(check)
+        of = check.counting
+        key = (of.before, of.block, of.rows) if of is not None else id(check)
         groups.setdefault(key, []).append(check)
     found: dict[int, Finding] = {}
     for group in groups.values():
@@ -111,8 +180,8 @@ def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
 def _numbers(session: Session, checks: Sequence[Check]) -> list[int | None]:
     """One number for each check; an empty list where Spark cannot count."""
     first = checks[0]
-    terms = [check.counting.number for check in checks if check.counting is not None]
-    sql = first.counting._replace(number=", ".join(terms)).sql if first.counting is not None else first.sql
+    counts = [check.counting for check in checks if check.counting is not None]
+    sql = together(counts) if counts else first.sql
     try:
         return [int(number or 0) for number in session.rows(sql or "")[0]]
     except (AnalysisError, SparkFailure):

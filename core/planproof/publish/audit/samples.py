@@ -49,7 +49,7 @@ def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -
         draft.ours("files", error)
         return
     if found:
-        draft.tell(broken=tuple(found))
+        draft.tell(broken=(*(draft.details.broken or ()), *found))
 
 
 def _staged_rows(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:

@@ -101,7 +101,7 @@ def decide(
         draft.tell(uncounted=None)
     if whole_so_far:
         draft.add(limits.judged(job, draft.settings.limits, changed, whole))
-        decide_hazards(draft, job.session, job.examined)
+        decide_hazards(draft, job.session, job.examined, facts)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]
         draft.findings = conclude(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]

@@ -1,0 +1,106 @@
+"""Is an incremental model what a full refresh would be? Forty models that are compiled either way (`models.yml`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jinja2 import Environment
+
+from planproof.project.check import check_project
+from planproof.project.manifest import read_project
+from planproof.report.model import Finding
+
+MODELS = yaml.safe_load((Path(__file__).parent / "models.yml").read_text("utf-8"))
+HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yml").read_text("utf-8"))
+CODES = ("PP140", "PP141", "PP142", "PP143", "PP144")
+EVENTS = {
+    "id": "bigint",
+    "user_id": "string",
+    "amount": "double",
+    "at": "timestamp",
+    "day": "date",
+    "loaded_at": "timestamp",
+}
+SOURCES = {"raw.events": EVENTS, "raw.items": {"id": "bigint", "event_id": "bigint", "qty": "int"}}
+NAMES = {"code": "string", "name": "string"}
+SEEDS = {"countries": {"columns": NAMES, "config": {"column_types": NAMES}}}
+USERS = {"user_id": "string", "country": "string", "plan": "string"}
+
+
+def template(form: dict[str, Any]) -> str:
+    return str(form["sql"]).replace("{delta}", "{% if is_incremental() %}").replace("{end}", "{% endif %}")
+
+
+def rendered(text: str, name: str, later: bool) -> str:
+    """What dbt prints of the template."""
+    return (
+        Environment()
+        .from_string(text)
+        .render(
+            source=lambda schema, table: f"{schema}.{table}",
+            ref=lambda other: f"shop.{other}",
+            this=f"shop.{name}",
+            is_incremental=lambda: later,
+            config=lambda **_: "",
+            var=lambda name, default: default,
+            my_macro=lambda *_: "1 = 1",
+        )
+    )
+
+
+def node(name: str, form: dict[str, Any], later: bool) -> dict[str, Any]:
+    config = {"materialized": "incremental", "incremental_strategy": form.get("strategy", "append")}
+    config |= {"unique_key": form["key"]} if "key" in form else {}
+    config |= {"partition_by": form["partition_by"]} if "partition_by" in form else {}
+    config |= {"meta": {"planproof": {"append_only": form["append_only"]}}} if "append_only" in form else {}
+    text = template(form)
+    compiled = rendered(text, name, later)
+    parents = [*SOURCES, *(other for other in ("countries", "users") if other in text)]
+    return {"sql": compiled, "raw_code": text, "config": config, "parents": parents}
+
+
+@pytest.fixture
+def judged(dbt_manifest: Any) -> Any:
+    def judge(models: dict[str, dict[str, Any]], later: bool) -> dict[str, list[Finding]]:
+        users = {"sql": "select '' as user_id, '' as country, '' as plan", "columns": USERS, "contract": True}
+        nodes = {"users": users, **{name: node(name, form, later) for name, form in models.items()}}
+        manifest = dbt_manifest(nodes, sources=SOURCES, seeds=SEEDS)
+        reports = check_project(read_project(manifest))
+        unread = [(r.model, str(f)) for r in reports for f in r.findings if f.code in ("PP110", "PP111")]
+        assert unread == []
+        return {r.model.removeprefix("shop."): [f for f in r.findings if f.code in (*CODES, "PP145")] for r in reports}
+
+    return judge
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_nothing_is_said_against_a_model_that_is_right(judged: Any, later: bool) -> None:
+    found = judged(MODELS["right"], later)
+    assert len(MODELS["right"]) == 20
+    assert {name: list(map(str, said)) for name, said in found.items() if any(f.code != "PP145" for f in said)} == {}
+    proved = {name for name, said in found.items() for f in said if (f.code, f.verdict.value) == ("PP145", "proved")}
+    assert proved == {name for name, form in MODELS["right"].items() if form.get("proved")}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_model_that_is_wrong_is_found(judged: Any, later: bool) -> None:
+    found = judged(MODELS["wrong"], later)
+    assert len(MODELS["wrong"]) == 20
+    wrong = {
+        name: list(map(str, found[name]))
+        for name, form in MODELS["wrong"].items()
+        if form["code"] not in {f.code for f in found[name]} or any(f.verdict.value != "warning" for f in found[name])
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_models_that_were_written_after_the_rules(judged: Any, later: bool) -> None:
+    alarms = {name: list(map(str, said)) for name, said in judged(HELD_OUT["right"], later).items() if said}
+    assert alarms == {}
+    found = judged(HELD_OUT["wrong"], later)
+    missed = [name for name, form in HELD_OUT["wrong"].items() if form["code"] not in {f.code for f in found[name]}]
+    assert missed == [name for name, form in HELD_OUT["wrong"].items() if form.get("unseen")]
