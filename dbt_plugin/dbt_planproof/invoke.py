@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,15 @@ def compile_project(
     target_path: str | None = None,
     selector: str | None = None,
     state: str | Path | None = None,
+    failed: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """The manifest after `dbt compile` against the profile's target, with the selected nodes' `compiled_code`.
 
-    dbt writes into `target_path`, below the project, in place of its own target folder.
-    With dbt-spark's session method the SparkSession that dbt used goes on running, under the profile's settings. Raises
-    `CompileFailed`, and KeyboardInterrupt where that stopped dbt. dbt keeps its state in globals: one call at a time.
+    dbt writes into `target_path`, below the project, in place of its own target folder. Where dbt
+    compiled a part only, `failed` is told why, and the manifest holds the texts of that part; without `failed` that is
+    a failure. With dbt-spark's session method the SparkSession that dbt used goes on running, under the profile's
+    settings. Raises `CompileFailed`, and KeyboardInterrupt where that stopped dbt. dbt keeps its state in globals: one
+    call at a time.
     """
     args = ["compile", "--quiet", "--project-dir", str(project_dir)]
     args += ["--profiles-dir", str(profiles_dir)] if profiles_dir else []
@@ -45,7 +49,7 @@ def compile_project(
     args += [word for name in select for word in ("--select", name)]
     args += [word for name in exclude for word in ("--exclude", name)]
     for _ in range(_TRIES):
-        manifest = own_manifest(*_compiled(args))
+        manifest = own_manifest(*_compiled(args, failed))
         if manifest is not None:
             return manifest
     raise CompileFailed(
@@ -62,7 +66,7 @@ def own_manifest(invocation: str, written: bytes) -> dict[str, Any] | None:
     return manifest if manifest["metadata"]["invocation_id"] == invocation else None
 
 
-def _compiled(args: list[str]) -> tuple[str, bytes]:
+def _compiled(args: list[str], failed: Callable[[str], None] | None) -> tuple[str, bytes]:
     """dbt's invocation id, and what stood in manifest.json as soon as dbt had written it."""
     from dbt.cli.main import dbtRunner
 
@@ -72,14 +76,31 @@ def _compiled(args: list[str]) -> tuple[str, bytes]:
         if event.info.name == "ArtifactWritten" and event.data.artifact_type == "WritableManifest":
             written.append((event.info.invocation_id, Path(event.data.artifact_path).read_bytes()))
 
-    result = dbtRunner(callbacks=[note]).invoke(args)
+    with _going_on() if failed is not None else nullcontext():
+        result = dbtRunner(callbacks=[note]).invoke(args)
     if isinstance(result.exception, KeyboardInterrupt):
         raise KeyboardInterrupt
     if not result.success:
-        raise CompileFailed(_reason(result))
+        if failed is None or result.exception is not None or not written:
+            raise CompileFailed(_reason(result))
+        failed(_reason(result))
     if not written:
         raise CompileFailed("dbt compile wrote no manifest.json; is `write_json: false` set in the project's flags?")
     return written[-1]
+
+
+@contextmanager
+def _going_on() -> Iterator[None]:
+    """dbt compiles the others where it cannot compile one, as its builds do; `dbt compile` stops at the first."""
+    from dbt.task.compile import CompileTask
+
+    name = "raise_on_first_error"
+    own = getattr(CompileTask, name)
+    setattr(CompileTask, name, lambda self: False)
+    try:
+        yield
+    finally:
+        setattr(CompileTask, name, own)
 
 
 def _reason(result: Any) -> str:

@@ -1,6 +1,6 @@
 """What `planproof check` costs on a large project: seconds and memory, first without a cache's entries, then with them.
 
-    python tests/benchmarks/scale.py [--models 10000] [--jobs N] [--keep FOLDER]
+    python tests/benchmarks/scale.py [--models 10000] [--jobs N] [--keep FOLDER] [--format json]
 
 The project is generated as dbt leaves one after `dbt compile`: models with three CTEs, joins and lambdas, in three
 layers, a contract on every fifth. Timed are runs of the command itself, as processes of their own: cold, with nothing
@@ -309,8 +309,8 @@ def memory(pid: int) -> int:
     return total
 
 
-def run(folder: Path, *options: str) -> tuple[float, float, float]:
-    """Seconds, seconds of the processors, and megabytes of one `planproof check`."""
+def run(folder: Path, *options: str) -> tuple[float, float, float, float]:
+    """Seconds, seconds of the processors, megabytes of memory and of output of one `planproof check`."""
     command = [sys.executable, "-m", "planproof", "check", "--project-dir", str(folder), *options]
     with tempfile.TemporaryFile("w+") as out:
         began, largest, asked, spent = time.perf_counter(), 0, 0.0, processors()
@@ -323,7 +323,7 @@ def run(folder: Path, *options: str) -> tuple[float, float, float]:
         seconds = time.perf_counter() - began
         if work.returncode not in (0, 1):
             raise SystemExit(work.stderr.read() if work.stderr else "")
-        return seconds, processors() - spent, largest / 1024
+        return seconds, processors() - spent, largest / 1024, os.fstat(out.fileno()).st_size / 1e6
 
 
 def surroundings(folder: Path) -> dict[str, str]:
@@ -338,18 +338,19 @@ def processors() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def line(title: str, seconds: float, spent: float, megabytes: float) -> str:
-    return f"{title:<32}{seconds:>7.1f} s{spent:>8.1f} s of processors{megabytes:>8.0f} MB"
+def line(title: str, seconds: float, spent: float, megabytes: float, written: float) -> str:
+    return f"{title:<32}{seconds:>7.1f} s{spent:>8.1f} s of processors{megabytes:>8.0f} MB{written:>8.1f} MB written"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=10_000)
     parser.add_argument("--jobs", help="as of `planproof check`")
+    parser.add_argument("--format", default="text", help="of the report, whose size is told")
     parser.add_argument("--keep", type=Path, help="makes the project here, and leaves it")
     given = parser.parse_args()
     folder = given.keep or Path(tempfile.mkdtemp(prefix="planproof-scale-"))
-    jobs = ("--jobs", given.jobs) if given.jobs else ()
+    jobs = ("--format", given.format, *(("--jobs", given.jobs) if given.jobs else ()))
     try:
         project = Grown(folder, given.models)
         size = (folder / "target" / "manifest.json").stat().st_size / 2**20

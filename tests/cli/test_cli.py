@@ -405,6 +405,20 @@ def test_a_plan_shows_lambdas_as_they_were_written_and_wraps(invoke, project, mo
     assert max(map(len, found.splitlines())) <= 60
 
 
+def test_json_of_a_check_holds_plans_where_they_are_asked_for(invoke, project, tmp_path):
+    directory = project({"good": {"sql": "select 1 as id"}, "dup": {"sql": "select 1 as id, 2 as id"}})
+    check = ["check", "--project-dir", directory, "--format", "json"]
+    cold, warm = (json.loads(invoke(*check).stdout)["reports"] for _ in range(2))
+    assert cold == warm
+    said = {r["details"]["name"]: (bool(r["planes"]), "plan" in r["details"], r["sql"]) for r in cold}
+    assert said == {"good": (False, False, None), "dup": (True, False, None)}
+    whole = json.loads(invoke(*check, "--verbose").stdout)["reports"]
+    assert [(bool(r["planes"]), "plan" in r["details"], bool(r["sql"])) for r in whole] == 2 * [(True, True, True)]
+    file = tmp_path / "report.json"
+    invoke(*check, "-o", str(file))
+    assert json.loads(file.read_text())["reports"] == cold
+
+
 def test_two_columns_of_one_name_are_said_once(invoke, project):
     found = invoke("check", "--project-dir", project({"dup": {"sql": "select 1 as id, 2 as id"}}), "--json")
     assert [f["code"] for f in json.loads(found.stdout)["reports"][0]["findings"]] == ["PP102"]

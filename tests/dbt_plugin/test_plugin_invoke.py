@@ -59,6 +59,21 @@ def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:
     (dbt.root / "models/wrong.sql").unlink()
 
 
+def test_one_model_that_does_not_compile_leaves_the_texts_of_the_others(dbt: Any) -> None:
+    from dbt_planproof.invoke import CompileFailed, compile_project
+
+    wrong = "{% if execute %}{{ exceptions.raise_compiler_error('not in this warehouse') }}{% endif %} select 1 as id"
+    dbt.write({**MODELS, "models/wrong.sql": wrong})
+    with pytest.raises(CompileFailed, match="not in this warehouse"):
+        compile_project(dbt.root, profiles_dir=dbt.root)
+    said: list[str] = []
+    manifest = compile_project(dbt.root, profiles_dir=dbt.root, failed=said.append)
+    assert [("wrong" in why, "not in this warehouse" in why) for why in said] == [(True, True)]
+    texts = {n["name"] for n in manifest["nodes"].values() if n.get("compiled_code")}
+    assert texts == {"first", "grown"}
+    (dbt.root / "models/wrong.sql").unlink()
+
+
 def test_the_switch_leaves_dbt_as_it_is(dbt: Any) -> None:
     import dbt.adapters.spark as plain
 

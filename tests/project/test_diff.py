@@ -86,6 +86,38 @@ def test_promises_of_a_contract_count(project: Any) -> None:
         assert {"(binds writers)" in message for message in messages} == {whom == "writers"}
 
 
+def test_to_adopt_a_contract_breaks_no_reader(project: Any) -> None:
+    """`planproof infer` writes names and types alone; what the plan proves to be non-null is so as before."""
+    sql = "select coalesce(id, 0) as id, amount from raw.orders where amount is not null"
+    for more in ({}, {"config": {"materialized": "view"}}):
+        bare = {"sql": sql, "parents": ["raw.orders"], **more}
+        inferred = {**bare, "contract": True, "columns": {"id": "bigint", "amount": "decimal(10,2)"}}
+        before, after = (project(stg=one, totals=None, report=None) for one in (bare, inferred))
+        assert told(before, after) == []
+        nullable = {**inferred, "sql": "select id, amount from raw.orders"}
+        lost = told(before, project(stg=nullable, totals=None, report=None))
+        assert {c[2] for c in lost if c[3] == "may be null now"} == {"id", "amount"}
+
+
+def test_a_change_reaches_all_who_read(project: Any) -> None:
+    """A reader that the change stops is planned in the old project alone; one may read a column in a filter only, or
+    no column at all."""
+    readers = {
+        "totals": {"sql": "select sum(amount) as total from shop.stg", "parents": ["stg"]},
+        "report": {"sql": "select count(*) as n from shop.stg where amount > 1", "parents": ["stg"]},
+        "counted": {"sql": "select count(*) as n from shop.stg", "parents": ["stg"]},
+    }
+    before = project(**readers)
+    for item in ("named_struct('a', amount)", "array(amount)"):
+        after = project(**readers, stg={**STAGING, "sql": f"select id, {item} as amount, tags from raw.orders"})
+        found = compare_projects(read_project(before), read_project(after))
+        reached = {c.reaches for c in found.changes if (c.relation, c.column) == ("shop.stg", "amount")}
+        assert reached == {("shop.report.*", "shop.totals.total")}
+    gone = {name: form for name, form in readers.items() if name != "totals"}
+    [change] = compare_projects(read_project(before), read_project(project(**gone, stg=None, totals=None))).changes[:1]
+    assert (change.what, change.reaches) == ("removed", ("shop.counted.*", "shop.report.*", "shop.totals.total"))
+
+
 def test_models_and_sources_come_and_go(project: Any) -> None:
     assert told(project(), project(report=None)) == [("breaking", "shop.report", None, "removed")]
     assert told(project(report=None), project()) == [("safe", "shop.report", None, "added")]

@@ -53,9 +53,12 @@ def test_a_source_that_changed_is_told(project: Any, session: Any, spark: Any, d
         ("safe", "s.b", "field added"),
         ("safe", "extra", "column added"),
     }
+    reached = {c.column: c.reaches for c in found.changes if c.reaches}
+    assert reached == {"id": ("shop.stg.id",), "c": ("shop.stg.c",), "s.b": ("shop.stg.a",)}
     spark.sql(f"drop table {database}.orders")
     gone = drift_of_sources(project, session, read_frozen(project, file))
     assert [(c.effect, c.what) for c in gone.changes] == [("breaking", "removed")]
+    assert gone.changes[0].reaches == ("shop.stg.a", "shop.stg.c", "shop.stg.id")
     with pytest.raises(ProjectError, match="nothing was written"):
         frozen_form(project, session)
 

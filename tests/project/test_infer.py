@@ -296,3 +296,46 @@ def test_blank_lines_and_comments_stay_before_what_follows_them(tmp_path: Path) 
     new = f"      - name: n\n        data_type: bigint\n{never_null}{enforced}"
     added = added.replace("      - {name: id}\n", f"      - {{name: id, data_type: int}}\n{new}")
     assert text == added
+
+
+STYLES = {
+    "sequences at the margin": "version:   2\nmodels:\n- name:  marts\n  description:   'x'\n  columns:\n  - name: id\n"
+    "    description: >\n      folded\n      text\n- name: other\n  columns: [ {name: a},  {name: b} ]\n",
+    "deep": "---\nmodels:\n    - name: marts   # ours\n      columns:\n          - name:   id\n\n\n"
+    "          - name: at\n    - name:    other\n      meta:   {a:   1}\n",
+    "no break at the end": "version: 2\nmodels:\n   -   name: other\n       description:  'x'\n   -   name: marts",
+    "other breaks": "version: 2\r\nmodels:\r\n- name: other\r\n- name:   marts\r\n\r\nsources:   []\r\n",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_no_line_is_touched_that_does_not_change(tmp_path: Path, style: str) -> None:
+    file = tmp_path / "schema.yml"
+    file.write_bytes(STYLES[style].encode())
+    columns = (InferredColumn("id", "bigint", "x"), InferredColumn("at", "timestamp"))
+    node: Any = SimpleNamespace(name="marts")
+    text, _said = with_contracts(file, [Inferred(node, columns)])
+    found, own = text.split("\n"), STYLES[style].split("\n")
+    rest = iter(found)
+    assert all(line in rest for line in own if line), text
+    assert ("\r\n" in text) is ("\r\n" in STYLES[style])
+    before, after = yaml.safe_load(STYLES[style]), yaml.safe_load(text)
+    [marts] = [m for m in after["models"] if m["name"] == "marts"]
+    assert {c["name"]: c["data_type"] for c in marts["columns"]} == {"id": "bigint", "at": "timestamp"}
+    assert [m for m in after["models"] if m["name"] != "marts"] == [m for m in before["models"] if m["name"] != "marts"]
+    file.write_bytes(text.encode())
+    assert with_contracts(file, [Inferred(node, columns)]) == (text, [])
+
+
+def test_another_order_than_the_querys_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "schema.yml"
+    file.write_text("models:\n  - name: marts\n    columns:\n      - name: at\n      - name: ID\n")
+    node: Any = SimpleNamespace(name="marts")
+    columns = (InferredColumn("id", "bigint"), InferredColumn("at", "timestamp"))
+    _, said = with_contracts(file, [Inferred(node, columns)])
+    assert [line for line in said if "order" in line] == [
+        "marts: its columns stand in another order than the query's, and the next build stores them so: at, id; to "
+        "keep the table's order, list them as id, at"
+    ]
+    _, said = with_contracts(file, [Inferred(node, columns[::-1])])
+    assert not [line for line in said if "order" in line]

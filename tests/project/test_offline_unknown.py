@@ -358,10 +358,35 @@ def test_python_models_and_snapshots_are_not_guessed(check):
 
 
 def test_a_selected_model_that_is_not_compiled(check):
+    models = {"a": {"sql": "select 1 as id"}, "b": {}}
     with pytest.raises(ProjectError, match=r"not compiled: model\.shop\.b; run `dbt compile`"):
-        check({"a": {"sql": "select 1 as id"}, "b": {}})
+        check(models, select=["b", "a"])
+    with pytest.raises(ProjectError, match=r"not compiled: model\.shop\.b; run `dbt compile`"):
+        check({"b": {}, "inlined": {"config": {"materialized": "ephemeral"}}})
     reports = check({"a": {"sql": "select id from shop.b", "parents": ["b"]}, "b": {}}, select=["a"])
     assert reports["a"].verdict is Verdict.UNPROVED
+
+
+def test_a_project_that_is_compiled_in_part_is_judged_in_part(check):
+    """After a build of a selection, one that skipped models, and a compile in which some failed."""
+    models = {
+        "a": {"sql": "select 1 as id"},
+        "reader": {"sql": "select id from shop.b0", "parents": ["b0"]},
+        "snake": {"language": "python", "sql": "def model(dbt, session): ..."},
+        **{f"b{i}": {} for i in range(7)},
+        "inlined": {"config": {"materialized": "ephemeral"}},
+    }
+    noted: list[str] = []
+    reports = check(models, noted=noted.append)
+    assert {name: report.verdict.value for name, report in reports.items()} == {
+        "a": "proved",
+        "reader": "unproved",
+        "snake": "unproved",
+    }
+    assert noted[0] == (
+        "7 models are not compiled and were not judged: model.shop.b0, model.shop.b1, model.shop.b2, model.shop.b3, "
+        "model.shop.b4 and 2 more; `dbt compile` gives them texts"
+    )
 
 
 def test_a_parent_of_unknown_schema_that_the_text_does_not_read_does_no_harm(check):

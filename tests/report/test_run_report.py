@@ -66,6 +66,29 @@ def test_round_trip():
     assert 2 <= report.seconds < 60
     assert report.versions["planproof"]
     assert json.loads(report.to_json())["verdict"] == "violated"
+    assert RunReport.from_json("\n".join(report.to_lines())) == report
+    assert json.loads("".join(run_report("check", [], began).to_lines(brief=True)))["reports"] == []
+
+
+def test_a_brief_report_leaves_out_what_healthy_models_say_of_themselves():
+    planes, held = (PlaneReading("logical", "read"),), (Enforcement("I2", True, "x"),)
+    large = Details(plan={"a": 1}, lineage={"columns": []}, fail_on="violated")
+    unquoted = replace(WARNING, origin=Origin(1, 2))
+    reports = [
+        Report("m", "checked", findings, planes, held, sql="select 1", details=large)
+        for findings in ((), (replace(WARNING, verdict=Verdict.PROVED),), (WARNING,), (VIOLATED,), (unquoted,))
+    ]
+    text = "\n".join(RunReport(tuple(reports), "check").to_lines(brief=True))
+    assert len(text.splitlines()) == len(reports) + 2
+    schema().validate(json.loads(text))
+    found = RunReport.from_json(text).reports
+    assert [(len(r.planes), len(r.invariants), r.sql) for r in found] == [
+        *2 * [(0, 0, None)],
+        *2 * [(1, 1, None)],
+        (1, 1, "select 1"),
+    ]
+    assert {r.details for r in found} == {Details(fail_on="violated")}
+    assert [(r.verdict, r.findings) for r in found] == [(r.verdict, r.findings) for r in reports]
 
 
 def test_another_format_is_refused():

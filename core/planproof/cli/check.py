@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class _Told(output.Named):
 @click.option("--compile", "compiles", is_flag=True, help="Runs `dbt compile` first, in a target folder of its own.")
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, with --compile.")
 @options.spark
+@click.option("--verbose", is_flag=True, help="In JSON also plans, lineage, and what was read of healthy models.")
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes judge models. Default: one per core.")
 @click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")
@@ -43,6 +45,7 @@ def check(
     conf: tuple[str, ...],
     given_vars: str | None,
     ansi: bool | None,
+    verbose: bool,
     **given: Any,
 ) -> None:
     """Checks the models of a compiled project offline: contract, logical plan, rewritten plan.
@@ -52,6 +55,7 @@ def check(
     """
     if given_vars and not given["compiles"]:
         raise click.UsageError("--vars changes what dbt compiles: it goes with --compile")
+    wanted = replace(wanted, is_verbose=verbose)
     started = datetime.now(timezone.utc)
     spark = options.spark_settings(conf)
     if ansi is not None:

@@ -42,7 +42,8 @@ def freeze(
     project, spark = location.project(), options.spark_settings(conf)
     if check:
         frozen = read_frozen(project, file)
-        return comparing.finish(drift_of_sources(project, location.open_session(spark), frozen), fail_on, as_json)
+        found = drift_of_sources(project, location.open_session(spark), frozen, location.conf(spark))
+        return comparing.finish(found, fail_on, as_json)
     form, missing = frozen_form(project, location.open_session(spark))
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
     output.write(where, text_of(form))

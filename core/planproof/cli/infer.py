@@ -69,5 +69,5 @@ def infer(
 
 def _write(file: Path, text: str) -> None:
     draft = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    draft.write_text(text, "utf-8")
+    draft.write_bytes(text.encode())
     os.replace(draft, file)

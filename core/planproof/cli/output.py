@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +45,7 @@ class Wanted:
 
     stdout: str = "text"
     files: tuple[tuple[str, Path], ...] = ()
+    is_verbose: bool = True
 
     @property
     def is_text(self) -> bool:
@@ -53,7 +54,8 @@ class Wanted:
     @property
     def is_brief(self) -> bool:
         """Whether every form that was asked for leaves out plans and the texts of healthy models."""
-        return not {self.stdout, *(name for name, _ in self.files)} & {"json", "html", "openlineage"}
+        whole = {"html", "openlineage", *(("json",) if self.is_verbose else ())}
+        return not {self.stdout, *(name for name, _ in self.files)} & whole
 
     @classmethod
     def of(
@@ -107,21 +109,25 @@ def write_forms(
 
     form = Form(prefix_of(Path(project_dir or ".")), fail_on)
     if record is not None:
-        write(record, report.to_json(indent=1))
+        write(record, report.to_lines())
     for name, path in wanted.files:
-        write(path, render(report, name, form))
+        text = report.to_lines(brief=not wanted.is_verbose) if name == "json" else render(report, name, form)
+        write(path, text)
     if wanted.stdout == "json":
-        click.echo(report.to_json(indent=2))
+        for line in report.to_lines(brief=not wanted.is_verbose):
+            click.echo(line)
     elif not wanted.is_text:
         click.echo(render(report, wanted.stdout, form), nl=False)
 
 
-def write(path: Path, text: str) -> None:
-    """Writes a file and its directories; a reader sees the old text or the new one. Raises `ProjectError`."""
+def write(path: Path, text: str | Iterable[str]) -> None:
+    """Writes a file, from its text or its lines, and its directories; a reader sees the old text or the new one. Raises
+    `ProjectError`."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
+        with draft.open("w", encoding="utf-8") as file:
+            file.writelines([text] if isinstance(text, str) else (f"{line}\n" for line in text))
         os.replace(draft, path)
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error}") from error

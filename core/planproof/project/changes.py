@@ -20,11 +20,17 @@ _PROMISES = ("never null now", "constraint added")
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
-    """A column as readers see it: its name, its type, and whether NOT NULL is promised."""
+    """A column as readers see it: its name, its type, and whether they may rely on NOT NULL.
+
+    `is_declared`: a contract speaks of the column, and `not_null` is what it says. `is_derived`: the plan gives no
+    null.
+    """
 
     name: str
     type: DataType
     not_null: bool = False
+    is_declared: bool = False
+    is_derived: bool = False
 
     def __str__(self) -> str:
         return f"{self.type.simple}{' NOT NULL' if self.not_null else ''}"
@@ -42,9 +48,9 @@ class Shape:
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
     """One change of one relation. `column` is a path, None where the whole relation is meant. `reaches` lists the
-    columns downstream (`relation.column`) that are made of it, `contracts` the relations among them whose contract
-    promises such a column, `exposures` the names of those that read the relation or one of them. `file` is the
-    relation's own, where it is still there."""
+    columns downstream (`relation.column`) that are made of it, and `relation.*` where it only chooses rows;
+    `contracts` the relations among them whose contract promises such a column, `exposures` the names of those that read
+    the relation or one of them. `file` is the relation's own, where it is still there."""
 
     relation: str
     column: str | None
@@ -135,7 +141,9 @@ def _by_name(columns: Iterable[ColumnShape]) -> dict[str, ColumnShape]:
 def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[SchemaChange]:
     for difference in type_differences(old.type, new.type, (new.name,)):
         yield _typed(relation, difference)
-    if old.not_null != new.not_null:
+    # Who writes down a contract without NOT NULL takes nothing away that the plan alone had given, and still gives.
+    kept = old.not_null and not old.is_declared and new.is_derived
+    if old.not_null != new.not_null and not kept:
         effect, what = (BREAKING, "may be null now") if old.not_null else (SAFE, "never null now")
         yield SchemaChange(relation, new.name, effect, what, str(old), str(new))
 

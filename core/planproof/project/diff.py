@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,16 @@ from typing import Any
 from planproof.catalog import Relation, split_name
 from planproof.conf import Conf
 from planproof.contract import Contract
-from planproof.project.changes import SAFE, ColumnShape, Comparison, SchemaChange, Shape, compared
+from planproof.project.changes import BREAKING, SAFE, ColumnShape, Comparison, SchemaChange, Shape, compared
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
+from planproof.schema import LogicalField
+
+_ROWS = "*"
+_OF_ALL = ("removed", "moved")
 
 
 def compare_projects(
@@ -38,11 +42,33 @@ def compare_projects(
             if change.what == "moved" and after.nodes[key].kind == "source":
                 # Nobody wrote another table: this project reads another one.
                 change = replace(change, effect=SAFE, what="read from elsewhere")
-            readers = old if change.after is None else new
+            # A reader that the change stops is planned in the old project alone.
+            sides = [new] if change.before is None and change.effect == SAFE else [old, new]
             file = after.nodes[key].file if key in after.nodes else None
-            changes.append(replace(readers.followed(change, key), file=file))
+            changes.append(replace(_followed(change, key, sides), file=file))
     said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
     return Comparison(tuple(changes), said, (targets,) if targets else (), len(both))
+
+
+def followed(
+    project: Project, conf: Conf | None, frozen: Frozen, changes: Iterable[tuple[str, SchemaChange]]
+) -> list[SchemaChange]:
+    """The changes of sources, given by unique id, with what each reaches in the project that reads them."""
+    changes = list(changes)
+    side = _Shapes.of(project, conf, frozen) if changes else _Shapes()
+    return [_followed(change, key, [side]) for key, change in changes]
+
+
+def _followed(change: SchemaChange, key: str, sides: Sequence[_Shapes]) -> SchemaChange:
+    found = [side.followed(change, key) for side in sides]
+    reaches = {name for one in found for name in one.reaches}
+    made = {name.rpartition(".")[0] for name in reaches if not name.endswith(f".{_ROWS}")}
+    return replace(
+        change,
+        reaches=tuple(sorted(n for n in reaches if not n.endswith(f".{_ROWS}") or n.rpartition(".")[0] not in made)),
+        contracts=tuple(sorted({name for one in found for name in one.contracts})),
+        exposures=tuple(sorted({name for one in found for name in one.exposures})),
+    )
 
 
 def _is_built(node: ProjectNode) -> bool:
@@ -90,13 +116,15 @@ def _placed(project: Project, other: Project) -> Project:
 @dataclass(slots=True)
 class _Shapes:
     """The relations of one project by unique id; `feeds` says per column which columns are made of it directly,
-    `promised` which columns a relation's contract names, `keys` a relation's unique id, `exposures` what each reads."""
+    `promised` which columns a relation's contract names, `keys` a relation's unique id, `readers` the relations that
+    read one, by its unique id, `exposures` what each reads."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     feeds: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     promised: dict[str, frozenset[str]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
+    readers: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     exposures: tuple[tuple[str, frozenset[str]], ...] = ()
 
     @classmethod
@@ -107,6 +135,8 @@ class _Shapes:
             report = check.visit(node)
             if node.materialized == "ephemeral":
                 continue
+            for parent in project.stored_parents(node):
+                found.readers[parent.unique_id].append(node.relation)
             if key in check.unread:
                 found.unread[key] = check.unread[key]
                 continue
@@ -125,10 +155,12 @@ class _Shapes:
         for name, sources in lineage.get("columns", ()):
             for source, column, _ in sources:
                 self.feeds[_key(source, column)].add(f"{relation}.{name}")
+        for source, column, _ in lineage.get("rows", ()):
+            self.feeds[_key(source, column)].add(f"{relation}.{_ROWS}")
 
     def followed(self, change: SchemaChange, key: str) -> SchemaChange:
         """The change of the relation `key` with all that it reaches."""
-        reaches = self.reached(change)
+        reaches = self.reached(change, key)
         columns: dict[str, set[str]] = defaultdict(set)
         for column in reaches:
             relation, _, name = column.rpartition(".")
@@ -142,11 +174,17 @@ class _Shapes:
         exposures = [name for name, read in self.exposures if read & {key, *touched}]
         return replace(change, reaches=reaches, contracts=tuple(sorted(contracts)), exposures=tuple(sorted(exposures)))
 
-    def reached(self, change: SchemaChange) -> tuple[str, ...]:
-        """Every column downstream, however far, that is made of the changed one."""
-        if change.column is None:
+    def reached(self, change: SchemaChange, key: str) -> tuple[str, ...]:
+        """Every column downstream, however far, that is made of the changed one, or of any where the relation is gone;
+        `relation.*` where a reader looks at it to choose rows, or reads no column of it."""
+        if change.column is not None:
+            waiting = [_key(change.relation, split_name(change.column)[0])]
+        elif change.effect == BREAKING and change.what in _OF_ALL:
+            within = f"{_two_parts(change.relation)}."
+            waiting = [column for column in self.feeds if column.startswith(within)]
+        else:
             return ()
-        waiting, seen = [_key(change.relation, split_name(change.column)[0])], set[str]()
+        seen = {f"{name}.{_ROWS}" for name in self.readers.get(key, ())} if change.column is None else set[str]()
         while waiting:
             for column in self.feeds.get(waiting.pop(), ()):
                 if column not in seen:
@@ -177,9 +215,11 @@ def _key(relation: str, column: str) -> str:
 def _shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:
     """A contract's promises are what readers may rely on; without one, what the plan gives."""
     promised = {f.name.lower(): not f.nullable for f in contract.schema} if contract is not None else {}
-    columns = tuple(
-        ColumnShape(f.name, f.type, promised.get(f.name.lower(), not f.nullable or f.evidence is not None))
-        for f in relation.schema
-    )
+
+    def column(f: LogicalField) -> ColumnShape:
+        derived, name = not f.nullable or f.evidence is not None, f.name.lower()
+        return ColumnShape(f.name, f.type, promised.get(name, derived), name in promised, derived)
+
+    columns = tuple(map(column, relation.schema))
     constraints = frozenset(map(str, contract.constraints)) if contract is not None else frozenset[str]()
     return Shape(node.relation, columns, constraints)

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from planproof.conf import Conf
 from planproof.origin import AnalysisError
 from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compared
+from planproof.project.diff import followed
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
@@ -60,11 +62,12 @@ def text_of(form: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "  }", "}"]) + "\n"
 
 
-def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comparison:
-    """The live sources against the freeze file. Raises `ProjectError` where there is no file."""
+def drift_of_sources(project: Project, session: Session, frozen: Frozen, conf: Conf | None = None) -> Comparison:
+    """The live sources against the freeze file, and what each change reaches in the project, as its models read the
+    sources under `conf`. Raises `ProjectError` where there is no file."""
     if frozen.file is None:
         raise ProjectError("there is no freeze file to compare with; run `planproof freeze` first")
-    changes: list[SchemaChange] = []
+    changes: list[tuple[str, SchemaChange]] = []
     unread: dict[str, str] = {}
     wanted = given(project)
     for node in wanted:
@@ -73,10 +76,11 @@ def drift_of_sources(project: Project, session: Session, frozen: Frozen) -> Comp
             unread[node.relation] = f"{frozen.file} does not hold it; run `planproof freeze` again"
             continue
         before = _shape(node.relation, known)
-        changes += compared(before, None if table is None else _live(node.relation, table))
+        found = list(compared(before, None if table is None else _live(node.relation, table)))
         if known.ids and table is not None:
-            changes += _made_anew(node.relation, known.ids, _ids(session, node, table))
-    return Comparison(tuple(changes), unread, compared=len(wanted) - len(unread))
+            found += _made_anew(node.relation, known.ids, _ids(session, node, table))
+        changes += ((node.unique_id, change) for change in found)
+    return Comparison(tuple(followed(project, conf, frozen, changes)), unread, compared=len(wanted) - len(unread))
 
 
 def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str, int]:

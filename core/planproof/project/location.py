@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,9 +64,11 @@ class ProjectLocation:
         full_refresh: bool = False,
         selector: str | None = None,
         state: str | Path | None = None,
+        failed: Callable[[str], None] | None = None,
     ) -> Project:
         """The project after `dbt compile` in the target, on the SparkSession that runs in this process, if one does.
 
+        Where dbt cannot compile some models, `failed` is told why; without it that is an error.
         Raises `ProjectError`, and dbt_planproof.invoke's `CompileFailed`.
         """
         try:
@@ -85,6 +87,7 @@ class ProjectLocation:
             target_path=str(self._own_folder()),
             selector=selector,
             state=Path(state).resolve() if state is not None else None,
+            failed=failed,
         )
         return replace(read_project(manifest), directory=self._directory)
 

@@ -16,6 +16,7 @@ from yaml import safe_load
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
+from planproof.project.kept_lines import with_own_lines
 from planproof.project.tails import growing
 
 
@@ -26,20 +27,45 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
     file that cannot be read, or in which an anchor shares between models what is to differ.
     """
     yaml = _yaml()
-    form, inferred = _loaded(yaml, file), list(inferred)
+    own = _own_text(file)
+    form, inferred = _loaded(yaml, file, own), list(inferred)
+    unchanged = _dumped(yaml, form)
     meant = _plain(form)
     said = _promises(file, form, inferred)
     _promises(file, meant, inferred)
-    text = io.StringIO()
-    yaml.dump(form, text)
-    written = _plain(yaml.load(text.getvalue()))
+    text = _dumped(yaml, form)
+    written = _plain(yaml.load(text))
     if written != meant:
         shared = [m["name"] for m, found in zip(meant["models"], written["models"], strict=True) if m != found]
         raise ProjectError(
             f"{file}: {', '.join(shared)} would get what another model is promised, as a YAML anchor shares it; "
             "write it out for each, or leave these models out by --exclude"
         )
-    return text.getvalue(), said
+    kept = with_own_lines(own.replace("\r\n", "\n"), unchanged, text) if own.strip() else text
+    text = kept if _is_read_as(yaml, kept, meant) else text
+    return text.replace("\n", "\r\n") if "\r\n" in own else text, said
+
+
+def _own_text(file: Path) -> str:
+    if not file.exists():
+        return ""
+    try:
+        return file.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectError(f"{file}: cannot be read: {error}") from error
+
+
+def _dumped(yaml: YAML, form: Any) -> str:
+    text = io.StringIO()
+    yaml.dump(form, text)
+    return text.getvalue()
+
+
+def _is_read_as(yaml: YAML, text: str, meant: Any) -> bool:
+    try:
+        return bool(_plain(yaml.load(text)) == meant)
+    except YAMLError:
+        return False
 
 
 def _promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
@@ -73,12 +99,10 @@ def _yaml() -> YAML:
     return yaml
 
 
-def _loaded(yaml: YAML, file: Path) -> Any:
-    if not file.exists():
-        return CommentedMap(version=2)
+def _loaded(yaml: YAML, file: Path, text: str) -> Any:
     try:
-        form = yaml.load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        form = yaml.load(text)
+    except YAMLError as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     if form is None:
         return CommentedMap(version=2)
@@ -88,7 +112,7 @@ def _loaded(yaml: YAML, file: Path) -> Any:
 
 
 def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[str]:
-    said = []
+    said, columns = [], list(columns)
     contract = _mapping(file, _mapping(file, entry, "config"), "contract")
     if contract.get("enforced") is not True:
         contract["enforced"] = True
@@ -105,7 +129,22 @@ def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[
                 given.append(form)
         with growing(form):
             said += _column(file, form, column)
+    if said:
+        said += _order(given, columns)
     return said
+
+
+def _order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> list[str]:
+    """Said where the YAML's columns stand in another order than the query's: dbt stores a table in the contract's."""
+    wanted = [column.name.lower() for column in columns]
+    stand = [str(c.get("name")).lower() for c in given if isinstance(c, MutableMapping)]
+    stand = [name for name in stand if name in wanted]
+    if stand == wanted:
+        return []
+    return [
+        f"its columns stand in another order than the query's, and the next build stores them so: {', '.join(stand)}; "
+        f"to keep the table's order, list them as {', '.join(wanted)}"
+    ]
 
 
 def _column(file: Path, form: Any, column: InferredColumn) -> list[str]:

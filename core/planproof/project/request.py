@@ -237,7 +237,13 @@ class Request:
             told.compiles()
         # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
         everything = ("*",) if default_selector(location.project_dir) is not None else ()
-        project = location.compiled(everything, vars=self.vars) if self.compiles else location.project()
+        project = (
+            location.compiled(
+                everything, vars=self.vars, failed=lambda why: told.noted(f"dbt compiled a part only: {why}")
+            )
+            if self.compiles
+            else location.project()
+        )
         told.read(project)
         for remark in self._by_default(project):
             told.noted(remark)

@@ -19,6 +19,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.reads import besides, is_file
 
+_SHOWN = 5
 _SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d*)\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d*))?")
 
 
@@ -63,14 +64,36 @@ def chosen(
     return found
 
 
-def compiled(models: Iterable[ProjectNode]) -> list[ProjectNode]:
-    """The models, without ephemeral ones that nobody compiled. Raises `ProjectError` where another one has no text:
-    `dbt seed` and `dbt ls` write a manifest, too."""
+def compiled(models: Iterable[ProjectNode], asked: bool = True) -> tuple[list[ProjectNode], list[ProjectNode]]:
+    """The models that can be judged, and those that dbt did not compile; ephemeral ones without a text are in neither.
+
+    A build of a selection, one that skipped models, and a compile in which one failed leave texts for a part of the
+    project. Raises `ProjectError` where one that was `asked` for by name is not compiled, and where none is: `dbt seed`
+    and `dbt ls` write a manifest, too.
+    """
     found = [node for node in models if node.sql is not None or node.materialized != "ephemeral"]
-    missing = [node.unique_id for node in found if node.sql is None and not node.is_python]
-    if missing:
-        raise ProjectError(f"not compiled: {', '.join(missing[:5])}; run `dbt compile` on the selected models")
-    return found
+    left = [node for node in found if node.sql is None and not node.is_python]
+    if left and (asked or len(left) == len(found)):
+        # Where one model fails, `dbt compile` leaves no text of any.
+        alone = "" if len(left) < len(found) else "; if it stops at a model, --exclude that one, and what reads it"
+        raise ProjectError(f"not compiled: {_listed(left)}; run `dbt compile` on the selected models{alone}")
+    missing = {node.unique_id for node in left}
+    return [node for node in found if node.unique_id not in missing], left
+
+
+def remark_on(left: Sequence[ProjectNode]) -> list[str]:
+    """What a check says, once, of the models that are not compiled."""
+    if not left:
+        return []
+    what = "1 model is not compiled and was" if len(left) == 1 else f"{len(left)} models are not compiled and were"
+    return [
+        f"{what} not judged: {_listed(left)}; `dbt compile` gives {'it a text' if len(left) == 1 else 'them texts'}"
+    ]
+
+
+def _listed(nodes: Sequence[ProjectNode]) -> str:
+    more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
+    return ", ".join(node.unique_id for node in nodes[:_SHOWN]) + more
 
 
 def default_selector(directory: Path | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from typing import Any
 
@@ -245,6 +245,19 @@ class Report:
         for name in ("planes", "invariants", "rewrites"):
             form[name] = [flat(part) for part in form[name]]
         return {**form, "details": self.details.to_dict(), "verdict": self.verdict.value}
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether nothing is said of the model but what holds."""
+        return self.verdict is Verdict.PROVED and all(f.verdict is Verdict.PROVED for f in self.findings)
+
+    def to_brief(self) -> dict[str, Any]:
+        """As `to_dict`, without the plan, the lineage, and a text that no finding quotes; of a healthy model also
+        without what was read of each plane, and the invariants."""
+        kept = self if not self.is_healthy else replace(self, planes=(), invariants=())
+        form = replace(kept, details=replace(self.details, plan=None, lineage=None)).to_dict()
+        quoted = any(f.origin is not None and f.origin.file is None for f in self.findings)
+        return form if quoted else {**form, "sql": None}
 
     def to_json(self, indent: int | None = None) -> str:
         return json.dumps(self.to_dict(), indent=indent, default=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cache
@@ -59,6 +59,20 @@ class RunReport:
         return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
+        return {**self._head(), "reports": [report.to_dict() for report in self.reports]}
+
+    def to_lines(self, *, brief: bool = False) -> Iterator[str]:
+        """What `to_json` gives, one report a line, each written as it comes: a report of many models is never held
+        twice. `brief`: as `Report.to_brief`."""
+        head = json.dumps(self._head(), default=str)
+        yield f'{head[:-1]}, "reports": ['
+        last = len(self.reports) - 1
+        for at, report in enumerate(self.reports):
+            form = report.to_brief() if brief else report.to_dict()
+            yield json.dumps(form, default=str) + ("," if at < last else "")
+        yield "]}"
+
+    def _head(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "command": self.command,
@@ -68,7 +82,6 @@ class RunReport:
             "verdict": self.verdict.value,
             "versions": dict(self.versions),
             "remarks": list(self.remarks),
-            "reports": [report.to_dict() for report in self.reports],
         }
 
     def to_json(self, indent: int | None = None) -> str:
