@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -122,3 +123,17 @@ def test_the_pre_commit_hook(broken):
     found = bash(shlex.join(shlex.split(hook["entry"])), broken)
     assert found.returncode == 1
     assert "PP504" in found.stdout
+
+
+def test_the_action_installs_what_the_lock_says_with_hashes() -> None:
+    """`make action` writes the file."""
+    text = (ROOT / ".ci" / "action.txt").read_text()
+    blocks = re.findall(r"(?m)^([a-z0-9-]+)==(\S+).*\n((?:    .*\n)+)", text)
+    assert len(blocks) == len(re.findall(r"(?m)^[a-z]", text)) > 5
+    assert all("--hash=sha256:" in hashes for _, _, hashes in blocks)
+    lock = (ROOT / "uv.lock").read_text()
+    assert [f'name = "{name}"\nversion = "{version}"\n' in lock for name, version, _ in blocks] == [True] * len(blocks)
+    declared = re.search(r"(?ms)^dependencies = \[(.*?)^\]", (ROOT / "pyproject.toml").read_text())
+    assert declared is not None
+    wanted = {*re.findall(r'"([a-z0-9.-]+)[><=]', declared[1].replace("ruamel.yaml", "ruamel-yaml")), "hatchling"}
+    assert wanted <= {name for name, _, _ in blocks}
