@@ -12,7 +12,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
+.PHONY: help environment install demo action docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -88,6 +88,9 @@ test-dbt-spark: environment ## Runs one guarded build, and one that is stopped, 
 
 test-dbt112: ## As test-dbt, on dbt-core 1.12.
 	@$(MAKE) --no-print-directory test-dbt DBT=1.12
+
+test-dbt2: environment ## Compiles a project by dbt 2's own program, and checks, compares, freezes and runs what it left.
+	dbt2=$$(.ci/dbt2) && DBT2="$$dbt2" $(BIN)/python -m pytest tests/project/test_dbt2_program.py $(PYTEST_ARGS)
 
 test-editor: environment ## Runs the language server's tests, in Neovim too: NVIM=/path/to/nvim, or one from PyPI.
 	nvim=$$(.ci/neovim) && NVIM="$$nvim" $(BIN)/python -m pytest tests/lsp $(PYTEST_ARGS)

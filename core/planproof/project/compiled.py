@@ -12,13 +12,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planproof.origin import Origin, place
-from planproof.project.alignment import Alignment, TooManyWays, automaton
 from planproof.project.reads import content_within
 from planproof.project.texts import unix_lines
 from planproof.report.model import Finding, Report
+
+# It needs jinja2, which takes a while to import: a healthy model has no place to be found.
+if TYPE_CHECKING:
+    from planproof.project.alignment import Alignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class TemplateMap:
 
 def _aligned(template: str, rendering: str) -> Alignment | None:
     """How the template wrote the rendering: with what is believed of its expressions if that can be, else without."""
+    from planproof.project.alignment import Alignment, TooManyWays, automaton
+
     for strict in (True, False):
         made = automaton(template, strict)
         if made is None:

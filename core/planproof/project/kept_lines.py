@@ -37,7 +37,7 @@ def with_own_lines(own: str, unchanged: str, changed: str) -> str:
     return "\n".join(found) + ends
 
 
-def _matched(before: Sequence[str], after: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+def _matched(before: list[str], after: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
 
 
