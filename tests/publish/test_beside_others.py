@@ -246,6 +246,17 @@ def test_rows_that_another_session_inserts_meanwhile_are_told(
     assert "1 file" in told.message
 
 
+def test_rows_in_a_partition_that_is_not_overwritten_are_kept_and_nothing_is_told(
+    place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = place("partitions")
+    insert = f"insert into {there.name} values (9, 'y')"
+    monkeypatch.setattr("planproof.publish.formats.Parquet.commit", before(lambda: (there.other.sql(insert), None)[1]))
+    report = there.publish()
+    assert (report.outcome, there.rows()) == ("published", sorted([*there.new, (9, "y")]))
+    assert [f for f in report.findings if f.code == "PP621"] == []
+
+
 def test_rows_that_come_beside_an_append_are_kept_and_nothing_is_told(
     place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,8 @@ class Parquet:
         publication.note_content()
         others = publication.came_between()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        return [] if not others else [_replaced(publication, others)]
+        replaced = publication.are_replaced(others)
+        return [_replaced(publication, replaced)] if replaced else []
 
     def refuse_changed(self, publication: Publication) -> None:
         publication.refuse_changed()

@@ -179,12 +179,19 @@ class Publication:
             transient=True,
         )
 
-    def came_between(self) -> int:
-        """How many files others have put into the target since the publish began, and are replaced by it."""
+    def came_between(self) -> frozenset[str]:
+        """The files that others have put into the target since the publish began, where it takes others' place."""
         if self.replaced is None:
-            return 0
+            return frozenset()
         now = files_of_table(self.session, self.store, self.stored(self.entry.target))
-        return 0 if now is None else len(now.keys() - self.replaced.keys())
+        return frozenset(now or ()) - self.replaced.keys()
+
+    def are_replaced(self, files: Iterable[str]) -> int:
+        """How many of these files the publish has replaced: of a partitioned overwrite those of its partitions."""
+        if self.entry.strategy != "partitions":
+            return len(list(files))
+        old = [swap.old for swap in self.entry.partitions if swap.old is not None]
+        return sum(any(within(file, folder) for folder in old) for file in files)
 
     def delete_replaced(self, folder: str) -> None:
         """Deletes the files of a folder that the target had when the publish began, and the folder once no data lie in
@@ -194,9 +201,10 @@ class Publication:
             return
         if any(within(location, folder) for location in data_of(self.session, self.entry.target)):
             return
+        self.lock.fence()
         for name in self.store.contents(folder):
             if f"{folder}/{name}" in self.replaced:
-                self.delete(f"{folder}/{name}")
+                self.store.delete(f"{folder}/{name}")
         if not self.store.contents(folder):
             self.delete(folder)
 
