@@ -114,7 +114,7 @@ def test_pull_requests_are_checked_and_built_guarded(dbt: Any, own: str) -> None
 
     # The manifest that this build left holds two texts, which read `stg` where main has it.
     select = ["--select", "state:modified+", "--state", "state"]
-    after = CliRunner().invoke(cli, ["check", "--target", "pr", *select, "--json"])
+    after = CliRunner().invoke(cli, ["check", "--target", "pr", *select, "--json", "--verbose"])
     reports = RunReport.from_json(after.stdout).reports
     assert {r.details.name: r.planes[1].status for r in reports} == {"mart": "read", "top": "read"}
     assert reports[0].details.inputs == {f"{own}.stg": "planned"}

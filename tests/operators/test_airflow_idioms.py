@@ -161,7 +161,7 @@ def test_a_table_that_another_run_publishes_is_tried_again(
 ) -> None:
     """Two runs of a backfill that publish one table: the second is told who holds it, and Airflow retries it."""
     root = spark.catalog.getDatabase(database).locationUri.removeprefix("file:")
-    files = [Path(lock.path(root, table)) for table in ("customers", "orders")]
+    files = [Path(lock.path(root, table, 1)) for table in ("customers", "orders")]
     owner.begin("night")
     try:
         for file in files:

@@ -254,7 +254,8 @@ def _decided(finding: Finding, number: int, what: str) -> Finding:
         said = f"{finding.message}; counted: {number} {what if number != 1 else singular(what)}"
         return replace(finding, verdict=Verdict.VIOLATED, plane="files", message=said)
     why = f"0 {what}, counted over the model's sources"
-    return replace(finding, verdict=Verdict.PROVED, message=f"{finding.message}; {why}", evidence=why)
+    message = f"{finding.message}; {why}"
+    return replace(finding, verdict=Verdict.PROVED, plane="files", message=message, evidence=why)
 
 
 def singular(what: str) -> str:
