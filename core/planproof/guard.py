@@ -16,6 +16,7 @@ from planproof.api import LogicalPlan, plan
 from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
+from planproof.judge.effect import Effect
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
 from planproof.origin import AnalysisError
 from planproof.own_errors import describe
@@ -29,8 +30,7 @@ from planproof.publish.audit.refusals import met_null
 from planproof.publish.audit.relation import audit_stored
 from planproof.publish.audit.samples import broken_rows
 from planproof.publish.audit.staged import look
-from planproof.publish.audit.target_rows import rows_after
-from planproof.publish.data_tests.trial import Tests, tried
+from planproof.publish.data_tests.trial import Tests, try_tests
 from planproof.publish.formats import Format, format_of
 from planproof.publish.functions import Functions, broken, fed_by_rows
 from planproof.publish.materialize.incremental import overflowed
@@ -206,6 +206,7 @@ class Guard:
                 outcome = "rejected"
             else:
                 draft.strategy = publication.entry.strategy
+                draft.effect = room.staged(job, publication).effect
                 outcome = self._settled(job, room, way, publication, before)
         return draft.report(outcome)
 
@@ -255,7 +256,7 @@ class Guard:
         """
         if not self._brought_through(job, room, way, publication):
             return "rejected"
-        self._remember(job, way.written(job, publication), before)
+        self._remember(job, room, way.written(job, publication), before)
         return "published"
 
     def _brought_through(self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing) -> bool:
@@ -295,10 +296,10 @@ class Guard:
                 f"{entry.step!r} ({second}). Nothing else is done to it: {publication.way_on}"
             ) from error
 
-    def _remember(self, job: Job, written: PhysicalSchema, before: Mapping[str, str]) -> None:
+    def _remember(self, job: Job, room: Format[Any], written: PhysicalSchema, before: Mapping[str, str]) -> None:
         """What follows a publish. The target has changed by now, and no failure here undoes that."""
         try:
-            now = look(job, written)
+            now = look(job, written, room.describe)
             quarantine.tidied(job)
             self.memory.learn(job, before, now)
         except Exception as error:
@@ -311,7 +312,7 @@ class Guard:
         """Stage, audit, swap: only the swap touches the target. False where the audit forbids it."""
         draft = job.draft
         # Nothing is written beside a view.
-        (publication.note if publication.entry.strategy == "view" else publication.step)("stage")
+        (publication.note if draft.effect is Effect.DEFINES else publication.step)("stage")
         try:
             with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as staged:
                 statement = way.stage(staged, publication)
@@ -330,7 +331,7 @@ class Guard:
         publication.note("audit")
         way.audit(job, publication)
         if job.tests is not None and not draft.fails:
-            tried(job, publication, job.tests)
+            try_tests(job, room.staged(job, publication), job.tests)
         if draft.fails:
             try:
                 room.refuse_changed(publication)
@@ -340,7 +341,7 @@ class Guard:
             return self._without_bad_rows(job, room, way, publication)
         if job.keys:
             if job.target is not None:
-                draft.tell(comparison=compare(job, job.keys, rows_after(job, publication)))
+                draft.tell(comparison=compare(job, job.keys, room.staged(job, publication).rows_after()))
             self._reject(draft, publication, keep=False)
             return False
         draft.add(room.commit(publication))
@@ -359,7 +360,8 @@ class Guard:
             return False
         if draft.settings.on_violation == "quarantine":
             aside = quarantine.aside_of(job)
-            parting = parted(job, aside, publication, room.names(job.model, self.run, next(self._tries)))
+            names = room.names(job.model, self.run, next(self._tries))
+            parting = parted(job, aside, publication, room.staged(job, publication), names)
             if parting is not None:
                 rest, second = aside.begin(parting, way, job)
                 with told(job, parting) as outcome:
@@ -367,7 +369,7 @@ class Guard:
                     outcome.published = self._brought_through(rest, own, aside.way(parting, way), second)
                 if outcome.published:
                     return True
-        broken_rows(job, publication)
+        broken_rows(job, room.staged(job, publication))
         self._reject(draft, publication, draft.settings.keep_rejected)
         return False
 
@@ -379,7 +381,7 @@ class Guard:
         else:
             publication.discard()
             # For a view nothing was staged that could be kept.
-            if keep and publication.entry.strategy != "view":
+            if keep and draft.effect is not Effect.DEFINES:
                 message = "keep_rejected keeps nothing here: what is not committed does not outlive its transaction"
                 draft.add([Finding(Verdict.WARNING, "PP611", "catalog", message=message)])
         publication.close()

@@ -12,6 +12,7 @@ from planproof.claim import Claim
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allowed, forbids
+from planproof.judge.effect import Effect
 from planproof.own_errors import describe
 from planproof.report.details import Details
 from planproof.report.model import (
@@ -61,6 +62,7 @@ class Draft:
         self.executed_sql: str | None = None
         self.rows: int | None = None
         self.strategy: str | None = None
+        self.effect: Effect | None = None
         self.details = Details()
         self.uncountable: frozenset[str] = frozenset()
         self.sources: dict[str, StoredTable] = {}

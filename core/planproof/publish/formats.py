@@ -12,9 +12,12 @@ from planproof.contract import Model
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.materialize.incremental import Delta
 from planproof.publish.materialize.materialization import Job, Materialization, Publishing, is_delta
+from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
+from planproof.publish.staged_write import StagedWrite
 from planproof.publish.swaps import STRATEGIES, Ending, settle
+from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
@@ -39,6 +42,9 @@ class Format(Protocol[P]):
     def way(self, job: Job, full_refresh: bool) -> Materialization[P]:
         """How the model is staged and audited. Raises `Refused`."""
 
+    def staged(self, job: Job, publication: P) -> StagedWrite:
+        """What was staged, for whoever looks at it."""
+
     def commit(self, publication: P) -> list[Finding]:
         """Puts what was staged and audited in the target's place; says what became of others' rows. Raises `Moved`, or
         a transient `Refused`, where the target has changed."""
@@ -48,6 +54,9 @@ class Format(Protocol[P]):
 
     def stands(self, publication: P) -> bool:
         """Whether the target holds what was staged."""
+
+    def describe(self, job: Job) -> None:
+        """Gives a table that has just been published what the publish itself could not: comment and properties."""
 
     def settle(self, publication: P) -> Ending:
         """Finishes or undoes a publish that failed on its way."""
@@ -76,6 +85,9 @@ class Parquet:
             return View()
         return Delta() if is_delta(job, full_refresh) else Table()
 
+    def staged(self, job: Job, publication: Publication) -> StagedFiles:
+        return StagedFiles(job, publication)
+
     def commit(self, publication: Publication) -> list[Finding]:
         publication.refuse_changed()
         publication.note_content()
@@ -89,6 +101,10 @@ class Parquet:
 
     def stands(self, publication: Publication) -> bool:
         return publication.stands()
+
+    def describe(self, job: Job) -> None:
+        if job.draft.strategy == "location" and job.target is not None:
+            describe(job.session, job.model, job.target, quoted(job.names.target))
 
     def settle(self, publication: Publication) -> Ending:
         return settle(publication)

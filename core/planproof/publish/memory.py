@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from planproof.catalog import Catalog, Relation, split_name
 from planproof.claim import dotted
+from planproof.judge.effect import Effect
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
@@ -62,8 +63,9 @@ class Memory:
         `before` is its evidence before that."""
         self.plans.learn(job, now)
         key, proved = self._key(job.names.target), _proved(job)
-        kind = "view" if job.draft.strategy == "view" else "table"
-        if job.draft.strategy in ("append", "partitions", "change"):
+        effect = job.draft.effect
+        kind = "view" if effect is Effect.DEFINES else "table"
+        if effect is not None and effect.keeps_rows:
             # The rows that were there before are not audited again: both must be known to hold none.
             proved = {column: why for column, why in proved.items() if column in before}
         text = job.model.sql.lower() if kind == "view" else ""
@@ -139,7 +141,7 @@ def _proved(job: Job) -> dict[str, str]:
         return {}
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}
     columns = [f.name for f in contract.schema if not f.nullable and dotted((f.name,)) in proved]
-    if job.draft.strategy == "view":
+    if job.draft.effect is Effect.DEFINES:
         # A count over a view holds only for today's rows of its sources. What the plan proves lasts.
         columns = [c for c in columns if dotted((c,)) in job.examined.evidence]
     return dict.fromkeys(columns, f"proved when {job.model.name} was published")

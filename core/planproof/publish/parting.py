@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from planproof.catalog import split_name
 from planproof.invariants import row_terms
@@ -21,6 +21,7 @@ from planproof.publish.audit.python_claims import holds_unseen
 from planproof.publish.formats import Format
 from planproof.publish.materialize.materialization import Job, Materialization, Publishing
 from planproof.publish.materialize.table import plain
+from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names, Refused, literal
 from planproof.publish.transaction.publication import column_list
 from planproof.quoting import backticked, quoted
@@ -41,14 +42,6 @@ P = TypeVar("P", bound=Publishing)
 
 class Impossible(Exception):
     """Raised with the reason why rows cannot be set aside. Nothing is published then."""
-
-
-class Staged(NamedTuple):
-    """What was staged: its `rows` and the `whole` that the table would hold, each for a FROM clause."""
-
-    schema: PhysicalSchema
-    rows: str
-    whole: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +85,8 @@ def quarantine_of(names: Names) -> str:
 class QuarantineFormat(Protocol[P]):
     """How one format sets rows aside."""
 
-    def staged(self, job: Job, raw: P) -> Staged:
-        """What was staged. Raises `Impossible`."""
+    def refuse(self, raw: P) -> None:
+        """Raises `Impossible` where rows of this publish cannot be set aside."""
 
     def open(self, name: str, schema: PhysicalSchema) -> None:
         """Makes the quarantine with all columns of the schema, or gives it what it lacks. Raises `Impossible`."""
@@ -112,7 +105,9 @@ class QuarantineFormat(Protocol[P]):
         Raises `Impossible`."""
 
 
-def parted(job: Job, aside: QuarantineFormat[Any], raw: Publishing, names: Names) -> Parting | None:
+def parted(
+    job: Job, aside: QuarantineFormat[Any], raw: Publishing, staged: StagedWrite, names: Names
+) -> Parting | None:
     """How the staged rows are to be parted, after an audit that failed; None where nothing is to be published, and the
     draft says why if it was asked for."""
     draft, settings = job.draft, job.draft.settings
@@ -122,7 +117,8 @@ def parted(job: Job, aside: QuarantineFormat[Any], raw: Publishing, names: Names
         if not raw.watched and holds_unseen(job):
             _not(draft, "its NOT NULL columns hold what Python gave, and not every row could be looked at")
             return None
-        found = _counted(job, aside.staged(job, raw), raw, names)
+        aside.refuse(raw)
+        found = _counted(job, staged, raw, names)
         aside.open(found.table, found.schema)
     except (Impossible, Refused, AnalysisError, KeyError) as reason:
         _not(draft, str(reason).splitlines()[0])
@@ -198,16 +194,16 @@ def shown(table: str) -> str:
     return ".".join(split_name(table))
 
 
-def _counted(job: Job, staged: Staged, raw: Publishing, names: Names) -> Parting:
+def _counted(job: Job, staged: StagedWrite, raw: Publishing, names: Names) -> Parting:
     contract = job.model.contract
     assert contract is not None
-    schema = _in_order(staged.schema, job.examined.promised)
+    schema = _in_order(staged.schema(), job.examined.promised)
     columns = tuple(f.name for f in schema)
     own = {name.lower() for name in columns} & {f.name for f in OWN}.union(PARTITIONS)
     if own:
         raise Impossible(f"the model has a column {min(own)}, which the quarantine has of its own")
     terms = row_terms.row_terms(contract, schema, job.draft.settings)
-    marked = row_terms.marked(staged.rows, staged.whole, columns, terms)
+    marked = row_terms.marked(staged.new_rows(), staged.rows_after(), columns, terms)
     try:
         row = job.session.rows(row_terms.tally_query(marked, terms))[0]
     except SparkFailure as failure:

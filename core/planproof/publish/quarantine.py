@@ -16,7 +16,6 @@ from planproof.contract import Model
 from planproof.invariants.row_terms import TERMS
 from planproof.origin import AnalysisError
 from planproof.publish.audit.staged import audit_files
-from planproof.publish.audit.target_rows import with_kept
 from planproof.publish.formats import Parquet
 from planproof.publish.iceberg.aside import IcebergAside
 from planproof.publish.materialize.materialization import Job, Materialization
@@ -29,7 +28,6 @@ from planproof.publish.parting import (
     Impossible,
     Parting,
     QuarantineFormat,
-    Staged,
     begun,
     create_quarantine,
     quarantine_of,
@@ -88,13 +86,8 @@ class ParquetAside:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def staged(self, job: Job, raw: Publication) -> Staged:
-        raw.register()
-        staged = raw.stored(raw.entry.staging)
-        if staged is None:
-            raise Impossible("the staged rows cannot be described")
-        whole = with_kept(job, raw.entry.staging, raw.entry.columns)
-        return Staged(staged.schema, raw.entry.staging, whole)
+    def refuse(self, raw: Publication) -> None:
+        """Nothing: rows of each kind of publish can be told apart."""
 
     def open(self, name: str, schema: PhysicalSchema) -> None:
         _table(self._session, name, schema)

@@ -14,6 +14,7 @@ from typing import Any
 
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.arrow.profiles import Extent, extents
+from planproof.judge.effect import Effect
 from planproof.origin import AnalysisError
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
@@ -67,20 +68,20 @@ def change(job: Job, publication: Publication) -> TableChange:
     try:
         where, schema = _staging(job, publication)
         # A table forgets the flags. Where its schema stays, staged files are described without lengths.
-        stays = target is not None and job.draft.strategy == "location"
+        stays = target is not None and publication.unregistered is not None
         will = target.schema if target is not None and stays else schema.as_nullable()
         added = _read(job.session, will, where)
     except _FAILURES as error:
         before = None if target is None else _version(target.schema, lambda: _stored(job, target, target.schema))
-        rows = job.draft.rows if job.draft.strategy not in ("append", "partitions") else None
+        rows = job.draft.rows if job.draft.effect is Effect.REPLACES else None
         return TableChange(before, TableVersion(rows, unread=str(error)))
     if target is None:
         return TableChange(None, _described(will, added))
     stored = cache(lambda: _stored(job, target, will))
     before = _version(target.schema, stored)
-    if job.draft.strategy == "append":
+    if job.draft.effect is Effect.ADDS:
         return TableChange(before, _version(will, lambda: stored().joined(added)))
-    if job.draft.strategy == "partitions":
+    if job.draft.effect is Effect.REPLACES_PARTITIONS:
         replaced = {part.partition for part in where}
         return TableChange(before, _version(will, lambda: _stored(job, target, will, replaced).joined(added)))
     return TableChange(before, _described(will, added))

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from planproof.claim import Facts, Path, dotted
 from planproof.invariants import count_queries
+from planproof.judge.effect import Effect
 from planproof.origin import AnalysisError
 from planproof.paths import nested_fields
 from planproof.publish.materialize.materialization import Job, Publishing
@@ -22,7 +23,7 @@ from planproof.session.protocol import NULL_FOUND, SparkFailure
 @contextmanager
 def watching(job: Job, publication: Publishing) -> Iterator[Job]:
     """The job as it is to be staged: with a query that fails at the first null below a flag that Python claims."""
-    if not job.examined.planes.python_fed or publication.entry.strategy == "view":
+    if not job.examined.planes.python_fed or job.draft.effect is Effect.DEFINES:
         yield job
         return
     with job.session.watched(job.examined.sql) as text:

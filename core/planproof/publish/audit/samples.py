@@ -14,24 +14,22 @@ from planproof.judge.draft import Draft
 from planproof.origin import AnalysisError
 from planproof.paths import find
 from planproof.publish.audit.constraints import reference
-from planproof.publish.audit.target_rows import rows_after, with_kept
-from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_write import StagedWrite
 from planproof.quoting import backticked
 from planproof.report.details import BrokenRows
 from planproof.report.model import Finding, Verdict
 from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.ending import unterminated
 
 MOST = 5
 _CUT = 60
 _COUNTED = ("PP500", "PP505", "PP507")
 
 
-def broken_rows(job: Job, publication: Publishing) -> None:
+def broken_rows(job: Job, staged: StagedWrite) -> None:
     """Adds to the job's draft, for each violation that was counted in the staged rows, which rows these are."""
-    _tell(job.draft, lambda counted: _staged_rows(job, publication, counted))
+    _tell(job.draft, lambda counted: _staged_rows(job, staged, counted))
 
 
 def stored_rows(draft: Draft, session: Session, relation: str) -> None:
@@ -52,14 +50,14 @@ def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -
         draft.tell(broken=(*(draft.details.broken or ()), *found))
 
 
-def _staged_rows(job: Job, publication: Publishing, counted: Sequence[Finding]) -> list[BrokenRows]:
-    draft, staged = job.draft, _staged(job, publication)
-    rows = Asked.of(job.session, draft, staged)
+def _staged_rows(job: Job, staged: StagedWrite, counted: Sequence[Finding]) -> list[BrokenRows]:
+    draft = job.draft
+    rows = Asked.of(job.session, draft, staged.new_rows())
     keys = [f for f in counted if _is_key(draft, f) is not None]
-    found = _rows(rows, [f for f in counted if f not in keys], _later(job, publication))
+    found = _rows(rows, [f for f in counted if f not in keys], staged.new_rows_later())
     if keys:  # Keys are unique over all rows that the table will hold.
-        whole = Asked(job.session, draft, rows.schema, rows_after(job, publication))
-        found += _rows(whole, keys, _whole_later(job, publication))
+        whole = Asked(job.session, draft, rows.schema, staged.rows_after())
+        found += _rows(whole, keys, staged.rows_after_later())
     return found
 
 
@@ -119,27 +117,6 @@ class Asked:
             return None, None
         names = (*(_is_key(self.draft, finding) or ()), "rows") if _is_key(self.draft, finding) else tuple(columns)
         return names, tuple(tuple(map(_text, row)) for row in rows)
-
-
-def _staged(job: Job, publication: Publishing) -> str:
-    if publication.entry.strategy == "view":
-        return f"(\n{unterminated(job.examined.sql)}\n)"
-    if isinstance(publication, Publication):
-        publication.register()
-    return publication.entry.staging
-
-
-def _later(job: Job, publication: Publishing) -> str | None:
-    """What stands for the staged rows once they were rejected: the table that is kept, else the model's own query."""
-    kept = job.draft.settings.keep_rejected and publication.can_be_kept and isinstance(publication, Publication)
-    if kept and publication.entry.strategy != "view":
-        return publication.entry.staging
-    return f"(\n{unterminated(job.model.sql)}\n)" if job.model.sql else None
-
-
-def _whole_later(job: Job, publication: Publishing) -> str | None:
-    later = _later(job, publication)
-    return with_kept(job, later) if later is not None and isinstance(publication, Publication) else later
 
 
 def _constraint(draft: Draft, finding: Finding) -> Constraint | None:

@@ -12,6 +12,7 @@ from planproof.invariants import count_queries, drift, file_schemas, physical, r
 from planproof.invariants.contract import COUNTABLE, conclude
 from planproof.invariants.row_terms import is_of_rows
 from planproof.judge.draft import Draft
+from planproof.judge.effect import Effect
 from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.origin import AnalysisError
 from planproof.publish.audit import limits
@@ -19,9 +20,8 @@ from planproof.publish.audit.changes import change
 from planproof.publish.audit.constraints import broken, checks
 from planproof.publish.audit.hazards import decide_hazards
 from planproof.publish.audit.python_claims import trusted
-from planproof.publish.audit.target_rows import with_kept
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.stage import describe
+from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.publication import Publication
 from planproof.quoting import quoted
 from planproof.report.changes import TableChange
@@ -60,17 +60,10 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     if not flags:
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
 
-    def staged() -> str:
-        publication.register()
-        return entry.staging
-
-    def whole() -> str:
-        publication.register()
-        return with_kept(job, entry.staging)
-
+    rows = StagedFiles(job, publication)
     if facts is not None:
         draft.rows = facts.rows
-    decide(job, facts, _as_stored(job.examined, partition_by), staged, whole, _told(job, publication))
+    decide(job, facts, _as_stored(job.examined, partition_by), rows.new_rows, rows.rows_after, _told(job, publication))
 
 
 def decide(
@@ -324,7 +317,7 @@ def _open(draft: Draft) -> list[Finding]:
     ]
 
 
-def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
+def look(job: Job, written: PhysicalSchema, describe: Callable[[Job], None]) -> StoredTable | None:
     """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
     show it.
 
@@ -332,8 +325,7 @@ def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
     """
     name, draft = quoted(job.names.target), job.draft
     try:
-        if draft.strategy == "location" and job.target is not None:
-            describe(job.session, job.model, job.target, name)
+        describe(job)
         now = job.session.registered(name)
     except (SparkFailure, AnalysisError) as error:
         draft.unreadable("catalog", str(error))
@@ -344,6 +336,6 @@ def look(job: Job, written: PhysicalSchema) -> StoredTable | None:
         draft.unreadable("catalog", "the catalog does not show the relation")
         return None
     draft.read(Claim("catalog", now.schema))
-    if now.kind == "table" and draft.strategy in ("rename", "location"):
+    if now.kind == "table" and draft.effect is Effect.REPLACES:
         draft.add(registered.check(now.schema, written, now.partition_by))
     return now

@@ -12,6 +12,7 @@ from planproof.arrow.column_counts import compares
 from planproof.catalog import split_name
 from planproof.claim import dotted
 from planproof.depth import deeply
+from planproof.judge.effect import Effect
 from planproof.logical.rows import StoredColumn, rows_of
 from planproof.origin import AnalysisError
 from planproof.publish.fingerprint import fingerprint
@@ -21,8 +22,6 @@ from planproof.report.model import Verdict
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.types import STRING, Char, DataType, Varchar
 
-REPLACED = ("rename", "location", "view")
-"""The strategies after which a relation's rows are those of the model's query, and no others."""
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
 
 
@@ -57,9 +56,9 @@ class Shown:
 def shown(job: Job) -> Shown | None:
     """None where the plan is not known, or says nothing of all rows of the target."""
     plan = job.examined.plan
-    if plan is None or job.draft.strategy not in REPLACED or plan.conf.case_sensitive:
+    if plan is None or job.draft.effect not in (Effect.REPLACES, Effect.DEFINES) or plan.conf.case_sensitive:
         return None
-    named = [name for name, _ in job.model.options.get("columns") or ()] if job.draft.strategy == "view" else []
+    named = [name for name, _ in job.model.options.get("columns") or ()] if job.draft.effect is Effect.DEFINES else []
     output = plan.root.output
     names = [str(name).lower() for name in named or [c.name for c in output]]
     if len(names) != len(output) or len(set(names)) != len(names):
@@ -76,7 +75,7 @@ def shown(job: Job) -> Shown | None:
     found = deeply(lambda: rows_of(plan.root))
     keys = {frozenset(compared[i] for i in key): why for key, why in found.keys.items() if key <= compared.keys()}
     types = {c.id: c.type for c in output}
-    live = found.stored.items() if job.draft.strategy == "view" else ()
+    live = found.stored.items() if job.draft.effect is Effect.DEFINES else ()
     named_parts = ((compared[i], _part(s, types[i], job.session.namespace)) for i, s in live if i in compared)
     parts = {name: part for name, part in named_parts if part is not None}
     return Shown(keys, parts, filled, _promised(job, set(compared.values())))
@@ -85,7 +84,7 @@ def shown(job: Job) -> Shown | None:
 def _promised(job: Job, known: set[str]) -> dict[str, str]:
     """The keys of one column that the contract promises, and that were counted over the rows of a table."""
     contract = job.model.contract
-    if contract is None or job.draft.strategy == "view":
+    if contract is None or job.draft.effect is Effect.DEFINES:
         return {}
     proved = {f.promised for f in job.draft.findings if f.code == "PP507" and f.verdict is Verdict.PROVED}
     keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key") and str(c) in proved]
@@ -96,7 +95,7 @@ def _promised(job: Job, known: set[str]) -> dict[str, str]:
 def _evidence(job: Job) -> dict[str, str]:
     """Why columns hold no null; of a view, whose sources may change, what its own text says."""
     found = job.examined.evidence
-    if job.draft.strategy != "view":
+    if job.draft.effect is not Effect.DEFINES:
         return dict(found)
     return {column: why for column, why in job.examined.derived.items() if why.startswith(_OF_THE_TEXT)}
 

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import traceback
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from planproof.origin import AnalysisError, Unknown
 from planproof.own_errors import describe, place_of
-from planproof.publish.audit.target_rows import with_kept
-from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count, stored_as, stored_below
+from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count
 from planproof.publish.data_tests.evidence import Plans, Shown, shown
 from planproof.publish.data_tests.known import Question, Thresholds, question
 from planproof.publish.data_tests.one_query import counted_together
-from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.publish.swaps.view import column_names
-from planproof.publish.transaction.names import PREFIX, literal
-from planproof.publish.transaction.publication import Publication, column_list
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import DataTestResult
 from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.ending import unterminated
 from planproof.sql.stand_in import SESSION_CATALOG, stand_in
-from planproof.types import as_ddl
-
-_GLOB = frozenset("*?[]{}\\")
-"""Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
 
 COUNTED = "counted over the staged rows, before they were published"
 
@@ -88,20 +78,16 @@ Tests = Callable[[StagedRows], Sequence[DataTestResult]]
 """Runs what belongs to a model over its staged rows."""
 
 
-def tried(job: Job, publication: Publishing, tests: Tests) -> None:
+def try_tests(job: Job, staged: StagedWrite, tests: Tests) -> None:
     """Adds to the job's draft what the tests find in the staged rows: a test that fails is a violation. The report also
     names the tests that cannot run over these rows, each with the reason."""
-    target = _last_two(job.names.target)
-    if isinstance(publication, Publication):
-        with _standing(job, publication) as relation:
-            text, files = _shown(job, publication), _files(job, publication)
-            found = _ask(job, tests, StagedRows(job.session, target, relation, text, files, shown(job)))
-    else:
-        # In a transaction stands the whole table as it will be.
-        text = _query(job) if publication.entry.strategy == "replace" else None
-        outer = tuple(part for part in job.names.target[:-2] if part.lower() != SESSION_CATALOG)
-        staged = StagedRows(job.session, target, publication.entry.staging, text, catalog=outer)
-        found = _ask(job, tests, staged)
+    *outer, database, table = job.names.target
+    catalog = tuple(part for part in outer if part.lower() != SESSION_CATALOG)
+    with staged.tested() as rows:
+        target = database.lower(), table.lower()
+        found = _ask(
+            job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, shown(job), catalog)
+        )
     if not found:
         return
     job.draft.tell(tests=found)
@@ -138,66 +124,6 @@ def _findings(test: DataTestResult) -> Iterator[Finding]:
         message=f"the data test {test.name}{declared}: {test.said}",
         evidence=test.said if verdict is Verdict.PROVED else None,
     )
-
-
-@contextmanager
-def _standing(job: Job, publication: Publication) -> Iterator[str]:
-    """A relation of the session with the rows that the target is to hold."""
-    entry = publication.entry
-    name = f"`{PREFIX}_staged_{uuid.uuid4().hex}`"
-    definition = None
-    if entry.strategy == "view":
-        names = column_names(job.model.options.get("columns") or ())
-        definition = f"{name}{names} AS\n{unterminated(job.examined.sql)}"
-    elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
-        columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
-        definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
-    else:
-        publication.register()
-        after = with_kept(job, entry.staging, entry.columns)
-        if after == entry.staging:
-            yield entry.staging
-            return
-        definition = f"{name} AS SELECT * FROM {after}"
-    try:
-        job.session.rows(f"CREATE TEMPORARY VIEW {definition}")
-    except (AnalysisError, SparkFailure):
-        if publication.unregistered is None:
-            raise
-        publication.register()
-        yield entry.staging
-        return
-    try:
-        yield name
-    finally:
-        with suppress(AnalysisError, SparkFailure):
-            job.session.rows(f"DROP VIEW IF EXISTS {name}")
-
-
-def _files(job: Job, publication: Publication) -> Stored | None:
-    """The staged files, where they are all that the table is to hold."""
-    entry = publication.entry
-    if entry.strategy not in ("rename", "location"):
-        return None
-    if publication.unregistered is not None and job.target is not None:
-        return stored_below(job.session, [entry.stage_location], job.target.schema)
-    return stored_as(job.session, publication.stored(entry.staging))
-
-
-def _shown(job: Job, publication: Publication) -> str | None:
-    if job.draft.strategy == "view":
-        return _query(job)
-    if job.draft.settings.keep_rejected:
-        return with_kept(job, publication.entry.staging, publication.entry.columns)
-    return _query(job) if job.draft.strategy in ("rename", "location") else None
-
-
-def _query(job: Job) -> str:
-    return f"(\n{unterminated(job.examined.sql)}\n)"
-
-
-def _last_two(target: tuple[str, ...]) -> tuple[str, str]:
-    return target[-2].lower(), target[-1].lower()
 
 
 @dataclass(frozen=True, slots=True)

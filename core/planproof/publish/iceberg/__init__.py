@@ -11,6 +11,7 @@ from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.commit import Commit, swept
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.rows import RowsReplaced
+from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
 from planproof.publish.swaps import Ending
@@ -37,6 +38,12 @@ class _Committed:
     def target(self, names: Names) -> StoredTable | None:
         name = quoted(names.target)
         return self._tables.table(name) or self._session.registered(name)
+
+    def staged(self, job: Job, publication: Commit) -> StagedVersion:
+        return StagedVersion(job, publication)
+
+    def describe(self, job: Job) -> None:
+        """Nothing: what is said of a table is committed with its rows."""
 
     def commit(self, publication: Commit) -> list[Finding]:
         publication.commit()

@@ -27,7 +27,6 @@ from planproof.publish.parting import (
     RUN,
     Impossible,
     Parting,
-    Staged,
     begun,
     create_quarantine,
     refuse_other_sums,
@@ -51,12 +50,11 @@ class IcebergAside:
     def __init__(self, session: Session, tables: Transactional) -> None:
         self._session, self._tables = session, tables
 
-    def staged(self, job: Job, raw: Commit) -> Staged:
+    def refuse(self, raw: Commit) -> None:
         if not raw.notebook.is_written:
             raise Impossible(
                 "no note of them can be kept: the catalog tells no location of the namespace, or it cannot be written"
             )
-        return Staged(raw.transaction.schema(), raw.new_rows(), raw.entry.staging)
 
     def open(self, name: str, schema: PhysicalSchema) -> None:
         self._open(name, schema)

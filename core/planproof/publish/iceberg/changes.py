@@ -15,6 +15,7 @@ from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import relax, restore
+from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
 from planproof.publish.materialize.materialization import Job
@@ -86,9 +87,10 @@ class Change:
         if job.model.incremental_strategy == "merge" and facts is not None:
             # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
             facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
-        decide(counted, facts, counted.examined, lambda: _new_rows(job, publication), lambda: publication.entry.staging)
+        staged = StagedVersion(job, publication)
+        decide(counted, facts, counted.examined, staged.new_rows, staged.rows_after)
         restore(job, publication, written)
-        publication.on_top = OnTop(job, _how(job), lambda: _new_rows(job, publication))
+        publication.on_top = OnTop(job, _how(job), staged)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()
@@ -157,10 +159,3 @@ def _statement(job: Job, staging: str, text: str) -> str:
 def _how(job: Job) -> str:
     strategy = job.model.incremental_strategy
     return {"merge": "merge", "insert_overwrite": "overwrite"}.get(strategy or "", "append")
-
-
-def _new_rows(job: Job, publication: Commit) -> str:
-    """The rows that are new, for a FROM clause: those of the added files, of a merge its source's."""
-    if job.model.incremental_strategy == "merge":
-        return f"(\n{unterminated(job.examined.sql)}\n)"
-    return publication.new_rows()

@@ -131,7 +131,7 @@ class Commit:
                 if self.on_top is None or time.monotonic() > until:
                     raise
                 last = moved
-            replaced = self.on_top.rebase(self, self.transaction)
+            replaced = self.on_top.rebase(self.transaction)
             if replaced is None:
                 raise last
             self.replaced = replaced

@@ -7,14 +7,14 @@ staged anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from planproof.judge.draft import Draft
 from planproof.publish.audit import limits
 from planproof.publish.audit.constraints import broken, checks
-from planproof.publish.data_tests.trial import tried
-from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.data_tests.trial import try_tests
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_write import StagedWrite
 from planproof.quoting import quoted
 from planproof.session.protocol import Moved, Transaction
 
@@ -23,13 +23,13 @@ _OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 
 @dataclass(frozen=True, slots=True)
 class OnTop:
-    """`how` the rows were written: append, overwrite or merge. `rows` gives those that are new, for a FROM clause."""
+    """`how` the rows were written: append, overwrite or merge."""
 
     job: Job
     how: str
-    rows: Callable[[], str]
+    staged: StagedWrite
 
-    def rebase(self, publication: Publishing, transaction: Transaction) -> int | None:
+    def rebase(self, transaction: Transaction) -> int | None:
         """Puts the change on top of the table as it is now, if what the audit found holds there, too. Returns how many
         rows it replaces that others have added; None where the model has to be staged anew."""
         if self._reads_itself():
@@ -38,26 +38,26 @@ class OnTop:
             replaced = transaction.rebase(self.how)
         except Moved:
             return None
-        return replaced if self._holds(publication) else None
+        return replaced if self._holds() else None
 
     def _reads_itself(self) -> bool:
         tables, job = self.job.session.transactions(), self.job
         return tables is None or tables.reads(quoted(job.names.target), job.examined.runs)
 
-    def _holds(self, publication: Publishing) -> bool:
+    def _holds(self) -> bool:
         """Whether nothing that looks at the whole table is broken by what others have added. Where something is, the
         report comes from another staging."""
         job = self.job
         model, settings = job.model, job.draft.settings
         contract = model.contract
         keys = contract is not None and any(c.kind in _OF_THE_WHOLE for c in contract.constraints)
-        again, whole = Draft(model, settings), publication.entry.staging
+        again, whole = Draft(model, settings), self.staged.rows_after()
         if keys:
             # Checks look at single rows: they were counted.
             counted = [0] * len(checks(model))
-            again.add(broken(job.session, model, whole, self.rows(), counted))
+            again.add(broken(job.session, model, whole, self.staged.new_rows(), counted))
         if settings.limits:
             again.add(limits.judged(replace(job, draft=again), settings.limits, None, lambda: whole))
         if job.tests is not None and not again.fails:
-            tried(replace(job, draft=again), publication, job.tests)
+            try_tests(replace(job, draft=again), self.staged, job.tests)
         return not again.fails

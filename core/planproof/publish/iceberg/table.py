@@ -11,6 +11,7 @@ from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import require
+from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused, join
 from planproof.quoting import quoted
@@ -35,10 +36,10 @@ class Whole:
                 job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         seen = replace(job, examined=without_declared_lengths(examined))
         facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
-        staging = publication.entry.staging
-        decide(seen, facts, seen.examined, lambda: staging, lambda: staging)
+        staged = StagedVersion(job, publication)
+        decide(seen, facts, seen.examined, staged.new_rows, staged.rows_after)
         require(job, publication, facts)
-        publication.on_top = OnTop(job, "overwrite", lambda: staging)
+        publication.on_top = OnTop(job, "overwrite", staged)
 
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()

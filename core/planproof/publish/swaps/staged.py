@@ -1,0 +1,140 @@
+"""What was staged of a Parquet table, or of a view: `publish.staged_write.StagedWrite` over files, or a query."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from planproof.judge.effect import Effect
+from planproof.origin import AnalysisError
+from planproof.publish.data_tests.decided import Stored, stored_as, stored_below
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_write import Tested
+from planproof.publish.swaps.view import column_names
+from planproof.publish.transaction.names import PREFIX, literal
+from planproof.publish.transaction.publication import Publication, column_list
+from planproof.quoting import quoted
+from planproof.schema import PhysicalSchema
+from planproof.session.protocol import SparkFailure
+from planproof.sql.ending import unterminated
+from planproof.types import as_ddl
+
+_GLOB = frozenset("*?[]{}\\")
+"""Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
+
+EFFECTS = {
+    "rename": Effect.REPLACES,
+    "location": Effect.REPLACES,
+    "append": Effect.ADDS,
+    "partitions": Effect.REPLACES_PARTITIONS,
+    "view": Effect.DEFINES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFiles:
+    """The rows that lie in a staging table, or in files over which no table stands yet."""
+
+    job: Job
+    publication: Publication
+
+    @property
+    def effect(self) -> Effect:
+        return EFFECTS[self.publication.entry.strategy]
+
+    def schema(self) -> PhysicalSchema:
+        if self._is_view:
+            return self.job.examined.promised
+        self.publication.register()
+        staged = self.publication.stored(self.publication.entry.staging)
+        if staged is None:
+            raise SparkFailure("the staged rows cannot be described")
+        return staged.schema
+
+    def new_rows(self) -> str:
+        if self._is_view:
+            return _query(self.job.examined.sql)
+        self.publication.register()
+        return self.publication.entry.staging
+
+    def rows_after(self) -> str:
+        return self.new_rows() if self._is_view else self._with_kept(self.new_rows())
+
+    def new_rows_later(self) -> str | None:
+        """The table that is kept, else the model's own query."""
+        if self.job.draft.settings.keep_rejected and not self._is_view:
+            return self.publication.entry.staging
+        return _query(self.job.model.sql) if self.job.model.sql else None
+
+    def rows_after_later(self) -> str | None:
+        later = self.new_rows_later()
+        return None if later is None or self._is_view else self._with_kept(later)
+
+    @contextmanager
+    def tested(self) -> Iterator[Tested]:
+        job, publication = self.job, self.publication
+        entry, later, files = publication.entry, self._tested_later(), self._files()
+        name = f"`{PREFIX}_staged_{uuid.uuid4().hex}`"
+        if self._is_view:
+            names = column_names(job.model.options.get("columns") or ())
+            definition = f"{name}{names} AS\n{unterminated(job.examined.sql)}"
+        elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
+            columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
+            definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
+        else:
+            after = self.rows_after()
+            if after == entry.staging:
+                yield Tested(after, later, files)
+                return
+            definition = f"{name} AS SELECT * FROM {after}"
+        try:
+            job.session.rows(f"CREATE TEMPORARY VIEW {definition}")
+        except (AnalysisError, SparkFailure):
+            if publication.unregistered is None:
+                raise
+            yield Tested(self.new_rows(), later, files)
+            return
+        try:
+            yield Tested(name, later, files)
+        finally:
+            with suppress(AnalysisError, SparkFailure):
+                job.session.rows(f"DROP VIEW IF EXISTS {name}")
+
+    @property
+    def _is_view(self) -> bool:
+        return self.effect is Effect.DEFINES
+
+    def _tested_later(self) -> str | None:
+        if self.job.draft.settings.keep_rejected and not self._is_view:
+            return self._with_kept(self.publication.entry.staging)
+        return None if self.effect.is_partial else _query(self.job.examined.sql)
+
+    def _files(self) -> Stored | None:
+        entry, target = self.publication.entry, self.job.target
+        if self.effect is not Effect.REPLACES:
+            return None
+        if self.publication.unregistered is not None and target is not None:
+            return stored_below(self.job.session, [entry.stage_location], target.schema)
+        return stored_as(self.job.session, self.publication.stored(entry.staging))
+
+    def _with_kept(self, staged: str) -> str:
+        """What was staged with the rows that stay, where only some of the table is written. Older rows hold NULL in a
+        column that the table gets with the new ones."""
+        target, new = self.job.target, dict(self.publication.entry.columns)
+        if not self.effect.is_partial or target is None:
+            return staged
+        name = quoted(self.job.names.target)
+        old = [quoted((c,)) for c in target.schema.names]
+        columns = ", ".join([*old, *(quoted((c,)) for c in new)])
+        filled = ", ".join([*old, *(f"CAST(NULL AS {kind}) AS {quoted((c,))}" for c, kind in new.items())])
+        kept = f"SELECT {filled} FROM {name}"
+        if self.effect is Effect.REPLACES_PARTITIONS:
+            same = " AND ".join(f"old.{quoted((c,))} <=> new.{quoted((c,))}" for c in target.partition_by)
+            kept = f"SELECT {filled} FROM {name} AS old LEFT ANTI JOIN {staged} AS new ON {same}"
+        return f"({kept} UNION ALL SELECT {columns} FROM {staged})"
+
+
+def _query(sql: str) -> str:
+    return f"(\n{unterminated(sql)}\n)"
