@@ -97,7 +97,12 @@ def test_the_report_holds_what_was_seen(dbt: Any, built: str) -> None:
     assert "left" not in reports
     found = reports["watched"]
     assert (found["outcome"], found["verdict"], found["details"]["guard"]) == ("audited", "violated", "watch")
-    assert {p["plane"] for p in found["planes"] if p["status"] == "read"} >= {"contract", "logical", "analyzed", "files"}
+    assert {p["plane"] for p in found["planes"] if p["status"] == "read"} >= {
+        "contract",
+        "logical",
+        "analyzed",
+        "files",
+    }
     assert reports["watched_healthy"]["verdict"] == "proved"
     remarks = json.loads((dbt.root / "target/planproof/report.json").read_text("utf-8"))["remarks"]
     assert "left was not guarded: guard: off" in remarks

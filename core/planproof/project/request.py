@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
-from planproof.functions.declared import DeclarationError
-from planproof.origin import AnalysisError
 from planproof.project.cache import Cache
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
@@ -28,6 +26,8 @@ from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
+from planproof_engine.functions.declared import DeclarationError
+from planproof_engine.origin import AnalysisError
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:
@@ -292,7 +292,9 @@ class Request:
         project = self._compiled(told) if fresh else location.project()
         told.read(project)
         everything = self._chosen(project)
-        nodes = runnable(self._selected(everything), fresh=fresh, older=Older(project, lambda node: _stands(session, node)))
+        nodes = runnable(
+            self._selected(everything), fresh=fresh, older=Older(project, lambda node: _stands(session, node))
+        )
         if not fresh:
             told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
             files = Files(project)
