@@ -39,15 +39,19 @@ class Admission:
         guard = _guard_of(node)
         if guard == "off":
             self.say_unguarded(node.name, "guard: off", node.resource_type)
-        if guard != "on":
-            return None
+        return self._guarded(node) if guard == "on" and self._is_within_reach(node) else None
+
+    def _is_within_reach(self, node: Node) -> bool:
+        """Whether Spark can be asked about the node; where it cannot, that is said."""
         if not is_reachable(self.reach.method):
             self._say_unreachable(node)
-            return None
+            return False
         mute = self.reach.refusal()
         if mute is not None:
             self.say_unguarded(node.name, mute, node.resource_type)
-            return None
+        return mute is None
+
+    def _guarded(self, node: Node) -> Run | None:
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
@@ -80,12 +84,10 @@ class Admission:
         `ProjectError` where its settings or its contract cannot be read."""
         if not is_written(node, command()) or _guard_of(node) != "watch":
             return None
-        if not is_reachable(self.reach.method):
-            self._say_unreachable(node)
+        if not self._is_within_reach(node):
             return None
-        unseen = self.reach.refusal() or (_kind_of(node) if not _has_query(node) else None)
-        if unseen is not None:
-            self.say_unguarded(node.name, unseen, node.resource_type)
+        if not _has_query(node):
+            self.say_unguarded(node.name, _kind_of(node), node.resource_type)
             return None
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         return self._begun(node, names_of(relation), unguarded(node), self.reach.distance(node, None))

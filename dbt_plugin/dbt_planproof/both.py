@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planproof.report.model import Finding, Report
+from planproof.report.model import Report
+from planproof_engine.finding import Finding
 
 
 def both(checked: Report, audited: Report) -> Report:

@@ -81,7 +81,7 @@ def test_a_selection_of_nothing_is_no_pass(invoke, project):
 
 
 def test_a_model_that_is_left_to_dbt_is_named_and_not_judged(invoke, project):
-    off = {"meta": {"planproof": {"guard": "off", "fail_onn": "never"}}}
+    off = {"meta": {"planproof": {"guard": "off"}}}
     broken = {"sql": "select 1 as a", "columns": {"b": "int"}, "contract": True}
     directory = project(
         {"mart": {**broken, "config": off}, "other": {"sql": "select a from shop.mart", "parents": ["mart"]}}

@@ -46,8 +46,8 @@ def promises(
 ) -> list[Promise]:
     """The contracts of the models called `names`, else of every selected model that has one.
 
-    One with `guard: off` counts only where it is named. `conf` says what a bare `timestamp` in a contract means. Raises `ProjectError` for a name without a contract, and
-    where nothing is left.
+    One with `guard: off` counts only where it is named. `conf` says what a bare `timestamp` in a contract means. Raises
+    `ProjectError` for a name without a contract, and where nothing is left.
     """
     nodes = [_named(project, name) for name in names]
     if not names:

@@ -292,9 +292,8 @@ class Request:
         project = self._compiled(told) if fresh else location.project()
         told.read(project)
         everything = self._chosen(project)
-        nodes = runnable(
-            self._selected(everything), fresh=fresh, older=Older(project, lambda node: _stands(session, node))
-        )
+        older = Older(project, lambda node: _stands(session, node))
+        nodes = runnable(self._selected(everything), fresh=fresh, older=older)
         if not fresh:
             told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
             files = Files(project)
