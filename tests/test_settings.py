@@ -65,6 +65,14 @@ def test_what_yaml_makes_of_a_setting_is_understood() -> None:
     assert (found.rewrite, found.allow, found.spark) == ("off", ("PP101", "PP102"), "3.5")
 
 
+def test_what_is_only_watched_is_judged_and_never_stopped() -> None:
+    given = {"fail_on": "warning", "on_violation": "quarantine", "quarantine": {"limit": 3}}
+    assert Settings.of(given).in_force == Settings.of(given)
+    watched = Settings.of({"guard": "watch", **given}).in_force
+    assert (watched.fail_on, watched.on_violation) == ("never", "stop")
+    assert Settings.of({"guard": False}).guard == "off"
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

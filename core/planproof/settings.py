@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.limits import LimitError, Limits
@@ -81,6 +81,14 @@ class Setting:
 
 
 SETTINGS = (
+    Setting(
+        "guard",
+        "choice",
+        "on",
+        "whether a model is published only when its contract holds (on); is published in any case, and a warning says "
+        "what would have stopped it (watch); or is left to dbt as if planproof were absent (off)",
+        ("on", "watch", "off"),
+    ),
     Setting(
         "fail_on",
         "choice",
@@ -218,6 +226,7 @@ BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 class Settings:
     """The settings of one model, as `SETTINGS` describes them."""
 
+    guard: str = "on"
     fail_on: str = "violated"
     enforce: tuple[str, ...] = ENFORCEABLE
     allow: tuple[str, ...] = ()
@@ -241,6 +250,12 @@ class Settings:
     def of(cls, given: Mapping[str, Any], where: str = "planproof") -> Settings:
         """Settings from untrusted keys and values; `where` names their place in an error. Raises `SettingsError`."""
         return cls(**checked(given, where))
+
+    @property
+    def in_force(self) -> Settings:
+        """The settings by which a model is judged: one that is only watched is never stopped, and no row of it is set
+        aside."""
+        return replace(self, fail_on="never", on_violation="stop") if self.guard == "watch" else self
 
 
 def checked(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:

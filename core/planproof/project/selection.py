@@ -13,10 +13,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import guard_of
 from planproof.project.reads import besides, is_file
 
 _SHOWN = 5
@@ -62,6 +64,21 @@ def chosen(
     if not any(node.kind == "model" for node in found) and not asked and (wanted or project.models):
         raise ProjectError(_nothing(project, wanted, unwanted, found))
     return found
+
+
+def guarded_of(
+    nodes: Iterable[ProjectNode], overrides: Mapping[str, Any] | None = None
+) -> tuple[tuple[ProjectNode, ...], tuple[ProjectNode, ...]]:
+    """The nodes that planproof looks at, and those with `guard: off`. `overrides` are settings before the nodes' own.
+    Raises `ProjectError` for another value of that setting."""
+    every = tuple(nodes)
+    off = {node.unique_id for node in every if guard_of(node.raw, overrides) == "off"}
+    return tuple(n for n in every if n.unique_id not in off), tuple(n for n in every if n.unique_id in off)
+
+
+def left_to_dbt(off: Sequence[ProjectNode]) -> list[str]:
+    """What a command says, once, of the nodes with `guard: off`."""
+    return [f"left to dbt by `guard: off`: {', '.join(sorted(node.name for node in off))}"] if off else []
 
 
 def compiled(models: Iterable[ProjectNode], asked: bool = True) -> tuple[list[ProjectNode], list[ProjectNode]]:
