@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planproof.report import compared
-from planproof.report.folding import STYLE, consequences, groups, listed, remarks, unjudged
+from planproof.report.folding import STYLE, causes, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
@@ -41,6 +41,15 @@ WIDTH = 110
 _AT_ONCE = 200
 _THERE = "these rows:"
 _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` keeps them):"
+
+_ENDS = {
+    "published": "published",
+    "moved": "moved home",
+    "rejected": "stopped",
+    "failed": "could not run",
+    "skipped": "skipped",
+}
+"""What is said of how many models ended in which way."""
 
 Part = tuple[str, str]
 """A text and its style."""
@@ -71,8 +80,8 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     width = max((len(r.model) for r in reports), default=0)
     if lines:
         _lines(console, reports, width)
-    below, _ = consequences(reports)
-    for report, *others in groups([report for report in reports if stopped(report)]):
+    below, folded = consequences(reports)
+    for report, *others in groups(causes(reports, folded)):
         console.print()
         console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
@@ -297,8 +306,7 @@ def summary(reports: Sequence[Report], seconds: float | None = None, command: st
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
-    ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
-    parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]
+    parts += [f"{outcomes[outcome]} {word}" for outcome, word in _ENDS.items() if outcomes[outcome]]
     words = [*(v.value for v in Verdict), "no contract"]
     parts += [
         f"{verdicts[word]} {'without a contract' if word == 'no contract' else word}"

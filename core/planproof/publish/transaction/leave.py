@@ -71,7 +71,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     holdings.forget()
     for folder in beside:
         reports += _swept(store, holdings, folder, force)
-    if all(report.outcome == "published" for report in reports):
+    if all(report.outcome == "moved" for report in reports):
         for root in known:
             _without_state(store, root)
     return reports
@@ -180,7 +180,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
             store.delete(place)
     store.delete(file)
     found = Finding(Verdict.WARNING, "PP610", "catalog", message=f"its files lie in {note.home} now")
-    return Report(note.table.replace("`", ""), "published", (found,))
+    return Report(note.table.replace("`", ""), "moved", (found,))
 
 
 def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, note: Departure) -> None:
