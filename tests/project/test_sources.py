@@ -147,7 +147,7 @@ def not_null_test(column, config=None, parents=("source.shop.raw.orders",), **mo
 def test_what_a_source_promises_is_evidence_with_and_without_a_freeze_file(dbt_manifest, tmp_path, frozen):
     columns = {
         "id": {"data_type": "int", "constraints": NOT_NULL},
-        **{name: "int" for name in ("tested", "some", "warned", "few", "other")},
+        **dict.fromkeys(("tested", "some", "warned", "few", "other"), "int"),
     }
     tests = [
         not_null_test("TESTED"),
@@ -175,6 +175,5 @@ def test_a_test_of_a_source_proves_what_a_model_promises(dbt_manifest, tmp_path)
     model["columns"] = {"id": {"data_type": "int", "constraints": NOT_NULL}}
     manifest = dbt_manifest({"m": model}, {"raw.orders": {"id": "int"}}, **{"test.shop.t": not_null_test("id")})
     (report,) = check_project(read_project(manifest))
-    proved = [f for f in report.findings if f.code == "PP506"]
-    assert [str(f.verdict) for f in proved] == ["proved"]
-    assert "the test not_null of the source raw.orders holds it" in proved[0].evidence
+    (proved,) = [f for f in report.findings if f.promised == "NOT NULL"]
+    assert (str(proved.verdict), proved.evidence) == ("proved", "the test not_null of the source raw.orders holds it")

@@ -22,7 +22,7 @@ def published(session: Any, database: str, rows: int, starts: tuple[int, ...] = 
     for start in starts:
         sql = f"select id from range({start}, {start + rows})"
         report = Guard(session).publish(Model(f"{database}.orders", sql, contract=CONTRACT, materialized="table"))
-        assert report.outcome == "moved", report
+        assert report.outcome == "published", report
 
 
 @pytest.fixture

@@ -257,10 +257,11 @@ def query_of(report: Report, finding: Finding) -> str | None:
     return broken.query if found is None and broken is not None else found
 
 
-def short_query(report: Report, finding: Finding) -> str | None:
-    """The same for a message: a long text of the model's own stands for itself. The JSON form has all of it."""
+def short_query(report: Report, finding: Finding, most: int = _LONG) -> str | None:
+    """The same for a message: of a text of more than `most` lines the model's own stands for itself. The JSON form has
+    all of it."""
     query, own = query_of(report, finding), (report.sql or "").strip()
-    if query is None or len(query.strip().splitlines()) <= _LONG or not own or own not in query:
+    if query is None or len(query.strip().splitlines()) <= most or not own or own not in query:
         return query
     return query.replace(own, f"... the compiled SQL of {report.details.file or report.model} ...")
 

@@ -39,6 +39,8 @@ from planproof_engine.origin import Origin
 
 WIDTH = 110
 _AT_ONCE = 200
+_COPIED = 80
+"""Lines that a query may have that is shown whole."""
 _THERE = "these rows:"
 _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` keeps them):"
 
@@ -84,6 +86,8 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     for report, *others in groups(causes(reports, folded)):
         console.print()
         console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
+        for part in _queries(report):
+            console.print(part, soft_wrap=True)
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
         _listed(console, title, list(_remarks(reports, verdict)))
     _listed(
@@ -245,14 +249,23 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
             yield excerpt
         for sample in samples_of(report, f):
             yield Text(f"      {harmless(sample)}")
-        query = short_query(report, f)
-        if query is not None and report.details.rejected is None and f.code != "PP513":
-            yield Text(f"      {_THERE if report.outcome == 'audited' else _AGAIN}", "dim")
-        if query is not None:
-            yield Text("\n".join(f"      {row}" for row in harmless(query).strip().splitlines()), "cyan")
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
+
+
+def _queries(report: Report) -> Iterator[Text]:
+    """The queries that show broken rows, without a frame or an indentation, so that they can be copied."""
+    told: set[str] = set()
+    for f in Parts.of(report).findings:
+        query = short_query(report, f, _COPIED)
+        if query is None or query in told:
+            continue
+        told.add(query)
+        if report.details.rejected is None and f.code != "PP513":
+            these = _THERE if report.outcome == "audited" else _AGAIN
+            yield Text(harmless(f"{f.code}{f' {f.field}' if f.field else ''}: {these}"), "dim")
+        yield Text(f"{harmless(query).strip()}\n", "cyan")
 
 
 def quote(report: Report, origin: Origin | None) -> Text | None:
