@@ -1,4 +1,4 @@
-"""Every registered function answers as real Spark did when tests/cases/functions/ was written. No Spark runs here."""
+"""Every registered function answers as real Spark did when tests/engine/cases/functions/ was written, without a Spark."""
 
 from __future__ import annotations
 
