@@ -14,11 +14,11 @@ from planproof.project.request import Request
 from planproof.report.run import run_report
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @click.argument("names", nargs=-1)
 @options.project
 @options.selection
-@options.settings
+@options.settings("audit")
 @options.report
 @options.spark
 @click.option(
@@ -35,7 +35,7 @@ def audit(
     contract_file: Path | None,
     **given: Any,
 ) -> None:
-    """Audits stored tables, or directories of Parquet files, against their contracts.
+    """Audits stored tables, or folders of Parquet files, against their contracts.
 
     NAMES are models, tables, or paths (with a slash). Without any, every selected model with a contract is audited.
     """

@@ -14,7 +14,7 @@ from planproof.project.infer import by_file, infer_project
 from planproof.project.location import ProjectLocation
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.selection
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")

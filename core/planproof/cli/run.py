@@ -34,10 +34,10 @@ _SETTLED = (
 _NOTHING = "interrupted before any model was begun: all tables are as they were"
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.selection
-@options.settings
+@options.settings("run")
 @options.report
 @options.python_functions
 @options.spark

@@ -176,7 +176,7 @@ def _union(project: Project, selectors: Sequence[str]) -> set[str]:
 def _reached(project: Project, selector: str) -> set[str]:
     match = _SELECTOR.fullmatch(selector)
     if match is None:
-        raise ProjectError(f"selector {selector!r} cannot be read; write a name, `+name`, `name+` or `method:value`")
+        raise ProjectError(f"selector '{selector}' cannot be read; write a name, `+name`, `name+` or `method:value`")
     named = {node.unique_id for node in project.nodes.values() if _matcher(match["what"])(node)}
     if not named:
         raise ProjectError(_unmatched(project, selector, match["what"]))
@@ -191,7 +191,7 @@ def _reached(project: Project, selector: str) -> set[str]:
 def _matcher(what: str) -> Callable[[ProjectNode], bool]:
     method, colon, value = what.partition(":")
     if not colon:
-        if "/" in what or what.endswith((".sql", ".csv", ".py")):
+        if "/" in what or "\\" in what or what.endswith((".sql", ".csv", ".py")):
             return lambda node: _by_path(node, what)
         return lambda node: _by_name(node, what)
     test = METHODS[method]
@@ -221,9 +221,14 @@ def _below(fqn: tuple[str, ...], parts: list[str]) -> bool:
 def _by_path(node: ProjectNode, value: str) -> bool:
     if node.file is None or node.kind == "source":
         return False
-    wanted = value.removeprefix("./").rstrip("/")
-    name_only = "/" not in wanted and fnmatchcase(node.file.rpartition("/")[2], wanted)
-    return name_only or fnmatchcase(node.file, wanted) or fnmatchcase(node.file, f"{wanted}/*")
+    wanted, file = _slashed(value).removeprefix("./").rstrip("/"), _slashed(node.file)
+    name_only = "/" not in wanted and fnmatchcase(file.rpartition("/")[2], wanted)
+    return name_only or fnmatchcase(file, wanted) or fnmatchcase(file, f"{wanted}/*")
+
+
+def _slashed(path: str) -> str:
+    """A path as all systems but Windows write it: a shell there completes with backslashes, and dbt keeps them."""
+    return path.replace("\\", "/")
 
 
 def _by_source(node: ProjectNode, value: str) -> bool:
@@ -246,7 +251,7 @@ METHODS: dict[str, Callable[[ProjectNode, str], bool]] = {
 def _unmatched(project: Project, selector: str, what: str) -> str:
     close = difflib.get_close_matches(what, [node.name for node in project.models], n=1)
     meant = f"; did you mean {close[0]!r}?" if close else f"; the project has {len(project.models)} models"
-    return f"selector {selector!r}: {what!r} names nothing in the project{meant}"
+    return f"selector '{selector}': '{what}' names nothing in the project{meant}"
 
 
 def _nothing(
