@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.request import Request
 from planproof.report.run import run_report
@@ -43,6 +44,7 @@ def audit(
         raise click.UsageError("--contract goes with the NAMES of the tables or paths that it is about")
     request = Request(
         "audit",
+        compiler=DBT,
         **options.plain(given),
         settings=settings,
         spark=options.spark_settings(conf),

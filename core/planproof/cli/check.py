@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.request import Request
 from planproof.report.run import run_report
@@ -61,7 +62,7 @@ def check(
     if ansi is not None:
         spark["spark.sql.ansi.enabled"] = str(ansi).lower()
     variables = options.variables(given_vars)
-    request = Request("check", **options.plain(given), settings=settings, spark=spark, vars=variables)
+    request = Request("check", compiler=DBT, **options.plain(given), settings=settings, spark=spark, vars=variables)
     shown = _Told()
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):

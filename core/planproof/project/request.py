@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
 from planproof.project.cache import Cache
+from planproof.project.compiler import Compiler
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
@@ -68,7 +69,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked: the models or tables, the settings, the session, and what for. All fields have JSON's types.
+    """What is asked: the models or tables, the settings, the session, and what for. All fields but `compiler`, which is
+    dbt where the door knows it, have JSON's types.
 
     `purpose` is `check` (offline), `run`, `audit`, or `publish` (a table of the caller's own). `spark` are Spark
     settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
@@ -107,6 +109,7 @@ class Request:
     cache: bool = True
     jobs: int | None = None
     keys: tuple[str, ...] = ()
+    compiler: Compiler | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.purpose not in PURPOSES:
@@ -120,7 +123,10 @@ class Request:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields that have JSON's types."""
+        form = asdict(replace(self, compiler=None))
+        del form["compiler"]
+        return form
 
     @property
     def location(self) -> ProjectLocation:
@@ -130,6 +136,7 @@ class Request:
             _path(self.profiles_dir),
             self.target,
             _path(self.target_path),
+            self.compiler,
         )
 
     def open_session(self, progress: Progress | None = None) -> Session:

@@ -8,13 +8,13 @@ with one of `METHODS`. Blanks join selectors to a union, commas to an intersecti
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from planproof.project.compiler import NOT_HANDED_IN
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -149,18 +149,16 @@ def _by_dbt(
     said = [f"--selector {selector}"] if selector is not None else []
     said += [f"--state {state}"] if state is not None else []
     said += [word for word in (*select, *exclude) if not _is_own(word)]
-    try:
-        importlib.import_module("dbt.graph.selector")
-        own = importlib.import_module("dbt_planproof.selection")
-    except ImportError as error:
+    missing = NOT_HANDED_IN if project.compiler is None else project.compiler.missing()
+    if project.compiler is None or missing is not None:
         raise ProjectError(
-            f"{', '.join(said)}: only dbt selects so, and it is not installed ({error}): planproof[dbt]. Without it: a "
-            f"name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before and "
-            "after, or the names that `dbt ls --output name` prints; --select '*' names all"
-        ) from error
+            f"{', '.join(said)}: only dbt selects so, and it is not installed ({missing}): planproof[dbt]. Without it: "
+            f"a name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before "
+            "and after, or the names that `dbt ls --output name` prints; --select '*' names all"
+        )
     folder = Path(state) if state is not None else None
-    choice = own.choose(project.manifest, project.directory, select, exclude, selector, folder)
-    return set(choice.unique_ids), choice.asked
+    found = project.compiler.select_nodes(project.manifest, project.directory, select, exclude, selector, folder)
+    return set(found.unique_ids), found.may_be_empty
 
 
 def _split(given: Iterable[str]) -> list[str]:
