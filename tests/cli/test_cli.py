@@ -273,7 +273,7 @@ def test_explain_answers_of_each_column_first(invoke, project):
         ["most", "bigint", "maybe"],
         ["text", "string", "never"],
     ]
-    assert "is not null" in cells[0][3]
+    assert "declares it NOT NULL" in cells[0][3]
     assert cells[2][3] == "nothing excludes it"
 
 
