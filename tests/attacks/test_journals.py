@@ -130,9 +130,11 @@ def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
         ),
         "a folder as the place": replace(entry, strategy="rename", step="place", place=nobodys),
         "a folder as the default one": replace(entry, step="swap", native=nobodys),
-        "a quarantine elsewhere": replace(entry, step="stage", aside=QuarantinePartition(quarantine, day, nobodys)),
+        "a quarantine elsewhere": replace(
+            entry, step="stage", quarantine=QuarantinePartition(quarantine, day, nobodys)
+        ),
         "another table as quarantine": replace(
-            entry, step="stage", aside=QuarantinePartition(f"`{scene.other}`.`victim`", day, f"{victim}/{day}")
+            entry, step="stage", quarantine=QuarantinePartition(f"`{scene.other}`.`victim`", day, f"{victim}/{day}")
         ),
         "a run that is a path": replace(entry, run="../../x"),
         "another root": replace(entry, root=scene.theirs),

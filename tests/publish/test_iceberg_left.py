@@ -26,7 +26,7 @@ from planproof.publish.iceberg.left import (
     sweep,
     take_back,
 )
-from planproof.publish.iceberg.note import Aside, Note
+from planproof.publish.iceberg.note import Note, QuarantinedFiles
 from planproof.publish.transaction.owner import Owner
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
@@ -185,7 +185,7 @@ def behind_a_link(root: Path, form: dict[str, Any]) -> dict[str, Any]:
     return form
 
 
-ASIDE = {"table": "`lake`.`db`.`t__quarantine`", "run": "r_1", "folder": None, "others": []}
+QUARANTINED = {"table": "`lake`.`db`.`t__quarantine`", "run": "r_1", "folder": None, "others": []}
 ATTACKS = {
     "a folder of the machine": change(folder="~/other"),
     "the table's own data": change(folder="~/t/data"),
@@ -204,9 +204,9 @@ ATTACKS = {
     "another run": change(owner={"host": "h", "pid": 1, "run": "r_2", "started": None, "space": None}),
     "names of other relations": change(staging="`db`.`other`", away="`db`.`view`"),
     "statements for names": change(staging="s PURGE", away="x; DROP TABLE y"),
-    "another quarantine": change(aside={**ASIDE, "table": "`lake`.`db`.`other`"}),
-    "another run of the quarantine": change(aside={**ASIDE, "run": "x' OR true OR '"}),
-    "a folder of the quarantine": change(aside={**ASIDE, "folder": "~/other"}),
+    "another quarantine": change(quarantine={**QUARANTINED, "table": "`lake`.`db`.`other`"}),
+    "another run of the quarantine": change(quarantine={**QUARANTINED, "run": "x' OR true OR '"}),
+    "a folder of the quarantine": change(quarantine={**QUARANTINED, "folder": "~/other"}),
     "a table that is to be new, elsewhere": change(is_new=True, location="~/../x", folder="~/../x/data/planproof_r_1"),
     "a branch of the user's": change(branch="main", folder=None, others=[]),
 }
@@ -349,8 +349,8 @@ def test_nothing_changes_places_by_a_catalog_that_is_not_believed(tmp_path: Path
     assert session.ran == []
 
 
-def test_rows_that_were_set_aside_are_not_forgotten_where_their_table_cannot_be_loaded() -> None:
-    tables, aside = SimpleNamespace(table=lambda name: None), Aside("q", "r_1")
-    take_back(Renamed(), tables, STORE, aside)  # type: ignore[arg-type]
+def test_rows_that_were_quarantined_are_not_forgotten_where_their_table_cannot_be_loaded() -> None:
+    tables, rows = SimpleNamespace(table=lambda name: None), QuarantinedFiles("q", "r_1")
+    take_back(Renamed(), tables, STORE, rows)  # type: ignore[arg-type]
     with pytest.raises(SparkFailure, match="cannot be loaded"):
-        take_back(Renamed(q="table"), tables, STORE, aside)  # type: ignore[arg-type]
+        take_back(Renamed(q="table"), tables, STORE, rows)  # type: ignore[arg-type]

@@ -15,10 +15,10 @@ from typing import Any
 
 from planproof.origin import AnalysisError
 from planproof.publish.iceberg.believed import verify
-from planproof.publish.iceberg.note import Aside, Note
-from planproof.publish.swaps import Ending
+from planproof.publish.iceberg.note import Note, QuarantinedFiles
 from planproof.publish.transaction.names import STATE, join, literal, parent
 from planproof.publish.transaction.owner import begin, end
+from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.branches import Branches
@@ -73,8 +73,8 @@ class Notebook:
         begin(self.note.owner.run)
         for _ in range(2):  # Another publish may remove the folder just now.
             with suppress(SparkFailure):
-                # Of rows that are set aside it says what no catalog knows; else it names files that nobody reads.
-                is_needed = self.note.aside is not None or self.note.staging is not None
+                # Of rows that are quarantined it says what no catalog knows; else it names files that nobody reads.
+                is_needed = self.note.quarantine is not None or self.note.staging is not None
                 self.store.write(self.location, self.note.to_json(), lasting=is_needed)
                 self.is_written = True
                 return True
@@ -145,7 +145,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     named = tables.names_any(note.target, note.folder, note.others)
     if named is False and store.exists(mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
-        for table in (note.target, *([note.aside.table] if note.aside is not None else [])):
+        for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
             tables.fence(table, note.owner.run)
         named = tables.names_any(note.target, note.folder, note.others)
     if named:
@@ -204,21 +204,21 @@ def _without_branch(
 
 
 def _taken_back(session: Session, tables: Transactional, store: Store, note: Note) -> None:
-    if note.aside is not None:
-        take_back(session, tables, store, note.aside)
+    if note.quarantine is not None:
+        take_back(session, tables, store, note.quarantine)
 
 
-def take_back(session: Session, tables: Transactional, store: Store, aside: Aside) -> None:
-    """Removes what a run set aside, committed or not; may be called again. Raises `SparkFailure`."""
-    if tables.table(aside.table) is None:
-        if session.registered(aside.table) is None:
+def take_back(session: Session, tables: Transactional, store: Store, bad_rows: QuarantinedFiles) -> None:
+    """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
+    if tables.table(bad_rows.table) is None:
+        if session.registered(bad_rows.table) is None:
             return
-        raise SparkFailure(f"{aside.table} is there, and cannot be loaded as a table of Iceberg's", transient=True)
-    if session.rows(f"SELECT 1 FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)} LIMIT 1"):
-        session.rows(f"DELETE FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)}")
+        raise SparkFailure(f"{bad_rows.table} is there, and cannot be loaded as a table of Iceberg's", transient=True)
+    if session.rows(f"SELECT 1 FROM {bad_rows.table} WHERE {_OF_RUN} = {literal(bad_rows.run)} LIMIT 1"):
+        session.rows(f"DELETE FROM {bad_rows.table} WHERE {_OF_RUN} = {literal(bad_rows.run)}")
     # Its older snapshots still name the files of rows that were committed.
-    if tables.names_any(aside.table, aside.folder, aside.others) is False:
-        for location in (*aside.others, *([aside.folder] if aside.folder else [])):
+    if tables.names_any(bad_rows.table, bad_rows.folder, bad_rows.others) is False:
+        for location in (*bad_rows.others, *([bad_rows.folder] if bad_rows.folder else [])):
             store.delete(location)
 
 

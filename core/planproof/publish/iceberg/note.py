@@ -9,13 +9,13 @@ from typing import Any
 
 from planproof.publish.transaction.owner import Owner
 
-_FORM = 1
+_FORM = 2
 """The version of a note's form. One that was written by a later planproof is not read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """Rows of a quarantine table (quoted) that one run sets aside, and the files in which they were written."""
+class QuarantinedFiles:
+    """The files in which one run has written its bad rows, in a quarantine table (quoted)."""
 
     table: str
     run: str
@@ -23,7 +23,7 @@ class Aside:
     others: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, form: Mapping[str, Any] | None) -> Aside | None:
+    def of(cls, form: Mapping[str, Any] | None) -> QuarantinedFiles | None:
         if form is None:
             return None
         return cls(form["table"], form["run"], form["folder"], tuple(form["others"]))
@@ -48,7 +48,7 @@ class Note:
     staging: str | None = None
     away: str | None = None
     step: str = "begin"
-    aside: Aside | None = None
+    quarantine: QuarantinedFiles | None = None
     branch: str | None = None
     snapshot: int | None = None
     form: int = _FORM
@@ -65,18 +65,18 @@ class Note:
                 raise ValueError(f"a note of the form {form['form']!r}, which this planproof does not know")
             known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
             known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
-            note = cls(**{**known, "aside": Aside.of(known.get("aside"))})
+            note = cls(**{**known, "quarantine": QuarantinedFiles.of(known.get("quarantine"))})
             _refuse_ill_typed(note)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a note: {error!r}") from error
         return note
 
 
-_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "aside": Aside}
-_MAY_LACK = ("folder", "staging", "away", "aside", "branch", "snapshot")
+_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "quarantine": QuarantinedFiles}
+_MAY_LACK = ("folder", "staging", "away", "quarantine", "branch", "snapshot")
 
 
-def _refuse_ill_typed(note: Note | Aside) -> None:
+def _refuse_ill_typed(note: Note | QuarantinedFiles) -> None:
     """Raises TypeError for what no note holds."""
     for one in fields(note):
         value = getattr(note, one.name)
@@ -84,7 +84,7 @@ def _refuse_ill_typed(note: Note | Aside) -> None:
             continue
         if not isinstance(value, _TYPES.get(one.name, str)):
             raise TypeError(f"{one.name} is {value!r}")
-        if isinstance(value, Aside):
+        if isinstance(value, QuarantinedFiles):
             _refuse_ill_typed(value)
         if isinstance(value, tuple) and not all(isinstance(part, str) for part in value):
             raise TypeError(f"{one.name} holds {value!r}")

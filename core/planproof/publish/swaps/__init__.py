@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from planproof.publish.swaps import append, location, partitions, rename, view
 from planproof.publish.swaps.strategy import Strategy
 from planproof.publish.transaction.publication import UNDO, UNDONE, Publication
+from planproof.publish.transaction.states import Ending
 from planproof.session.protocol import SparkFailure
 
 STRATEGIES: dict[str, Strategy] = {
@@ -18,7 +17,6 @@ STRATEGIES: dict[str, Strategy] = {
 }
 UNTOUCHED = ("begin", "stage", "audit", "reject", "quarantine", UNDONE)
 """Steps at which the target is the old one, and only what was staged is left to remove."""
-Ending = Literal["finished", "undone", "left"]
 
 
 def settle(publication: Publication, force: bool = False) -> Ending:
@@ -68,4 +66,4 @@ def _refuse_another_catalog(publication: Publication) -> None:
     )
 
 
-__all__ = ["STRATEGIES", "Ending", "Strategy", "settle"]
+__all__ = ["STRATEGIES", "Strategy", "settle"]

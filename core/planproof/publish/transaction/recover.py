@@ -6,9 +6,10 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from planproof.judge.effect import Effect
 from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import notes, sweep
-from planproof.publish.swaps import Ending, settle
+from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.journal import Entry, folder, publishes, read
@@ -16,6 +17,7 @@ from planproof.publish.transaction.lock import Lock, Watch
 from planproof.publish.transaction.names import STATE, Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved, Verification
 from planproof.report.model import Finding, Report, Verdict
 from planproof.session.branches import Branches
@@ -159,7 +161,7 @@ def _settled(entry: Entry, ending: Ending, asked: _Asked) -> Report:
         "undone": ("PP602", "rejected", "undone"),
         "left": ("PP609", "rejected", f"this catalog does not know it; its files are left, {entry.stage_location} too"),
     }[ending]
-    if ending == "undone" and entry.strategy == "view" and asked.session.registered(entry.target) is None:
+    if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
         what = "there is no view now: run its model again"
     message = f"the publish of {entry.model} ({entry.strategy}) by {entry.owner} stopped at step {entry.step!r}; {what}"
     finding = Finding(Verdict.WARNING, code, "catalog", message=message)

@@ -1,0 +1,7 @@
+"""How a publish that stopped on its way may end."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Ending = Literal["finished", "undone", "left"]
