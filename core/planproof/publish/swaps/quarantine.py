@@ -60,11 +60,11 @@ class QuarantinePartitions:
         )
 
     def count(self, job: Job, publication: Publication) -> tuple[int, int]:
-        good = job.draft.rows
+        bad, good = _rows_below(self._session, _partition(publication).location), job.draft.rows
         if good is None:
             publication.register()
             good = _rows_of(self._session, publication.entry.staging)
-        return self._rows_below(_partition(publication).location), good
+        return bad, good
 
     def publish(self, bad: BadRows, publication: Publication) -> None:
         partition = _partition(publication)
@@ -79,20 +79,21 @@ class QuarantinePartitions:
                 session.rows(f"ALTER TABLE {name} DROP IF EXISTS PARTITION ({spec(partition)})")
                 store.delete(join(decoded(table.location or ""), partition))
 
-    def _rows_below(self, location: str) -> int:
-        """By the footers, or by Spark's count where they are out of reach."""
-        try:
-            claim, _ = files.read(self._session.files(local(location) or location), self._session)
-            known = claim.facts.rows
-        except (FooterError, Undecodable, SparkFailure):
-            known = None
-        return _rows_of(self._session, f"parquet.{quoted((location,))}") if known is None else known
-
 
 def _partition(publication: Publication) -> QuarantinePartition:
     partition = publication.entry.quarantine
     assert partition is not None, "it was attached"
     return partition
+
+
+def _rows_below(session: Session, location: str) -> int:
+    """By the footers, or by Spark's count where they are out of reach."""
+    try:
+        claim, _ = files.read(session.files(local(location) or location), session)
+        known = claim.facts.rows
+    except (FooterError, Undecodable, SparkFailure):
+        known = None
+    return _rows_of(session, f"parquet.{quoted((location,))}") if known is None else known
 
 
 def _rows_of(session: Session, relation: str) -> int:
