@@ -12,12 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import planproof.session
-from planproof.api import LogicalPlan, plan
-from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined, Spark, examine
-from planproof.origin import AnalysisError
 from planproof.own_errors import describe
 from planproof.publish import kernel, quarantine
 from planproof.publish.audit.batch_schemas import FitsByPlace
@@ -36,11 +33,15 @@ from planproof.publish.transaction.lock import Evicted, Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import locked, recover, recover_held, roots
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
+from planproof_engine.api import LogicalPlan, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""

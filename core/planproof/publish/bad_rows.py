@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planproof.catalog import split_name
 from planproof.invariants.row_terms import TERMS, RowTerm
 from planproof.publish.transaction.names import Names
-from planproof.quoting import backticked, quoted
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import STRING, TIMESTAMP, Array
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import STRING, TIMESTAMP, Array
 
 SUFFIX = "__quarantine"
 """Ends the name of the table that takes the bad rows of a target."""

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 
 from planproof.judge.effect import Effect
 from planproof.judge.planes import ARRAYS_UNSEEN
-from planproof.origin import AnalysisError
 from planproof.publish import quarantine
 from planproof.publish.audit.batch_schemas import comparing, mismatch, uncompared
 from planproof.publish.audit.comparison import compare
@@ -28,8 +27,9 @@ from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Names, Refused
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import SparkFailure, StoredTable
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 P = TypeVar("P", bound=Publishing)
 

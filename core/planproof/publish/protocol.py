@@ -15,9 +15,9 @@ from planproof.publish.materialize.materialization import Job, Materialization, 
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.states import Ending
-from planproof.report.model import Finding
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
+from planproof_engine.finding import Finding
+from planproof_engine.schema import PhysicalSchema
 
 P = TypeVar("P", bound=Publishing)
 Q = TypeVar("Q", bound=Publishing, contravariant=True)

@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
-from planproof.catalog import split_name
 from planproof.contract import Model
 from planproof.invariants import row_terms
 from planproof.invariants.row_terms import RowTerm, is_of_rows
 from planproof.judge.draft import Draft
-from planproof.origin import AnalysisError
 from planproof.publish.audit.python_claims import holds_unseen
 from planproof.publish.bad_rows import (
     DATE,
@@ -38,11 +36,13 @@ from planproof.publish.transaction.names import Names, Refused, literal
 from planproof.publish.transaction.publication import column_list
 from planproof.quarantine import refusal
 from planproof.report.details import QuarantinedRows
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
-from planproof.types import STRING, as_ddl, same_type
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import STRING, as_ddl, same_type
 
 _RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
 """What the audit of the good rows finds anew."""

@@ -13,8 +13,8 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.states import Ending
-from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
+from planproof_engine.quoting import quoted
 
 
 class OverView(Replacement):

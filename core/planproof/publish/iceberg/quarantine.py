@@ -19,11 +19,11 @@ from planproof.publish.iceberg.left import take_back
 from planproof.publish.iceberg.note import QuarantinedFiles
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused, literal
-from planproof.quoting import backticked
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Moved, Session, SparkFailure, StoredTable, Transaction, Transactional
 from planproof.session.store import store_of
-from planproof.types import as_ddl
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import as_ddl
 
 
 class QuarantineCommits:

@@ -16,10 +16,10 @@ from planproof.publish.transaction.names import join, literal
 from planproof.publish.transaction.partition import names as partition_names
 from planproof.publish.transaction.partition import spec, values
 from planproof.publish.transaction.publication import Publication
-from planproof.quoting import backticked, quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local, store_of
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.schema import PhysicalSchema
 
 
 class QuarantinePartitions:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from planproof.judge.effect import Effect
-from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import notes, sweep
 from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
@@ -19,10 +18,12 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved, Verification
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 
 def recover(
