@@ -255,7 +255,7 @@ def test_a_note_of_leaving_moves_no_folder_of_others(scene: Scene) -> None:
         (f"{scene.home}/__planproof/t/../../../{Path(scene.theirs).name}/victim", f"{scene.home}/t"),
     ):
         for name in (table, f"`{scene.other}`.`victim`", f"`{scene.other}`.`t`"):
-            scene.store.write(note, json.dumps({"table": name, "version": version, "home": home}))
+            scene.store.write(note, json.dumps({"table": name, "version": version, "home": home, "form": 1}))
             for force in (False, True):
                 reports = leave(scene.session, scene.store, [scene.home], force)
                 assert scene.state() == before, (version, home, name)

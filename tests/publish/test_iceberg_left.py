@@ -17,16 +17,17 @@ import pytest
 from planproof.publish.iceberg.left import (
     SETTLES,
     Notebook,
+    Noted,
     earlier,
     folder,
     mark,
     notes,
     settle_exchange,
-    sweep,
     take_back,
 )
 from planproof.publish.iceberg.note import Note, QuarantinedFiles
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
 from planproof_engine.catalog import split_name
@@ -83,7 +84,7 @@ def files(root: Path) -> set[str]:
 
 
 def told(root: Path, names: bool | None, location: str, force: bool = False) -> tuple[str, list[str]]:
-    report = sweep(Lakes(names, root), STORE, location, force)  # type: ignore[arg-type]
+    report = settle_found(Noted(Lakes(names, root), STORE, location, force))  # type: ignore[arg-type]
     return report.outcome, [f.code for f in report.findings]
 
 
@@ -229,7 +230,7 @@ def test_a_note_that_names_what_no_publish_would_is_refused(tmp_path: Path, atta
     Path(location).write_text(json.dumps(form))
     before = files(root)
     session = Lakes(None if form["is_new"] else False, root)
-    report = sweep(session, STORE, location, force)  # type: ignore[arg-type]
+    report = settle_found(Noted(session, STORE, location, force))  # type: ignore[arg-type]
     assert (report.outcome, [f.code for f in report.findings]) == ("failed", ["PP622"]), report
     assert location in str(report.error)
     assert (files(root), session.fenced) == (before, [])
@@ -239,7 +240,7 @@ def test_a_note_is_about_tables_of_the_database_in_which_it_lies(tmp_path: Path)
     _, location = left(tmp_path / "mine")
     before = files(tmp_path)
     session = Lakes(False, tmp_path / "theirs")
-    report = sweep(session, STORE, location, is_chosen=False)  # type: ignore[arg-type]
+    report = settle_found(Noted(session, STORE, location, is_chosen=False))  # type: ignore[arg-type]
     assert ([f.code for f in report.findings], files(tmp_path)) == (["PP622"], before)
 
 
@@ -253,14 +254,14 @@ def test_a_note_that_is_none_does_not_keep_the_others(tmp_path: Path, text: str)
     bad.write_text(text)
     Path(location).with_name("b.x_1.json").mkdir()
     session = Lakes(False, tmp_path)
-    said = [sweep(session, STORE, at) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
+    said = [settle_found(Noted(session, STORE, at)) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
     assert [r.outcome for r in said] == ["failed", "failed", "rejected"], said
     assert bad.exists()
     assert str(bad) in str(said[0].error)
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("others", [1]), ("folder", 3), ("is_new", "yes"), ("snapshot", "x"), ("form", 2)]
+    ("key", "value"), [("others", [1]), ("folder", 3), ("is_new", "yes"), ("snapshot", "x"), ("form", 1), ("form", 3)]
 )
 def test_a_note_of_another_form_is_left(tmp_path: Path, key: str, value: Any) -> None:
     _, location = left(tmp_path)
@@ -281,7 +282,7 @@ def test_files_of_a_living_owner_are_deleted_once_its_commit_is_refused(tmp_path
         (name, run, Path(mark(location)).exists(), sorted(files(tmp_path / "t")))
     )
     session.transactions = lambda: tables  # type: ignore[method-assign]
-    report = sweep(session, STORE, location, force=True)  # type: ignore[arg-type]
+    report = settle_found(Noted(session, STORE, location, force=True))  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert seen == [(note.target, "r_1", True, ["data/planproof_r_1/part=1/0.parquet", f"metadata/{MANIFEST}"])]
     assert files(tmp_path / "t") == set()

@@ -17,7 +17,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Refused, literal
 from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.states import Ending
+from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
@@ -226,12 +226,12 @@ class Commit:
         Where the table does not have it, the files stay: the catalog may still carry the commit out, but for that of a
         branch, which is gone by then.
         """
-        step = self.entry.step
+        target = STATES[self.entry.step].target
         ending: Ending = "undone"
-        if step == "clean" or (step == "commit" and self.transaction.is_committed()):
+        if target is Target.NEW or (target is Target.EITHER and self.transaction.is_committed()):
             ending = "finished"
             self.notebook.delete()
-        elif step != "commit" or self.transaction.branch is not None:
+        elif target is Target.OLD or self.transaction.branch is not None:
             self.discard()
         self.close()
         return ending

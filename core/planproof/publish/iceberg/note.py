@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.states import STATES
 
 _FORM = 2
-"""The version of a note's form. One that was written by a later planproof is not read."""
+"""The version of a note's form. Another version of planproof settles what another form says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,14 @@ class Note:
         """Raises ValueError where the text is no note."""
         try:
             form: Mapping[str, Any] = json.loads(text)
-            if form.get("form", _FORM) != _FORM:
-                raise ValueError(f"a note of the form {form['form']!r}, which this planproof does not know")
+            if form.get("form") != _FORM:
+                raise ValueError(f"a note of the form {form.get('form', 1)!r}, which this planproof does not know")
             known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
             known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
             note = cls(**{**known, "quarantine": QuarantinedFiles.of(known.get("quarantine"))})
             _refuse_ill_typed(note)
+            if note.step not in STATES:
+                raise ValueError(f"it names no step of this planproof: {note.step!r}")
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a note: {error!r}") from error
         return note

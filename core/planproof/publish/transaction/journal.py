@@ -12,6 +12,7 @@ from planproof.judge.effect import Effect
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.states import STATES
 from planproof.session.store import Store
 
 FORM = 3
@@ -142,6 +143,8 @@ class Entry:
             known["content"] = None if content is None else tuple((str(n), int(size)) for n, size in content)
             if known.get("strategy") not in SWAPS:
                 raise ValueError(f"it names no strategy of this planproof: {known.get('strategy')!r}")
+            if known.get("step") not in STATES:
+                raise ValueError(f"it names no step of this planproof: {known.get('step')!r}")
             return cls(**known)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a journal entry: {error!r}") from error

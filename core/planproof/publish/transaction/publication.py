@@ -29,6 +29,7 @@ from planproof.publish.transaction.names import (
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.places import data_root
+from planproof.publish.transaction.states import UNDO, UNDONE
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
@@ -36,10 +37,6 @@ from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import as_ddl
-
-UNDO, UNDONE = "undo", "undone"
-"""Steps of an undo. In the first one the target is being brought back. In the second one the target and the files are
-back, and only the staging table's name is left."""
 
 
 class Publication:
