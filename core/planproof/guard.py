@@ -29,10 +29,11 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.memory import Memory
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.journal import publishes
-from planproof.publish.transaction.lock import Evicted, Lock
+from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.recover import locked, recover, recover_held, roots
+from planproof.publish.transaction.recover import recover, recover_held, roots
+from planproof.publish.transaction.states import Stopped, tell
 from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
@@ -276,21 +277,10 @@ class Guard:
             return work(draft)
         except (FitsByPlace, Moved):
             raise
-        except lock.Locked as refusal:
-            draft.tell(transient=True)
-            draft.add([locked(str(refusal))])
-            return draft.report("failed", str(refusal))
-        except Evicted as eviction:
-            draft.tell(transient=True)
-            draft.add([Finding(Verdict.UNPROVED, "PP620", "catalog", message=str(eviction))])
-            return draft.report("failed", str(eviction))
-        except kernel.Unsettled as failure:
-            draft.add([Finding(Verdict.UNPROVED, "PP608", "catalog", message=str(failure))])
-            return draft.report("failed", str(failure))
-        except Refused as refusal:
-            draft.tell(transient=refusal.transient)
-            draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
-            return draft.report("failed", str(refusal))
+        except Stopped as stop:
+            draft.tell(transient=stop.transient)
+            draft.add(tell(stop.end, str(stop)))
+            return draft.report("failed", str(stop))
         except AnalysisError as rejection:
             # The place is one in the statement that stages, not in the model.
             said = f"[{rejection.condition}] {rejection.message}"

@@ -22,11 +22,12 @@ from planproof.publish.audit.staged import look
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.functions import fed_by_rows
 from planproof.publish.materialize.incremental import overflowed
-from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.materialization import Job, Publishing, Standing
 from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction.states import Stopped, tell
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
@@ -34,8 +35,19 @@ from planproof_engine.origin import AnalysisError
 P = TypeVar("P", bound=Publishing)
 
 
-class Unsettled(Exception):
+class Unsettled(Stopped):
     """A publish failed, and so did bringing its target back: the journal entry and the lock stay."""
+
+    end = "unsettled"
+
+    def __init__(
+        self, entry: Standing, error: BaseException, second: Exception, next_step: str, is_transient: bool
+    ) -> None:
+        super().__init__(
+            f"the publish of {entry.model} failed ({error}), and so did bringing it back from step "
+            f"{entry.step!r} ({second}). Nothing else is done to it: {next_step}"
+        )
+        self.transient = is_transient
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,7 @@ class Publish(Generic[P]):
             if not self._settle(error) or not isinstance(error, Exception):
                 raise
             message = f"{self.job.model.name} was published, and its clean-up failed at first: {error}"
-            self.job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
+            self.job.draft.add(tell("finished", message))
             return True
 
     def look(self) -> StoredTable | None:
@@ -130,14 +142,11 @@ class Publish(Generic[P]):
         except (Evicted, Refused) as better:
             raise better from error
         except Exception as second:
-            draft.tell(unsettled=True, transient=bool(getattr(second, "transient", False)))
+            is_transient = bool(getattr(second, "transient", False))
+            draft.tell(unsettled=True, transient=is_transient)
             if not isinstance(error, Exception):
                 raise error from second
-            entry = publication.entry
-            raise Unsettled(
-                f"the publish of {entry.model} failed ({error}), and so did bringing it back from step "
-                f"{entry.step!r} ({second}). Nothing else is done to it: {publication.next_step}"
-            ) from error
+            raise Unsettled(publication.entry, error, second, publication.next_step, is_transient) from error
 
     def _staged(self) -> StagedWrite:
         return self.steps.format.staged(self.job, self.publication)

@@ -89,6 +89,14 @@ ENDS = {
 }
 
 
+class Stopped(Exception):
+    """A publish that was stopped, by nothing that its model has done. `end` is one of `ENDS`; `transient`: a new run
+    may come to its end."""
+
+    end = "refused"
+    transient = False
+
+
 def tell(end: str, message: str) -> list[Finding]:
     """What a report says of an ending (of `ENDS`); nothing where only its error tells."""
     code, verdict, _ = ENDS[end]
