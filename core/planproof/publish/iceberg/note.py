@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
 
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES
 
@@ -22,12 +21,6 @@ class QuarantinedFiles:
     run: str
     folder: str | None = None
     others: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, form: Mapping[str, Any] | None) -> QuarantinedFiles | None:
-        if form is None:
-            return None
-        return cls(form["table"], form["run"], form["folder"], tuple(form["others"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,34 +53,7 @@ class Note:
     @classmethod
     def from_json(cls, text: str) -> Note:
         """Raises ValueError where the text is no note."""
-        try:
-            form: Mapping[str, Any] = json.loads(text)
-            if form.get("form") != _FORM:
-                raise ValueError(f"a note of the form {form.get('form', 1)!r}, which this planproof does not know")
-            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
-            note = cls(**{**known, "quarantine": QuarantinedFiles.of(known.get("quarantine"))})
-            _refuse_ill_typed(note)
-            if note.step not in STATES:
-                raise ValueError(f"it names no step of this planproof: {note.step!r}")
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"not a note: {error!r}") from error
+        note = read_form(cls, text, _FORM)
+        if note.step not in STATES:
+            raise ValueError(f"it names no step of this planproof: {note.step!r}")
         return note
-
-
-_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "quarantine": QuarantinedFiles}
-_MAY_LACK = ("folder", "staging", "away", "quarantine", "branch", "snapshot")
-
-
-def _refuse_ill_typed(note: Note | QuarantinedFiles) -> None:
-    """Raises TypeError for what no note holds."""
-    for one in fields(note):
-        value = getattr(note, one.name)
-        if value is None and one.name in _MAY_LACK:
-            continue
-        if not isinstance(value, _TYPES.get(one.name, str)):
-            raise TypeError(f"{one.name} is {value!r}")
-        if isinstance(value, QuarantinedFiles):
-            _refuse_ill_typed(value)
-        if isinstance(value, tuple) and not all(isinstance(part, str) for part in value):
-            raise TypeError(f"{one.name} holds {value!r}")

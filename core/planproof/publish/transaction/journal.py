@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from planproof.judge.effect import Effect
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
@@ -127,27 +127,11 @@ class Entry:
     @classmethod
     def from_json(cls, text: str) -> Entry:
         """Raises ValueError where the text is no entry."""
-        try:
-            form: Mapping[str, Any] = json.loads(text)
-            if form.get("form") != FORM:
-                raise ValueError(f"its form is {form.get('form', 1)!r}, and this planproof reads form {FORM}")
-            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            known["owner"] = Owner.read(known["owner"])
-            known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
-            known["moves"] = tuple(Move(**m) for m in known.get("moves", ()))
-            known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
-            bad_rows = known.get("quarantine")
-            known["quarantine"] = QuarantinePartition(**bad_rows) if bad_rows else None
-            known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
-            content = known.get("content")
-            known["content"] = None if content is None else tuple((str(n), int(size)) for n, size in content)
-            if known.get("strategy") not in SWAPS:
-                raise ValueError(f"it names no strategy of this planproof: {known.get('strategy')!r}")
-            if known.get("step") not in STATES:
-                raise ValueError(f"it names no step of this planproof: {known.get('step')!r}")
-            return cls(**known)
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"not a journal entry: {error!r}") from error
+        entry = read_form(cls, text, FORM)
+        for field, known in (("strategy", SWAPS), ("step", STATES)):
+            if getattr(entry, field) not in known:
+                raise ValueError(f"it names no {field} of this planproof: {getattr(entry, field)!r}")
+        return entry
 
 
 _NAME = re.compile(r"(?P<publish>[^.]+\.[^.]+)\.(?P<number>\d+)\.json")

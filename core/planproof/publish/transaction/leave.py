@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 
 from planproof.publish.transaction import journal, lock
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import PREFIX, STATE, Refused, join, literal, mark_of, parent, slug, within
 from planproof.publish.transaction.partition import partitions_of, spec
 from planproof.publish.transaction.places import data_root, database_root
@@ -40,20 +41,6 @@ class Departure:
     version: str
     home: str
     form: int = _FORM
-
-    @classmethod
-    def from_json(cls, text: str) -> Departure | None:
-        """None of a text that was cut off. Raises ValueError for a form that this version does not know."""
-        try:
-            told = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        try:
-            if told["form"] != _FORM:
-                raise ValueError(f"its form is {told['form']!r}, and this planproof reads form {_FORM}")
-            return cls(str(told["table"]), str(told["version"]), str(told["home"]))
-        except (TypeError, KeyError) as error:
-            raise ValueError(f"not a note of a table that moves: {error!r}") from error
 
 
 def leave(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
@@ -103,10 +90,11 @@ class _Move:
 
     def read(self) -> Claim | None:
         if self._is_noted:
-            self.note = Departure.from_json(self.store.read(self.location) or "")
-            if self.note is None:  # It was killed while it wrote the note, before anything moved.
+            text = self.store.read(self.location) or ""
+            if not text.rstrip().endswith("}"):  # It was killed while it wrote the note, before anything moved.
                 self.store.delete(self.location)
                 return None
+            self.note = read_form(Departure, text, _FORM)
         return Claim(self._note.table.replace("`", ""), command="planproof clean")
 
     def verify(self) -> None:

@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner, begin, end
 from planproof.publish.transaction.states import Stopped
@@ -169,8 +170,8 @@ def _look(store: Store, location: str) -> tuple[Owner | None, bool]:
     if text is None:
         return None, True
     try:
-        return Owner.read(json.loads(text)), False
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return read_form(Owner, text), False
+    except ValueError:
         return None, False
 
 
