@@ -40,7 +40,7 @@ def _object(cls: type[T], told: Any, at: str) -> T:
 
 def _value(kind: Any, told: Any, at: str) -> Any:
     options = get_args(kind)
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         return _object(kind, told, f"{at}.")
     if NoneType in options:
         return None if told is None else _value(options[0], told, at)
