@@ -79,6 +79,7 @@ _numbers = itertools.count(1)
 
 IN_MEMORY = (
     "dbt_plugin",
+    "formats",
     "guard",
     "incidents",
     "judge",

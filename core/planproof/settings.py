@@ -149,8 +149,8 @@ SETTINGS = (
         "on_violation",
         "choice",
         "stop",
-        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are set aside in "
-        "<table>__quarantine and the others are published (quarantine)",
+        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are quarantined "
+        "in <table>__quarantine and the others are published (quarantine)",
         ("stop", "quarantine"),
         commands=("run",),
     ),
@@ -158,7 +158,7 @@ SETTINGS = (
         "quarantine",
         "quarantine",
         ANY_ROWS,
-        "how many rows may be set aside, above which nothing is published, and for how long they are kept, such as "
+        "how many rows may be quarantined, above which nothing is published, and for how long they are kept, such as "
         "{limit: 1%, keep: 30d}",
         commands=("run",),
     ),
