@@ -190,9 +190,9 @@ def page(matrix: Matrix) -> str:
     lines = [
         "# What was tried",
         "",
-        "**held**: tests publish healthy models there and stop broken ones. Anything less is named in its cell.",
+        "**held**: tests publish healthy models there and stop broken ones. Anything less is named.",
         f"**{_UNTRIED}**: no test says so. That is no judgement; see [your platform](platforms.md).",
-        "A number leads to the tests, in the data that this page is made of (`python tools/support_matrix.py`).",
+        "A number counts the tests and leads to them (`python tools/support_matrix.py` makes this page).",
         "",
     ]
     for columns, rows in _TABLES:

@@ -70,7 +70,7 @@ class StagedFiles:
 
     def rows_after_later(self) -> str | None:
         later = self.new_rows_later()
-        return None if later is None or self._is_view else self._with_kept(later)
+        return later if later is None or self._is_view else self._with_kept(later)
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:
