@@ -150,8 +150,8 @@ SETTINGS = (
         "on_violation",
         "choice",
         "stop",
-        "what becomes of rows that break a term of the contract: nothing is published (stop), or they go to "
-        "<table>__quarantine and the others are published (quarantine)",
+        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are quarantined "
+        "in <table>__quarantine and the others are published (quarantine)",
         ("stop", "quarantine"),
         commands=("run",),
     ),
@@ -159,8 +159,8 @@ SETTINGS = (
         "quarantine",
         "quarantine",
         ANY_ROWS,
-        "how many rows may go to the quarantine, above which nothing is published, and for how long they are kept, "
-        "such as {limit: 1%, keep: 30d}",
+        "how many rows may be quarantined, above which nothing is published, and for how long they are kept, such as "
+        "{limit: 1%, keep: 30d}",
         commands=("run",),
     ),
     Setting(
