@@ -49,7 +49,11 @@ def test_a_word_that_is_not_used_is_no_idea_s_word() -> None:
     assert unused & used == set()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in ("words.md", "iceberg.md", "delta.md")], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name not in ("words.md", "iceberg.md", "delta.md")],
+    ids=lambda page: page.name,
+)
 def test_a_page_has_no_turn_that_is_not_used(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
     assert found(text) == []
