@@ -89,7 +89,7 @@ def read(text: str | None = None) -> Matrix:
 
 def _lines(text: str) -> list[int]:
     """The line on which each entry of `tried` begins, from one."""
-    form = yaml.compose(text, Loader=yaml.SafeLoader)
+    form: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     (tried,) = (value for key, value in form.value if key.value == "tried")
     return [entry.start_mark.line + 1 for entry in tried.value]
 
