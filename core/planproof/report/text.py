@@ -171,6 +171,7 @@ def _said(report: Report) -> Part:
     parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
+    parts += [f"{len(report.details.known)} in the baseline"] if report.details.known else []
     parts += [_proved(report)]
     left = len(report.details.uncounted or ())
     parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
