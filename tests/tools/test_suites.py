@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import suites
 import yaml
+
+import suites
 
 
 def git(root: Path, *args: str) -> None:
