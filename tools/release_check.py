@@ -89,7 +89,7 @@ def _version() -> str:
     }
     if len({tuple(versions) for versions in found.values()}) != 1:
         raise Broken(f"the versions differ: {found}")
-    return found["pyproject.toml"][0]
+    return str(found["pyproject.toml"][0])
 
 
 def _look_into(wheel: Path, sdist: Path, version: str) -> None:
@@ -105,8 +105,8 @@ def _look_into(wheel: Path, sdist: Path, version: str) -> None:
         raise Broken(f"the extras are {sorted(extras)}")
     with tarfile.open(sdist) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    if missing := {"README.md", "LICENSE", "NOTICE", "pyproject.toml", "macros/dbt_project.yml"} - held:
-        raise Broken(f"the sdist lacks {', '.join(sorted(missing))}")
+    if lacking := {"README.md", "LICENSE", "NOTICE", "pyproject.toml", "macros/dbt_project.yml"} - held:
+        raise Broken(f"the sdist lacks {', '.join(sorted(lacking))}")
 
 
 def _try(python: Path, built: Path, version: str, project: Path) -> None:
