@@ -2,6 +2,7 @@
 
 PYTHON ?=
 FORMAT ?= parquet
+WALKS ?= 1000
 SPARK ?= $(SPARK35)
 DBT ?= 1.12
 SPARK35 := 3.5.9
@@ -13,7 +14,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg formats test-editor lint test-hive conformance faults bench clean
+.PHONY: help environment install demo action docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -97,6 +98,9 @@ formats: environment ## Plays every case of the suite of formats, each publish k
 	@if [ "$(FORMAT)" = iceberg ]; then .ci/iceberg; fi
 	$(if $(filter iceberg,$(FORMAT)),.venv-iceberg,.venv)/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
 		tests/formats $(PYTEST_ARGS)
+
+walks: environment ## Walks at random: two guards, a writer, DDL, recoveries and leaving over one Parquet table (1,000 walks take hours): WALKS=50
+	PLANPROOF_WALKS=$(WALKS) $(BIN)/python -m pytest -m "conformance or not conformance" -p no:cacheprovider tests/publish/test_random_walk.py $(PYTEST_ARGS)
 
 test-editor: environment ## Runs the language server's tests, in Neovim too: NVIM=/path/to/nvim, or one from PyPI.
 	nvim=$$(.ci/neovim) && NVIM="$$nvim" $(BIN)/python -m pytest tests/lsp $(PYTEST_ARGS)
