@@ -214,7 +214,7 @@ class Publication:
             kind = "TABLE" if prior.kind == "table" else "VIEW"
             self.run(f"ALTER {kind} {entry.away} RENAME TO {self._as_kept(entry.target)}")
 
-    def stands(self) -> bool:
+    def is_committed(self) -> bool:
         """Whether the target holds what was staged here."""
         current = self.location(self.entry.target)
         return current is not None and within(current, self.entry.stage_location)
