@@ -69,7 +69,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     for folder in beside:
         reports += _swept(store, holdings, folder, force)
     reports = [report for report in reports if report.outcome != "skipped"]
-    if all(report.outcome == "published" for report in reports):
+    if all(report.outcome == "moved" for report in reports):
         for root in known:
             _without_state(store, root)
     return reports
