@@ -33,7 +33,7 @@ from planproof_engine.catalog import split_name
 from planproof_engine.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -377,9 +377,7 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
 
 def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) -> None:
     """A lateral subquery that is random must not run for several rows of the other side."""
-    while isinstance(left, Named):
-        left = left.child
-    if not isinstance(left, Scan) and not (isinstance(left, Values) and len(left.rows) > 1):
+    if not _is_of_many(left):
         return
     if any(is_random(e) for n in right.walk() for e in n.expressions):
         raise env.rejected_at(
@@ -389,6 +387,15 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
             joins.keyword(node, env),
             node,
         )
+
+
+def _is_of_many(plan: Plan) -> bool:
+    """Whether Spark takes it to have several rows (`maxRows`)."""
+    if isinstance(plan, Named):
+        return _is_of_many(plan.child)
+    if isinstance(plan, Join):
+        return any(map(_is_of_many, plan.children))
+    return isinstance(plan, Scan) or (isinstance(plan, Values) and len(plan.rows) > 1)
 
 
 def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
