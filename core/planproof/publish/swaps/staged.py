@@ -24,14 +24,6 @@ from planproof_engine.types import as_ddl
 _GLOB = frozenset("*?[]{}\\")
 """Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
 
-EFFECTS = {
-    "rename": Effect.REPLACES,
-    "location": Effect.REPLACES,
-    "append": Effect.ADDS,
-    "partitions": Effect.REPLACES_PARTITIONS,
-    "view": Effect.DEFINES,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class StagedFiles:
@@ -42,7 +34,7 @@ class StagedFiles:
 
     @property
     def effect(self) -> Effect:
-        return EFFECTS[self.publication.entry.strategy]
+        return self.publication.entry.effect
 
     def schema(self) -> PhysicalSchema:
         if self._is_view:
@@ -70,7 +62,7 @@ class StagedFiles:
 
     def rows_after_later(self) -> str | None:
         later = self.new_rows_later()
-        return None if later is None or self._is_view else self._with_kept(later)
+        return later if later is None or self._is_view else self._with_kept(later)
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:
