@@ -1,6 +1,6 @@
 """Asks the Spark that Python finds random queries, and compares what planproof derives of them.
 
-    PYTHONPATH=core python tests/versions/random_on_spark.py 2000 7 [--ansi-off] [--misses FILE]
+PYTHONPATH=core python tests/engine/versions/random_on_spark.py 2000 7 [--ansi-off] [--misses FILE]
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Spark:
         except Exception as error:  # whatever Spark says is its answer
             said = re.search(r"\[([A-Z_0-9]+(\.[A-Z_0-9]+)?)\]", str(error))
             condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", lambda: None)
-            return Answer(refused=condition() or (said.group(1) if said else type(error).__name__), message=str(error)[:400])
+            return Answer(
+                refused=condition() or (said.group(1) if said else type(error).__name__), message=str(error)[:400]
+            )
         fields = json.loads(analyzed.schema().json())["fields"]
         output = analyzed.output()
         relations = [output.apply(at).qualifier().mkString(".") or None for at in range(len(fields))]

@@ -1,6 +1,6 @@
 """Random queries as people write them: Spark's clauses and functions mixed, most of them sound, some of them not.
 
-    python tests/versions/random_queries.py [COUNT [SEED]]
+    python tests/engine/versions/random_queries.py [COUNT [SEED]]
 
 prints queries. A template's holes are filled at random: `{s}` a text, `{i}` a whole number, `{n}` any number, and so on
 (`HOLES`). One hole in thirty gets something of another type, one name in a hundred is unknown: Spark's refusals are
@@ -174,7 +174,9 @@ class Writer:
         if self.maybe(self.mistyped):
             kind = self.random.choice(HOLES)
         if self.maybe(self.unknown):
-            return self.choose("missing", "o.missing", "id.x", "nope(1)", "orders.id", "day", "id", "status", "buyer.nope", "tags.x")
+            return self.choose(
+                "missing", "o.missing", "id.x", "nope(1)", "orders.id", "day", "id", "status", "buyer.nope", "tags.x"
+            )
         if kind == "a":
             kind = self.random.choice("isfdtDbSIMP" + "is")
         if kind == "n":
@@ -197,7 +199,9 @@ class Writer:
         kind = self.random.choice([*AGGREGATES, "i", "d", "s"])
         made = self.fill(self.random.choice(AGGREGATES[kind]), scope, depth)
         if self.maybe(0.15):
-            made = self.choose(f"coalesce({made}, null)", f"cast({made} as string)", f"({made})", f"{made} is null", f"array({made})")
+            made = self.choose(
+                f"coalesce({made}, null)", f"cast({made} as string)", f"({made})", f"{made} is null", f"array({made})"
+            )
             kind = "?"
         return made, kind
 
@@ -209,7 +213,17 @@ class Writer:
         else:
             call = self.fill(self.random.choice(WINDOWED), scope, 1)
             made = f"{call} over {named}" if named and self.maybe(0.5) else f"{call} over ({self.window(scope)})"
-        return made if self.maybe(0.8) else self.choose(f"coalesce({made}, null)", f"({made}) is null", f"array({made})", f"cast({made} as string)", f"if({self.expr('b', scope, 0)}, {made}, null)")
+        return (
+            made
+            if self.maybe(0.8)
+            else self.choose(
+                f"coalesce({made}, null)",
+                f"({made}) is null",
+                f"array({made})",
+                f"cast({made} as string)",
+                f"if({self.expr('b', scope, 0)}, {made}, null)",
+            )
+        )
 
     def window(self, scope: Scope) -> str:
         parts = []
@@ -223,7 +237,9 @@ class Writer:
 
     def alias(self) -> str:
         self.aliases += 1
-        return self.choose("c", "v", "total", "n", "x", "`a b`", "K", "value") + (str(self.aliases) if self.maybe(0.9) else "")
+        return self.choose("c", "v", "total", "n", "x", "`a b`", "K", "value") + (
+            str(self.aliases) if self.maybe(0.9) else ""
+        )
 
     # --- relations ---
 
@@ -246,11 +262,14 @@ class Writer:
         if pick < 0.82:
             kinds = [("k", "i"), ("w", "s"), ("z", self.random.choice("idDfb"))]
             rows = ", ".join(
-                "(" + ", ".join(self.random.choice(LITERALS[k] + ["null"]) for _, k in kinds) + ")" for _ in range(self.random.randint(1, 3))
+                "(" + ", ".join(self.random.choice(LITERALS[k] + ["null"]) for _, k in kinds) + ")"
+                for _ in range(self.random.randint(1, 3))
             )
             return f"(values {rows}) as {name}(k, w, z)", self.scope_of(name, kinds)
         if pick < 0.87:
-            return self.choose("range(10)", "range(1, 5)", "range(0, 10, 2)") + f" {name}", self.scope_of(name, [("id", "i")])
+            return self.choose("range(10)", "range(1, 5)", "range(0, 10, 2)") + f" {name}", self.scope_of(
+                name, [("id", "i")]
+            )
         if pick < 0.91:
             call, kinds = self.random.choice(
                 [("explode(array(1, 2))", [("col", "i")]), ("posexplode(array('a'))", [("pos", "i"), ("col", "s")]), ("explode(map('a', 1))", [("key", "s"), ("value", "i")]), ("inline(array(struct(1, 'a')))", [("col1", "i"), ("col2", "s")]), ("stack(2, 1, 'a', 2, 'b')", [("col0", "i"), ("col1", "s")]), ("json_tuple('{}', 'a', 'b')", [("c0", "s"), ("c1", "s")])]
@@ -268,7 +287,21 @@ class Writer:
 
     def joined(self, left: str, one: Scope, right: str, other: Scope) -> tuple[str, Scope]:
         both = Scope(one.columns + other.columns, one.relations + other.relations)
-        kind = self.choose("join", "inner join", "left join", "left outer join", "right join", "full join", "full outer join", "cross join", "left semi join", "left anti join", "natural join", ",", "natural left join")
+        kind = self.choose(
+            "join",
+            "inner join",
+            "left join",
+            "left outer join",
+            "right join",
+            "full join",
+            "full outer join",
+            "cross join",
+            "left semi join",
+            "left anti join",
+            "natural join",
+            ",",
+            "natural left join",
+        )
         if kind in ("cross join", ",") or "natural" in kind:
             return f"{left}{'' if kind == ',' else ' '}{kind} {right}", both
         if self.maybe(0.2):
@@ -277,7 +310,9 @@ class Writer:
             if keys:
                 using = f"{left} {kind} {right} using ({self.random.choice(keys)})"
                 return using, one if "semi" in kind or "anti" in kind else both
-        condition = f"{self.expr('i', one, 0)} = {self.expr('i', other, 0)}" if self.maybe(0.7) else self.expr("b", both, 2)
+        condition = (
+            f"{self.expr('i', one, 0)} = {self.expr('i', other, 0)}" if self.maybe(0.7) else self.expr("b", both, 2)
+        )
         return f"{left} {kind} {right} on {condition}", one if "semi" in kind or "anti" in kind else both
 
     def source(self, depth: int) -> tuple[str, Scope]:
@@ -310,7 +345,19 @@ class Writer:
             items.append(f"{made}{self.choose(' as ', ' ') + name if name else ''}")
             kinds.append((name, kind))
         if self.maybe(0.08):
-            items.insert(0, self.random.choice(["*", f"{scope.relations[0]}.*", "* except (id)", "*", "struct(*) as everything", "count(*) over () as all_rows"]))
+            items.insert(
+                0,
+                self.random.choice(
+                    [
+                        "*",
+                        f"{scope.relations[0]}.*",
+                        "* except (id)",
+                        "*",
+                        "struct(*) as everything",
+                        "count(*) over () as all_rows",
+                    ]
+                ),
+            )
         return items, kinds
 
     def select(self, depth: int) -> tuple[str, list[tuple[str, str]]]:
@@ -345,7 +392,20 @@ class Writer:
         if groups:
             listed = ", ".join(groups)
             ordinals = ", ".join(str(at + 1) for at in range(len(groups)))
-            made += " group by " + self.random.choice([listed, listed, listed, ordinals, "all", f"rollup({listed})", f"cube({listed})", f"{listed} with rollup", f"grouping sets (({listed}), ())", f"{listed}, {self.expr('i', scope, 0)}"])
+            made += " group by " + self.random.choice(
+                [
+                    listed,
+                    listed,
+                    listed,
+                    ordinals,
+                    "all",
+                    f"rollup({listed})",
+                    f"cube({listed})",
+                    f"{listed} with rollup",
+                    f"grouping sets (({listed}), ())",
+                    f"{listed}, {self.expr('i', scope, 0)}",
+                ]
+            )
         if self.maybe(0.2):
             made += f" having {self.fill(self.random.choice(AGGREGATES['b']), scope, 1)}"
         return made, output
@@ -353,9 +413,22 @@ class Writer:
     def query(self, depth: int) -> tuple[str, list[tuple[str, str]]]:
         made, kinds = self.select(depth)
         if depth > 0 and self.maybe(0.1):
-            operator = self.choose("union all", "union", "intersect", "except", "minus", "union all by name", "except all", "intersect all", "union distinct")
+            operator = self.choose(
+                "union all",
+                "union",
+                "intersect",
+                "except",
+                "minus",
+                "union all by name",
+                "except all",
+                "intersect all",
+                "union distinct",
+            )
             if self.maybe(0.5):
-                same = [f"{self.expr(kind, Scope(), 1)} as {name}" if name else self.expr(kind, Scope(), 1) for name, kind in self.known(kinds)]
+                same = [
+                    f"{self.expr(kind, Scope(), 1)} as {name}" if name else self.expr(kind, Scope(), 1)
+                    for name, kind in self.known(kinds)
+                ]
                 other = "select " + ", ".join(same)
             else:
                 other = self.select(0)[0]
@@ -402,9 +475,19 @@ class Writer:
         return f"with a{listed} as ({first}) select {', '.join(self.items(both)[0])} from {text}"
 
     def pivot(self) -> str:
-        call = self.choose("sum(amount)", "max(rate) as m, count(*)", "first(placed)", "sum(amount) total", "avg(rate) + 1", "max(day)", "count(distinct id)")
+        call = self.choose(
+            "sum(amount)",
+            "max(rate) as m, count(*)",
+            "first(placed)",
+            "sum(amount) total",
+            "avg(rate) + 1",
+            "max(day)",
+            "count(distinct id)",
+        )
         values = self.choose("'a', 'b'", "'a' as x, 'b'", "'open'", "'a', null", "1, 2")
-        columns = self.choose("status, amount, rate, placed, day, id", "customer_id, status, amount, rate, placed, day, id")
+        columns = self.choose(
+            "status, amount, rate, placed, day, id", "customer_id, status, amount, rate, placed, day, id"
+        )
         return f"select * from (select {columns} from orders) pivot ({call} for status in ({values}))"
 
     def unpivot(self) -> str:
@@ -446,7 +529,9 @@ class Writer:
         return f"select {self.expr('a', scope, 1)} as a from {text} where {self.expr(kind, scope, 1)} {self.choose('=', '>', '<>')} {asked}"
 
     def recursive(self) -> str:
-        first = self.choose("select 1 as n", "select 1L", "select cast(1 as decimal(5,2)) as n", "values (1)", "select 1 as n, 'a' as s")
+        first = self.choose(
+            "select 1 as n", "select 1L", "select cast(1 as decimal(5,2)) as n", "values (1)", "select 1 as n, 'a' as s"
+        )
         width = 2 if "'a'" in first else 1
         listed = self.choose("(n)", "(n, s)" if width == 2 else "(n)", "")
         step = "n + 1" + (", concat(s, 'b')" if width == 2 else "")

@@ -347,8 +347,9 @@ def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) ->
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
     generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
-    plan = Generate(call, outer_view, generated, child)
-    return plan, _scope(plan.output, env, outer, scope.hidden)
+    # Below a join by USING the plan holds columns that the scope hides.
+    shown = (*scope.columns, *generated)
+    return Generate(call, outer_view, generated, child), _scope(shown, env, outer, scope.hidden)
 
 
 def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
