@@ -71,6 +71,7 @@ def _added(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterat
 
 
 def reads(plan: Plan, relation: str) -> bool:
+    """Whether a plan reads a relation."""
     return any(isinstance(n, Scan) and n.relation == relation for n in plan.walk())
 
 

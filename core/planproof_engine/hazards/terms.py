@@ -20,10 +20,12 @@ def alternatives(condition: Expr) -> Iterator[Expr]:
 
 
 def turned(operator: str) -> str:
+    """The operator with its sides exchanged: `<` of `>`."""
     return operator.translate(str.maketrans("<>", "><"))
 
 
 def scanned(plan: Plan) -> set[int]:
+    """The ids of the columns that a plan reads."""
     return {c.id for node in plan.walk() if isinstance(node, Scan) for c in node.output}
 
 
@@ -40,12 +42,14 @@ def row_sides(condition: Expr) -> list[Expr]:
 
 
 def uncast(expr: Expr) -> Expr:
+    """The expression below the casts that Spark adds."""
     while isinstance(expr, (Cast, Alias)) and not (isinstance(expr, Cast) and expr.written):
         expr = expr.child
     return expr
 
 
 def is_greatest(expr: Expr) -> bool:
+    """Whether it is `max` or `min` of rows."""
     return (
         isinstance(expr, Call)
         and expr.function.name in ("max", "min")

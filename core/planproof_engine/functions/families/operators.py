@@ -139,6 +139,7 @@ def _whole_bound(symbol: str) -> a.Meet:
 
 
 def is_bigint(value: Any) -> bool:
+    """Whether a number lies within the range of bigint."""
     return bool(-(2**63) <= value <= 2**63 - 1)
 
 
