@@ -18,7 +18,7 @@ from planproof_engine.codes import CODES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/words.md"
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("core/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("core/*/*.md")])
 HOMES = ("core", "dbt_plugin", "operators", "tools")
 PROSE = ("set aside", "set apart", "whoever", "whosoever", "thereof", "of which", "is told", "as it stands")
 """Turns that no page, setting or code has."""
