@@ -101,7 +101,7 @@ def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation
 
 def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iterable[str] = ()) -> Seen:
     """The files of the table that was published before, but those in partitions that are replaced."""
-    if table.format != "parquet":
+    if not table.is_plain_parquet:
         raise Unread(f"it is stored as {table.format}")
     _refuse_untracked(table)
     target, gone = quoted(job.names.target), set(replaced)
