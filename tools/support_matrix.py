@@ -167,7 +167,6 @@ _TABLES = (
     ("connection", "dbt"),
     ("format", "catalog"),
     ("format", "spark"),
-    ("catalog", "spark"),
     ("dbt", "spark"),
     ("connection", "airflow"),
 )
