@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planproof.codes import CODES
-from planproof.conf import SPARKS, UnknownSpark, spark_version
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
+from planproof_engine.codes import CODES
+from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dbt_planproof.message import shown_path
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import counted, is_counted
+from planproof_engine.finding import Verdict
 
 NAMED = 3
 """At most so many models that dbt wrote itself are named with the reason. The report has them all."""

@@ -30,13 +30,13 @@ from dbt_planproof.statement_models import (
 from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
-from planproof.origin import AnalysisError
 from planproof.own_errors import describe
 from planproof.project.errors import ProjectError
-from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
-from planproof.sql.ending import unterminated
-from planproof.sql.heads import Statement, may_change, names_in, read_head
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.sql.heads import Statement, may_change, names_in, read_head
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")

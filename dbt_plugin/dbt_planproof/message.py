@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planproof.report.folding import STYLE, later
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
     harmless,
@@ -19,6 +19,7 @@ from planproof.report.parts import (
     short_query,
     where,
 )
+from planproof_engine.finding import Finding, Verdict
 
 LINES = 8
 WIDTH = 44

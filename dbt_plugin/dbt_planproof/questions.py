@@ -24,10 +24,11 @@ from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import one_line
-from planproof.sql.ending import unterminated
-from planproof.types import as_nullable, without_lengths
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter

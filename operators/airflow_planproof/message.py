@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from planproof.report import Finding, Report
+    from planproof.report import Report
     from planproof.report.parts import Parts
+    from planproof_engine.finding import Finding
 
 MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import COMMANDS, cli
-from planproof.codes import CODES
+from planproof_engine.codes import CODES
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from dbt_planproof.closing import Left
 from dbt_planproof.record import Record
 from planproof import Report
 from planproof.report.details import Details
-from planproof.report.model import Finding, Verdict
 from planproof.report.run import RunReport
+from planproof_engine.finding import Finding, Verdict
 
 
 def models(target: Path) -> list[str]:

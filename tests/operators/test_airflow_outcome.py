@@ -9,8 +9,9 @@ pytest.importorskip("airflow")
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
 from airflow_planproof.outcome import end_dbt_task, end_task
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import RunReport
+from planproof_engine.finding import Finding, Verdict
 
 BROKEN = Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "1 null")
 REFUSED = Finding(Verdict.UNPROVED, "PP601", "catalog")

@@ -7,8 +7,8 @@ import pytest
 from planproof.guard import Guard
 from planproof.project import read_project, selected
 from planproof.project.run import run_project, runnable
-from planproof.report.model import Verdict
 from planproof.report.text import plain
+from planproof_engine.finding import Verdict
 
 NOT_NULL = [{"type": "not_null"}]
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from planproof.project.cases import derived
+from planproof_engine import cases as engine_cases
 
 
 @click.command()
@@ -45,7 +45,7 @@ def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         elif "query" not in case:
             yield {"id": case.get("id"), "unknown": f"line {number} has no `query`"}
         else:
-            yield derived(case)
+            yield engine_cases.derive(case)
 
 
 def _write(answers: Iterable[str], out: IO[str]) -> None:

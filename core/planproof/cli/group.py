@@ -72,8 +72,8 @@ class Commands(click.Group):
 
 
 def _said(error: Exception) -> str:
-    from planproof.functions.declared import DeclarationError
     from planproof.session.protocol import SparkFailure
+    from planproof_engine.functions.declared import DeclarationError
 
     if isinstance(error, DeclarationError):
         return str(error)

@@ -8,28 +8,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planproof.claim import Claim
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allowed, forbids
 from planproof.judge.effect import Effect
 from planproof.own_errors import describe
 from planproof.report.details import Details
-from planproof.report.model import (
-    INVARIANTS,
-    PLANES,
-    Enforcement,
-    Finding,
-    PlaneReading,
-    Report,
-    Rewrite,
-    Verdict,
-)
+from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
+from planproof_engine.claim import Claim
+from planproof_engine.finding import Finding, Rewrite, Verdict
 
 if TYPE_CHECKING:
-    from planproof.optimizer.lowering import Lowered
+    from planproof_engine.optimizer.lowering import Lowered
 
 
 class Judged(Protocol):

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.contract import Contract
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -20,6 +19,7 @@ from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.settings import Settings
+from planproof_engine.conf import Conf
 
 
 @dataclass(frozen=True, slots=True)

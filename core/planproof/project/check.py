@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.project.cache import Cache
 from planproof.project.finished import Earlier
 from planproof.project.lookup import with_state
@@ -18,6 +17,7 @@ from planproof.project.schedule import Schedule
 from planproof.project.selection import compiled, remark_on, selected
 from planproof.project.sources import read_frozen
 from planproof.report.model import Report
+from planproof_engine.conf import Conf
 
 
 def check_project(

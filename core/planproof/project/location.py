@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.conf import Conf
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, read_project
 from planproof.project.profile import DBT_CONF, Profile, read_profile
 from planproof.project.target_folder import target_folder
+from planproof_engine.conf import Conf
 
 if TYPE_CHECKING:
     from planproof.session.protocol import Session

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
@@ -21,6 +20,7 @@ from planproof.project.shapes import check_node
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
 from planproof.project.target_folder import target_folder
 from planproof.project.texts import Texts
+from planproof_engine.conf import Conf
 
 MANIFEST = "manifest.json"
 VERSIONS = (12, 20)

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.conf import Conf
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
 from planproof.project.errors import ProjectError
 from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
-from planproof.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
+from planproof_engine.catalog import split_name
+from planproof_engine.conf import Conf
+from planproof_engine.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
 

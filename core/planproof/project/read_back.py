@@ -10,8 +10,8 @@ from planproof.contract import Contract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import Node, listed_columns, settings_of
 from planproof.project.sources import Known
-from planproof.schema import LogicalField, LogicalSchema
-from planproof.types import DataType, as_nullable
+from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.types import DataType, as_nullable
 
 _HARMLESS = re.compile(r"\s*(analyze|comment|grant|revoke|refresh|optimize|select|show|describe|set)\b", re.I)
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
-from planproof.functions.declared import DeclarationError
-from planproof.origin import AnalysisError
 from planproof.project.cache import Cache
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
@@ -28,6 +26,8 @@ from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
+from planproof_engine.functions.declared import DeclarationError
+from planproof_engine.origin import AnalysisError
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:

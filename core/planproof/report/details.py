@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from planproof.records import record
 from planproof.report.changes import TableChange
 from planproof.report.comparison import Comparison
+from planproof_engine.records import record
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import Parts, harmless, next_steps, said, where
 from planproof.report.run import RunReport, fails
+from planproof_engine.finding import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

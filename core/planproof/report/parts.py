@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planproof.codes import CODES
-from planproof.origin import Origin
 from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.codes import CODES
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
 
 _LONG, _TERMS = 12, 6
 _OTHER_COLUMN = ("PP501", "PP504")

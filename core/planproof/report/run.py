@@ -14,7 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any
 
-from planproof.report.model import WRITERS, Report, Verdict, worst
+from planproof.report.model import WRITERS, Report, worst
+from planproof_engine.finding import Verdict
 
 PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
 FORMAT = 1
