@@ -259,7 +259,8 @@ class Gate:
             self.questions.check(run, statement.query)
         run.to(Event.DELTA_MADE)
         run.delta = statement
-        if not run.is_snapshot:
+        # A view that dbt names by its schema is one that it reads and drops by that name.
+        if not run.is_snapshot or len(statement.relation) > 1:
             return None
         # Not every catalog has views, and another run must not find this one.
         view = quoted(statement.relation[-1:])
@@ -355,7 +356,7 @@ class Gate:
         return (
             statement.kind == ("view" if run.is_snapshot else "temp_view")
             and run.model.materialized == "incremental"
-            and (len(statement.relation) == 1 or not run.is_snapshot)
+            and (len(statement.relation) == 1 or not run.is_snapshot or run.model.file_format == "delta")
             and statement.relation[-1].lower() == f"{run.target[1]}__dbt_tmp"
             and run.query.stands_in(statement.query)
         )

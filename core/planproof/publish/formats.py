@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol, TypeVar
 
 from planproof.contract import Model
+from planproof.publish.delta import DeltaLake
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.materialize.incremental import Delta
 from planproof.publish.materialize.materialization import Job, Materialization, Publishing, is_delta
@@ -124,4 +125,6 @@ def format_of(session: Session, model: Model) -> Format[Any]:
     """The room of the model's format. Raises `Refused`."""
     if model.file_format == "iceberg" and model.materialized != "view":
         return Iceberg.over(session, model)
+    if model.file_format == "delta" and model.materialized != "view":
+        return DeltaLake.over(session, model)
     return Parquet(session)

@@ -18,6 +18,7 @@ from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import as_ddl, same_type, without_lengths
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
+_LOGGED = {"iceberg": "an Iceberg", "delta": "a Delta"}
 _REPAIR = "run with full_refresh, or bring the SELECT back to the stored columns"
 
 
@@ -65,8 +66,8 @@ class Evolution:
 
     def _refusal(self, job: Job, field: PhysicalField, promised: str, found: str) -> Finding:
         stored = (
-            "planproof adds columns to an Iceberg"
-            if job.model.file_format == "iceberg"
+            f"planproof adds columns to {_LOGGED[job.model.file_format]}"
+            if job.model.file_format in _LOGGED
             else "Spark adds columns to a Parquet"
         )
         why = "on_schema_change is fail" if self.mode == "fail" else f"{stored} table, no more"
