@@ -377,16 +377,16 @@ _TABLE = (
     ),
     Code(
         "PP514",
-        "rows set aside",
+        "rows quarantined",
         "Rows that break a term of the contract were left out of the publish, as `on_violation: quarantine` asks; they "
         "stand in the table's quarantine.",
         "Look at them in `<table>__quarantine`, under the run that the message names.",
     ),
     Code(
         "PP515",
-        "rows not set aside",
+        "rows not quarantined",
         "`on_violation: quarantine` is set, and nothing was published: more rows break a term than `quarantine.limit` "
-        "allows, or they cannot be set aside.",
+        "allows, or they cannot be quarantined.",
         "Follow the reason in the message.",
     ),
     Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),

@@ -214,8 +214,8 @@ def test_what_is_not_gated_passes_as_it_is_and_is_said(dbt: Any, capfd: Any) -> 
     out = capfd.readouterr().out
     said = [line.partition("  ")[2] for line in out.splitlines() if "planproof" in line]
     assert said == [
-        "planproof: 1 published, 3 left to dbt (1 seed, 2 models: as_orc: its file format is orc; by_hand: its file "
-        f"format is json); report {dbt.root}/target/planproof/report.json"
+        "planproof: 1 published (1 without a contract), 3 left to dbt (1 seed, 2 models: as_orc: its file format is "
+        f"orc; by_hand: its file format is json); report {dbt.root}/target/planproof/report.json"
     ]
     assert out.splitlines()[-1].endswith(said[0])
     assert dbt.rows("as_orc") == [(1,)]

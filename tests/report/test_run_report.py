@@ -144,7 +144,7 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
         "quarantine": aside,
         "uncounted": ("unique(id)",),
     }
-    details = Details(**{**known, "fail_on": "never", **parts})
+    details = Details(**{**known, "guard": "watch", "fail_on": "never", **parts})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),
         PlaneReading("batches", "read", None, (("id", "bigint", True),), "sample", "1 of 2 rows"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planproof_engine.api import Rewriting
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @click.argument("what", metavar="MODEL|PPnnn")
 @options.project
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")

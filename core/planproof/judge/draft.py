@@ -48,14 +48,14 @@ class Draft:
     """
 
     def __init__(self, model: Judged, settings: Settings, beyond: str = "not reached") -> None:
-        self.model, self.settings = model, settings
+        self.model, self.settings = model, settings.in_force
         self.findings: list[Finding] = []
         self.rewrites: tuple[Rewrite, ...] = ()
         self.executed_sql: str | None = None
         self.rows: int | None = None
         self.strategy: str | None = None
         self.effect: Effect | None = None
-        self.details = Details()
+        self.details = Details(guard="watch" if settings.guard == "watch" else None)
         self.uncountable: frozenset[str] = frozenset()
         self.sources: dict[str, StoredTable] = {}
         self.lowered: Lowered | None = None
@@ -94,7 +94,7 @@ class Draft:
     def ours(self, plane: str, error: Exception) -> str:
         """A failure of planproof's own code on one of its planes, in words. The other planes still judge the model;
         under `planning: strict` the failure is raised."""
-        if self.settings.planning == "strict":
+        if self.settings.planning == "strict" and self.settings.guard != "watch":
             raise error
         self.tell(traceback=traceback.format_exc())
         said = describe(error)

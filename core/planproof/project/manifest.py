@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
+from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
 from planproof.project.nodes import Node, label_of, materialized_of, model_of, relation_of
@@ -118,6 +119,7 @@ class Project:
     macros: Mapping[str, Any] = field(default_factory=dict, repr=False)
     generated_at: str = ""
     manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    compiler: Compiler | None = field(default=None, compare=False, repr=False)
 
     @property
     def operations(self) -> tuple[str, ...]:

@@ -353,14 +353,15 @@ class OfflineCheck:
         if changed is not None:
             self.stale[node.unique_id] = changed
         subject, self._judging = Subject.of(node, self.conf), node.relation
-        draft = Draft(subject, settings_of(node.raw, overrides=self.overrides), beyond=OFFLINE)
+        settings = settings_of(node.raw, overrides=self.overrides)
+        draft = Draft(subject, settings, beyond=OFFLINE)
         self._inherit(node, {})
         draft.tell(
             unique_id=node.unique_id,
             name=node.name,
             file=node.file,
             materialized=node.materialized,
-            fail_on=draft.settings.fail_on,
+            fail_on=settings.fail_on,
             contract=subject.contract is not None,
         )
         try:

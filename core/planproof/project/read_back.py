@@ -58,6 +58,7 @@ def _is_counted(node: ProjectNode) -> bool:
         not node.is_python
         and (config.get("file_format") or "parquet") == "parquet"
         and "nullability" in settings.enforce
+        and settings.guard == "on"
         and settings.fail_on != "never"
         and settings.unproved == "count"
         and not {"PP505", "PP506"} & set(settings.allow)

@@ -29,7 +29,8 @@ def render(run: RunReport, fail_on: str | None = None) -> str:
     suite = ElementTree.SubElement(suites, "testsuite", {"name": name, "timestamp": run.started, **counts})
     suite.extend(cases)
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
 
 
 def _case(report: Report, fail_on: str | None) -> ElementTree.Element:

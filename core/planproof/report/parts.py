@@ -115,6 +115,11 @@ def stopped(report: Report) -> bool:
     return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
 
 
+def would_stop(report: Report) -> bool:
+    """Whether a model is only watched, and would have been stopped by `guard: on`."""
+    return report.details.guard == "watch" and report.fails(report.details.fail_on or "violated")
+
+
 def heading(report: Report) -> str:
     """What completes the model's name to a sentence."""
     if report.details.absent:
@@ -136,6 +141,8 @@ def reason(report: Report) -> str:
 
 def fate(report: Report) -> str:
     """What became of the table that was published before, as a sentence."""
+    if report.details.guard == "watch" and (report.outcome == "published" or report.details.published):
+        return "It was published all the same: `guard: watch` stops nothing."
     if report.outcome == "published":
         return "It was published, as fail_on allows it."
     if report.outcome in ("checked", "audited", "compared"):

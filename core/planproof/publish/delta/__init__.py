@@ -7,14 +7,17 @@ killed leaves the table as it was, and a folder that the next publish deletes.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from planproof.contract import Model
+from planproof.publish.bad_rows import Unquarantinable
 from planproof.publish.delta.change import Change
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.staged import StagedTable
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
-from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, StoredTable
 from planproof_engine.finding import Finding
@@ -52,9 +55,10 @@ class DeltaLake:
     def target(self, names: Names) -> StoredTable | None:
         return self._session.registered(quoted(names.target))
 
-    def way(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
-        if job.draft.settings.on_violation == "quarantine":
-            raise Refused(f"{job.model.name}: rows of a Delta table are not set aside yet. Say on_violation: stop")
+    def quarantine(self) -> NoReturn:
+        raise Unquarantinable("rows of a Delta table cannot be set aside yet: say on_violation: stop")
+
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
         return Change(self._tables) if is_delta(job, full_refresh) else Replacement(self._tables)
 
     def staged(self, job: Job, publication: DeltaPublication) -> StagedTable:
@@ -67,10 +71,10 @@ class DeltaLake:
     def refuse_changed(self, publication: DeltaPublication) -> None:
         """Nothing: what was staged on another version is not committed (`Moved`)."""
 
-    def stands(self, publication: DeltaPublication) -> bool:
-        return False
+    def is_committed(self, publication: DeltaPublication) -> bool:
+        return publication.is_committed()
 
-    def describe(self, job: Job) -> None:
+    def describe(self, job: Job, publication: DeltaPublication) -> None:
         """Nothing: what is said of a table is committed with its rows."""
 
     def settle(self, publication: DeltaPublication) -> Ending:

@@ -43,17 +43,20 @@ class Change:
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
         base = self._tables.state(target.location)
         refuse_change(job, base)
-        change = self._evolution = evolution(model, target, job.examined.promised)
+        found = evolution(model, target, job.examined.promised)
+        change = self._evolution = replace(found, adds="planproof adds columns to a Delta table")
         fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
         job.draft.add([*change.findings(job), *misfits(job, change), *fits])
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
         swept(job, self._tables, base)
-        found = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
+        publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
         # Rows that are added whatever the table holds go on top of what others have committed.
-        found.reads = model.incremental_strategy != "append" or job.names.table.lower() in job.examined.sql.lower()
-        return found
+        publication.reads = (
+            model.incremental_strategy != "append" or job.names.table.lower() in job.examined.sql.lower()
+        )
+        return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         change, produced = self._evolution, job.examined.planes.analyzed.names

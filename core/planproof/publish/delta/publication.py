@@ -11,10 +11,10 @@ from typing import Any
 from planproof.judge.effect import Effect
 from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.swaps import Ending
 from planproof.publish.transaction import owner
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.store import decoded, store_of
@@ -67,10 +67,6 @@ class DeltaPublication:
         form = {"owner": self._owner.form(), "base": base.version, "new": not self.is_registered}
         self._note = join(decoded(base.location), f"{NOTE}{job.names.stamp}.json")
         self.store.write(self._note, json.dumps(form))
-
-    @property
-    def way_on(self) -> str:
-        return self.next_step
 
     def as_clone(self) -> None:
         """The staged table begins as a shallow clone; its commits from the second one on are the change."""

@@ -56,10 +56,10 @@ class Replacement:
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         examined = job.examined
-        if not job.is_rest:  # The plan of the rest is planproof's own.
+        if not job.after_quarantine:  # The plan of the rest is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
-        audit(replace(job, examined=examined), publication, told=not job.is_rest)
+        audit(replace(job, examined=examined), publication, told=not job.after_quarantine)
 
     def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None

@@ -1,6 +1,6 @@
 """Which functions an older Spark answers otherwise than planproof says: data for `since`, `until` and `changed`.
 
-    PYTHONPATH=core:/where/pyspark-3.5.6 python tests/functions/versions.py [--show 3] [--list] [--family strings]
+    PYTHONPATH=core:/where/pyspark-3.5.6 python tests/engine/functions/versions.py [--show 3] [--list] [--family NAME]
 
 Asks the Spark that Python finds those calls of the sweep that planproof accepts, over the types and functions that it
 has. Conditions are not compared: what both refuse, they agree on.

@@ -1,4 +1,4 @@
-"""What each version of Spark refuses, and how it calls that (tests/cases/versions, asked by versions.py)."""
+"""What each version of Spark refuses, and how it calls that (tests/engine/cases/versions, asked by versions.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Older Sparks answer the golden cases of functions as they did when tests/cases/versions/ was written."""
+"""Older Sparks answer the golden cases of functions as they did when tests/engine/cases/versions/ was written."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from planproof_engine.functions.families.casts import CASTS
 from planproof_engine.functions.names import SPARK_FUNCTIONS
 from planproof_engine.functions.registry import builtin
 
-CORE = Path(__file__).parents[2] / "core" / "planproof_engine"
+CORE = Path(__file__).parents[3] / "core" / "planproof_engine"
 NAMES = SPARK_FUNCTIONS | builtin().functions.keys()
 OTHER_WORDS = {"types/nodes.py": [["day", "hour", "minute", "second"]]}
 """Names of functions that mean something else there: the fields of an interval."""

@@ -1,9 +1,9 @@
 """Writes which golden cases of functions the Spark that Python finds answers otherwise than Spark 4.3.
 
-    PYTHONPATH=core python tests/versions/by_version.py
+    PYTHONPATH=core python tests/engine/versions/by_version.py
 
-Asks every case in tests/cases/functions/ over the types that this Spark has, and writes those that differ to
-tests/cases/versions/. Where both refuse, whatever the condition, they agree.
+Asks every case in tests/engine/cases/functions/ over the types that this Spark has, and writes those that differ to
+tests/engine/cases/versions/. Where both refuse, whatever the condition, they agree.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Compares every registered function with real Spark, call by call.
 
-    python tests/functions/sweep.py [--family strings] [--function substring ...] [--texts lambdas ...] [--deep]
-    python tests/functions/sweep.py --write | --names
+    python tests/engine/functions/sweep.py [--family strings] [--function substring ...] [--texts lambdas ...] [--deep]
+    python tests/engine/functions/sweep.py --write | --names
 
 Prints each difference in type, nested flags, nullability, output name or condition of rejection, in both ANSI modes.
 Spark's answers are kept (`asked.py`): a sweep that was stopped goes on where it was, one without news needs no Spark.
-`--write` writes the compact golden cases of the families swept to tests/cases/functions/, `--names` the list of Spark's
-functions with the version that each is of.
+`--write` writes the compact golden cases of the families swept to tests/engine/cases/functions/, `--names` the list of
+Spark's functions with the version that each is of.
 """
 
 from __future__ import annotations

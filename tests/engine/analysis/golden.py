@@ -1,8 +1,9 @@
 """Golden queries: what real Spark's analyzer answers, in both ANSI modes.
 
-    python tests/analysis/golden.py
+    python tests/engine/analysis/golden.py
 
-asks real Spark and rewrites tests/cases/queries/*.jsonl from the .sql files beside them. Review the change as a diff.
+asks real Spark and rewrites tests/engine/cases/queries/*.jsonl from the .sql files beside them. Review the change as a
+diff.
 """
 
 from __future__ import annotations

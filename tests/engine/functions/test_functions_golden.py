@@ -1,4 +1,7 @@
-"""Every registered function answers as real Spark did when tests/cases/functions/ was written. No Spark runs here."""
+"""Every registered function answers as real Spark did when tests/engine/cases/functions/ was written.
+
+Needs no Spark.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from planproof_engine.functions.names import DOCUMENTED
 from planproof_engine.functions.registry import builtin, stands, table
 
 LISTED: dict[str, str] = json.loads((Path(__file__).parents[1] / "cases" / "function_names.json").read_text())
-"""As real Spark lists them; `tests/functions/sweep.py --names` asks it again."""
+"""As real Spark lists them; `tests/engine/functions/sweep.py --names` asks it again."""
 
 
 def test_the_list_of_names_is_spark_s() -> None:

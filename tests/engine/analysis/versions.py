@@ -1,9 +1,9 @@
 """Golden queries by version: which of them each Spark refuses, and with which condition.
 
-    PYTHONPATH=/where/pyspark-3.5.9 python tests/analysis/versions.py
+    PYTHONPATH=/where/pyspark-3.5.9 python tests/engine/analysis/versions.py
 
-asks the Spark that Python finds, and writes its answers beside those of the others in tests/cases/versions/*.json, from
-the .sql files there. Review the change as a diff.
+asks the Spark that Python finds, and writes its answers beside those of the others in
+tests/engine/cases/versions/*.json, from the .sql files there. Review the change as a diff.
 """
 
 from __future__ import annotations

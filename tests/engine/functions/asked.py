@@ -17,7 +17,7 @@ from cases import Answer
 from specimens import SPECIMENS, Specimen, spelled
 
 VIEW = "specimens"
-_FOLDER = Path(__file__).parents[2] / ".sweep"
+_FOLDER = Path(__file__).parents[3] / ".sweep"
 _BATCH = 500
 
 

@@ -1,8 +1,8 @@
 """Queries that were written for no rule, and what each Spark answers: a refusal's condition, or names, types and flags.
 
-`tests/cases/versions/written.jsonl` has for each query, with ANSI on, the answer of 4.3 and of each older version that
-answers otherwise than the next one; `legacy` has the same with ANSI off, where that differs. The tables are in
-`written.ddl`; an answer is `spark.sql(query).schema`, or the condition of its error.
+`tests/engine/cases/versions/written.jsonl` has for each query, with ANSI on, the answer of 4.3 and of each older
+version that answers otherwise than the next one; `legacy` has the same with ANSI off, where that differs. The tables
+are in `written.ddl`; an answer is `spark.sql(query).schema`, or the condition of its error.
 """
 
 from __future__ import annotations

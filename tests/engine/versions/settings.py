@@ -1,6 +1,6 @@
 """Writes what the Spark that Python finds says of each setting that `Conf` follows, beside what others said.
 
-    PYTHONPATH=core python tests/versions/settings.py
+    PYTHONPATH=core python tests/engine/versions/settings.py
 
 `null` stands for a setting that this Spark has not. Run it with the Python of each version.
 """
