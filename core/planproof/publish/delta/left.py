@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 
 from planproof.publish.delta.actions import LOG
-from planproof.publish.delta.publication import NOTE, PREFIX, names_publish
+from planproof.publish.delta.publication import NOTE, PREFIX, StagedNote, names_publish
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import join
-from planproof.publish.transaction.owner import Owner
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import Store, decoded, store_of
@@ -31,13 +29,13 @@ def _settled(store: Store, root: str, name: str, base: LogState) -> Finding | No
     stamp = name.removeprefix(NOTE).removesuffix(".json")
     folder, note = join(root, PREFIX + stamp), join(root, name)
     try:
-        form = json.loads(store.read(note) or "")
-        owner, opened = Owner.read(form["owner"]), int(form["base"])
-    except (ValueError, KeyError, TypeError):
+        found = StagedNote.from_json(store.read(note) or "")
+    except ValueError:
         return None
+    owner = found.owner
     if owner.run != stamp or not owner.is_dead:
         return None
-    commits = [store.read(join(root, LOG, f"{v:020}.json")) for v in range(opened + 1, base.version + 1)]
+    commits = [store.read(join(root, LOG, f"{v:020}.json")) for v in range(found.base + 1, base.version + 1)]
     if any(names_publish(commit, PREFIX + stamp) for commit in commits):
         store.delete(join(folder, LOG))
         store.delete(note)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from planproof.judge.effect import Effect
 from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction import owner
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import Ending
@@ -36,6 +37,22 @@ class Stage:
     strategy: str
     effect: Effect
     step: str = "begin"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedNote:
+    """Who writes a staged table, and on which version of the target's log."""
+
+    owner: Owner
+    base: int
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> StagedNote:
+        """Raises ValueError where the text is no note."""
+        return read_form(cls, text)
 
 
 class DeltaPublication:
@@ -64,9 +81,8 @@ class DeltaPublication:
         self._first = 0
         self._owner = Owner.here(job.names.stamp)
         owner.begin(job.names.stamp)
-        form = {"owner": self._owner.form(), "base": base.version, "new": not self.is_registered}
         self._note = join(decoded(base.location), f"{NOTE}{job.names.stamp}.json")
-        self.store.write(self._note, json.dumps(form))
+        self.store.write(self._note, StagedNote(self._owner, base.version).to_json())
 
     def as_clone(self) -> None:
         """The staged table begins as a shallow clone; its commits from the second one on are the change."""

@@ -86,7 +86,7 @@ class Delta:
             stored = empty.copy(uri, *[empty.productElement(at) for at in range(1, empty.productArity())])
             kinds = getattr(self._jvm, named + "CatalogTableType")
             table = getattr(self._jvm, named + "CatalogTable")
-            wanted = versions.class_named(self._jvm, named + "CatalogTable").getConstructors()[0].getParameterCount()
+            wanted = self._class(named + "CatalogTable").getConstructors()[0].getParameterCount()
             given = [
                 self._identifier(name),
                 kinds.MANAGED() if managed else kinds.EXTERNAL(),
@@ -110,6 +110,11 @@ class Delta:
     def _activate(self, session: Any) -> None:
         """Delta takes its settings from the thread's active session, and dbt's threads have none."""
         versions.session_class(SparkSession, self._jvm).setActiveSession(session)
+
+    def _class(self, name: str) -> Any:
+        found = versions.class_named(self._jvm, name)
+        assert found is not None, f"{name} is there wherever Delta is"
+        return found
 
     def _identifier(self, name: str) -> Any:
         return self._java.sessionState().sqlParser().parseTableIdentifier(quoted(split_name(name)))
@@ -135,7 +140,7 @@ class Delta:
 
     @cached_property
     def _operation(self) -> Any:
-        return versions.class_named(self._jvm, _DELTA + "DeltaOperations$ManualUpdate$").getField("MODULE$").get(None)
+        return self._class(_DELTA + "DeltaOperations$ManualUpdate$").getField("MODULE$").get(None)
 
     def _change_metadata(self, opened: Any, change: NewVersion) -> None:
         """Raises `SparkFailure` where Delta would make another table of it, or a table for which readers need more than
