@@ -473,7 +473,7 @@ _TABLE = (
         "journal entry not believed",
         "A file in the folder of journals names a table, a folder or a run that no publish of planproof would have "
         "named. "
-        "Whoever can write to that folder can write such a file; nothing that it names was touched.",
+        "A person who can write to that folder can write such a file; nothing that it names was touched.",
         "Find out who wrote the file, look at the table that it names, and delete the file.",
     ),
     Code(

@@ -41,19 +41,17 @@ class UnknownAction(Exception):
 def read(commits: Iterable[str], folder: str, location: str) -> Staged:
     """The commits of a staged table, as texts, the oldest first. `folder` is its name in the target's folder
     `location`. Raises `UnknownAction`."""
-    added: dict[str, dict[str, Any]] = {}
+    added: dict[tuple[str, str], dict[str, Any]] = {}
     removed: list[str] = []
     changes: list[dict[str, Any]] = []
     metadata: dict[str, Any] | None = None
     for action in _actions(commits):
         kind, form = next(iter(action.items()))
         if kind == "remove":
-            path = within(form["path"], folder, location)
-            if added.pop(path, None) is None:
-                removed.append(path)
+            if added.pop(_logical(form), None) is None:
+                removed.append(within(form["path"], folder, location))
         elif kind == "add":
-            moved = _added(form, folder, location)
-            added[moved["path"]] = moved
+            added[_logical(form)] = _added(form, folder, location)
         elif kind == "cdc":
             changes.append({"cdc": {**form, "path": within(form["path"], folder, location), "dataChange": False}})
         elif kind == "metaData":
@@ -66,6 +64,12 @@ def read(commits: Iterable[str], folder: str, location: str) -> Staged:
 def _actions(commits: Iterable[str]) -> Iterator[dict[str, Any]]:
     for text in commits:
         yield from (json.loads(line) for line in text.splitlines() if line.strip())
+
+
+def _logical(form: Mapping[str, Any]) -> tuple[str, str]:
+    """A file with another deletion vector is another file to the log."""
+    vector = form.get("deletionVector") or {}
+    return form["path"], "".join(str(vector.get(key, "")) for key in ("storageType", "pathOrInlineDv", "offset"))
 
 
 def _added(form: Mapping[str, Any], folder: str, location: str) -> dict[str, Any]:
