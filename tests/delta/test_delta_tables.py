@@ -136,3 +136,11 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
     assert len(stagings) == (1 if how == "append" else 2)
     assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
     assert (10, "ours") in rows(delta, name)
+
+
+def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession, place: str) -> None:
+    name = f"{place}.audited"
+    delta.sql(f"create table {name} using delta as {BAD}")
+    delta.sql(f"delete from {name} where id is null")
+    now, then = Guard(delta).audit(name, contract()), Guard(delta).audit(name, contract(), at="0")
+    assert (now.verdict.value, then.verdict.value) == ("proved", "violated"), (now.findings, then.findings)
