@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from planproof.invariants import registered
 from planproof.publish.audit.python_claims import trusted
-from planproof.publish.audit.staged import decide, read_paths
+from planproof.publish.audit.staged import as_stored, decide, read_paths
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.staged import StagedTable
 from planproof.publish.materialize.materialization import Job
@@ -25,7 +25,8 @@ def audit(job: Job, publication: DeltaPublication, told: bool) -> None:
         # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
         facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
     staged = StagedTable(job, publication)
-    decide(job, facts, job.examined, staged.new_rows, staged.rows_after)
+    judged = as_stored(job.examined, publication.state().partition_by)
+    decide(job, facts, judged, staged.new_rows, staged.rows_after)
 
 
 def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, told: bool) -> Facts | None:

@@ -108,8 +108,8 @@ class DeltaPublication:
         return self.state().schema
 
     def paths(self) -> list[str]:
-        """The data files that were written, for whoever opens them."""
-        return [decoded(join(self.base.location, form["path"])) for form in self.staged.files]
+        """The data files that were written, as URIs."""
+        return [join(self.base.location, form["path"]) for form in self.staged.files]
 
     def new_rows(self) -> str:
         """The rows of the files that were written, and no others, for a FROM clause."""
