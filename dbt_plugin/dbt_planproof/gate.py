@@ -327,9 +327,12 @@ class Gate:
 
     def _is_judged(self, statement: Statement) -> bool:
         """Whether it would add a term of the contract, by which the published rows were judged, to a Parquet table that
-        cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's."""
+        cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's. Of a
+        Delta table, too, no column that may hold nulls is made NOT NULL; its checks become the table's own."""
         run: Run | None = getattr(self.local, "run", None)
-        return run is not None and run.was_judged and _parts(statement) == run.target
+        if run is None or not run.was_judged or _parts(statement) != run.target:
+            return False
+        return run.model.file_format != "delta" or not statement.query
 
     def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
         """dbt runs the statement as it is. What was put off before it happens first."""
