@@ -34,7 +34,7 @@ def fingerprint(
         stored = session.table(relation)
     if stored is None or stored.kind == "temporary view" or (stored.kind == "view" and view == "unknown"):
         return None
-    if stored.format == "iceberg":
+    if stored.has_log:
         return _snapshot(stored)
     if stored.format == "delta":
         return _version(session, stored)
