@@ -142,7 +142,6 @@ class DeltaPublication:
                 self.step("refused")
                 raise
         if not self.is_registered:
-            self.step("register")
             self.tables.register(self.name, self.base.location, self.managed)
         self.step("clean")
         self._forget_log()
@@ -189,8 +188,8 @@ class DeltaPublication:
     def settle(self) -> Ending:
         """Finds out from the log what became of a commit whose answer was lost."""
         ending: Ending = "undone"
-        if self.entry.step in ("commit", "register", "clean") and self.is_committed():
-            if not self.is_registered and self.entry.step != "clean":
+        if self.entry.step in ("commit", "clean") and self.is_committed():
+            if not self.is_registered and self.entry.step == "commit":
                 self.tables.register(self.name, self.base.location, self.managed)
             self._forget_log()
             ending = "finished"
