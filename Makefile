@@ -43,7 +43,7 @@ pictures: demo ## Runs the demo, and draws what its report looks like: docs/pict
 site: environment ## Builds the documentation as a searchable site, in site/; a broken link ends it.
 	@UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=.venv-site VIRTUAL_ENV='' \
 		.venv/.uv/bin/uv sync --frozen --only-group site --python $(BIN)/python --quiet
-	.venv-site/bin/mkdocs build --quiet
+	.venv-site/bin/mkdocs build --strict
 	@echo "open site/index.html"
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.

@@ -165,7 +165,6 @@ _TABLES = (
     ("connection", "dbt"),
     ("format", "catalog"),
     ("format", "spark"),
-    ("catalog", "spark"),
     ("dbt", "spark"),
     ("connection", "airflow"),
 )

@@ -108,7 +108,7 @@ def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iter
     # Names are listed at little cost, places are not.
     number = len(names(job.session, target)) if table.partition_by else 0
     if number > LOCAL:
-        raise Unread(f"{number:,} partitions, of which at most {LOCAL} are looked at for this")
+        raise Unread(f"{number:,} partitions; at most {LOCAL} are looked at for this")
     where = [p for p in partitions_of(job.session, target, table) if p.partition not in gone]
     return _read(job.session, PhysicalSchema((*wanted, *(f for f in table.schema if f not in wanted.fields))), where)
 
@@ -126,7 +126,7 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
     if session.conf.case_sensitive:
         raise Unread("names differ by case in this session")
     if len(paths) > bound:
-        raise Unread(f"{len(paths):,} files, of which at most {bound} are looked at for this")
+        raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
     seen, types = Seen(), {f.name.lower(): f.type for f in schema}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)
