@@ -14,7 +14,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults bench clean
+.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults suites release-check bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -128,6 +128,12 @@ conformance: environment ## Sweeps against real Spark (slow), and scores `planpr
 
 faults: environment ## Kills publishes at every step and at random moments, fills disks, takes the metastore away.
 	$(BIN)/python -m pytest -m faults -s tests/faults $(PYTEST_ARGS)
+
+suites: environment ## Runs every suite there is, goes on where it stopped, and writes docs/suites.yml and the support matrix (hours).
+	@status=0; $(BIN)/python tools/suites.py || status=$$?; $(BIN)/python tools/support_matrix.py; exit $$status
+
+release-check: environment ## Builds wheel and sdist, checks them, and tries both in clean environments.
+	$(BIN)/python tools/release_check.py
 
 bench: environment ## Measures what the guard costs and what rewritten lambdas save.
 	$(BIN)/python tests/benchmarks/run.py
