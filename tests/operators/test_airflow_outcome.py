@@ -8,6 +8,7 @@ pytest.importorskip("airflow")
 
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
 from airflow_planproof.message import summary
+from airflow_planproof.operators.run import PlanproofRunOperator
 from airflow_planproof.outcome import end_dbt_task, end_task
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -67,3 +68,11 @@ def test_never_is_never_but_for_what_dbt_stopped() -> None:
         with pytest.raises(PlanproofViolation):
             end_dbt_task(stopped, "never", None)
     end_dbt_task(RunReport((Report("m", "published", (BROKEN,)),)), "never", None)
+
+
+def test_the_log_calls_nothing_proved_that_promises_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    operator = PlanproofRunOperator(task_id="run", project_dir="/nowhere")
+    with caplog.at_level("INFO", operator.log.name):
+        operator.told(Report("m", "published", details=Details(contract=False)))
+        operator.told(Report("n", "published", details=Details(contract=True)))
+    assert [r.getMessage() for r in caplog.records] == ["m: published, no contract", "n: published, proved"]
