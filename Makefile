@@ -70,13 +70,11 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 	@.ci/spark $(SPARK35)
 	.venv-spark-$(SPARK35)/bin/python -m pytest -m spark35_smoke -p no:cacheprovider tests/session tests/guard $(PYTEST_ARGS)
 
-test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, with Spark 3.5, in an environment of its own.
-	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
+test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
+	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
 
 sweep-iceberg: environment ## Plays the contract matrix on Iceberg's tables, and kills publishes of them at every step (slow).
-	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
+	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
 
 test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-core, with the whole contract matrix: DBT=1.10
 	@.ci/dbt $(DBT)

@@ -6,7 +6,6 @@ Catalogs: `spark_catalog`, Iceberg's SparkSessionCatalog over the embedded Hive 
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
 import sqlite3
@@ -21,7 +20,7 @@ from projects import Dbt, project_files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RUNTIME = "iceberg-spark-runtime-3.5_2.12-*.jar"
+RUNTIME = "iceberg-spark-runtime-*.jar"
 CATALOGS = ("spark_catalog", "lake_hive", "lake_hadoop", "lake_jdbc")
 NO_DRIVER = "no JDBC driver for sqlite: .ci/iceberg says why"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
@@ -40,11 +39,8 @@ _prepared: set[str] = set()
 
 
 def _runtime() -> Path | None:
-    """Iceberg's jar for this Spark, None in an environment without it."""
-    found = importlib.util.find_spec("snowpark_connect_deps_iceberg")
-    folders = found.submodule_search_locations if found is not None else None
-    jars = [jar for folder in folders or () for jar in (Path(folder) / "jars").glob(RUNTIME)]
-    return jars[0] if jars else None
+    """Iceberg's jar for this Spark, as .ci/iceberg puts it beside this Python; None in an environment without it."""
+    return next((Path(sys.prefix) / "iceberg").glob(RUNTIME), None)
 
 
 def _sqlite() -> tuple[list[Path], Path] | None:
