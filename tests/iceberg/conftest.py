@@ -69,6 +69,8 @@ def _settings(catalogs: dict[str, str], home: Path) -> dict[str, str]:
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # Iceberg changes a column's type in Hive's list too, and Hive refuses it otherwise.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+        # Hive's locks take connections from a pool of their own, BoneCP's unless told; Spark 4 does not bring that.
+        "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
     }
     catalogs = {**catalogs, "lake_hadoop": _ICEBERG, "lake_hadoop.type": "hadoop"}
     catalogs["lake_hadoop.warehouse"] = (home / "lake_hadoop").as_uri()
