@@ -1,7 +1,8 @@
 """A Spark session that has Iceberg: what `make test-iceberg` runs, in an environment of its own (.ci/iceberg).
 
 Catalogs: `spark_catalog`, Iceberg's SparkSessionCatalog over the embedded Hive metastore, which shows other tables too;
-`lake_hive`, Iceberg alone over the same metastore; `lake_hadoop`, folders; `lake_jdbc`, a database in sqlite's file.
+`lake_hive`, Iceberg alone over the same metastore; `lake_hadoop`, folders; `lake_jdbc`, a database in sqlite's file;
+`lake_rest`, a REST server before another such database.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from projects import Dbt, project_files
+from rest_catalog import Server, served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RUNTIME = "iceberg-spark-runtime-*.jar"
-CATALOGS = ("spark_catalog", "lake_hive", "lake_hadoop", "lake_jdbc")
+CATALOGS = ("spark_catalog", "lake_hive", "lake_hadoop", "lake_jdbc", "lake_rest")
 NO_DRIVER = "no JDBC driver for sqlite: .ci/iceberg says why"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 # What JdbcCatalog makes itself where it may; then it keeps asking for them, and other sessions meet SQLITE_BUSY.
@@ -95,13 +97,26 @@ def _settings(catalogs: dict[str, str], home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def spark_settings(spark_dir: Path) -> dict[str, str]:
+def rest_server(spark_dir: Path) -> Iterator[Server | None]:
+    """A server of a REST catalog; None in an environment that has none, or no database for it."""
+    jars, driver = Path(sys.prefix) / "rest", _sqlite()
+    if not jars.is_dir() or driver is None:
+        yield None
+        return
+    with served(jars, driver, spark_dir / "lake_rest.db", spark_dir / "lake_rest") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark_settings(spark_dir: Path, rest_server: Server | None) -> dict[str, str]:
     catalogs = {
         "spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
         "spark_catalog.type": "hive",
         "lake_hive": _ICEBERG,
         "lake_hive.type": "hive",
     }
+    if rest_server is not None:
+        catalogs |= {"lake_rest": _ICEBERG, "lake_rest.type": "rest", "lake_rest.uri": rest_server.uri}
     return _settings(catalogs, spark_dir)
 
 
@@ -217,7 +232,17 @@ def lake(iceberg: SparkSession) -> Iterator[str]:
     unmade(iceberg, name)
 
 
-@pytest.fixture(params=("lake_hadoop", "lake_jdbc"))
+@pytest.fixture
+def lake_rest(iceberg: SparkSession, rest_server: Server | None) -> Iterator[str]:
+    """The same in the REST catalog alone."""
+    if rest_server is None:
+        pytest.skip(NO_DRIVER)
+    name = made(iceberg, "lake_rest")
+    yield name
+    unmade(iceberg, name)
+
+
+@pytest.fixture(params=("lake_hadoop", "lake_jdbc", "lake_rest"))
 def place_by_either(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
     """The same in a catalog of folders, whose states have numbers, and in one that compares what it replaces."""
     if iceberg.conf.get(f"spark.sql.catalog.{request.param}", None) is None:
@@ -227,7 +252,7 @@ def place_by_either(request: pytest.FixtureRequest, iceberg: SparkSession) -> It
     unmade(iceberg, name)
 
 
-@pytest.fixture(params=("spark_catalog", "lake_hive", "lake_jdbc"))
+@pytest.fixture(params=("spark_catalog", "lake_hive", "lake_jdbc", "lake_rest"))
 def place_of_views(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
     """The same in each catalog that keeps views."""
     if iceberg.conf.get(f"spark.sql.catalog.{request.param}", None) is None:

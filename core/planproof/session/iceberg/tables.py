@@ -23,7 +23,7 @@ from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Snapshot
 
 _STAGED = "planproof_staged"
-"""The catalog in whose names transactions stand: one of Iceberg's own that holds nothing but what its cache is given."""
+"""The catalog in whose names transactions stand: Iceberg's own, which holds nothing but what its cache is given."""
 _STAGING = {
     "": "org.apache.iceberg.spark.SparkCatalog",
     ".catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
