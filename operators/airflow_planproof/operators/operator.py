@@ -29,6 +29,8 @@ class PlanproofOperator(BaseOperator):
     The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success;
     its `url` is the page that shows it, which the task's link opens.
 
+    :param guard: `on`, `watch` (a model is published in any case, and the report says what would have stopped it), or
+        `off` (the model is left to dbt).
     :param fail_on: the least verdict that fails the task: `violated`, `unproved`, `warning` or `never`. Where it is not
         given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
     :param enforce: the terms of a contract that count: `types`, `nullability`, `order`, `extra_columns`.
@@ -39,8 +41,8 @@ class PlanproofOperator(BaseOperator):
     :param batches: `off`, `sample` or `all`.
     :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
     :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
-    :param on_violation: `stop` or `quarantine`: rows that break a term are set aside in `<table>__quarantine`.
-    :param quarantine: how many rows may be set aside and how long they are kept, as in `meta.planproof.quarantine`.
+    :param on_violation: `stop` or `quarantine`: rows that break a term are quarantined in `<table>__quarantine`.
+    :param quarantine: how many rows may be quarantined and how long they are kept, as in `meta.planproof.quarantine`.
     :param overflow: `count`, `warn` or `off`: what becomes of whole numbers that may wrap with ANSI off.
     :param append_only: the column of an incremental model that only grows.
     :param keep_rejected: keeps the staged data of a model that was rejected.
@@ -64,6 +66,7 @@ class PlanproofOperator(BaseOperator):
     def __init__(
         self,
         *,
+        guard: str | None = None,
         fail_on: str | None = None,
         enforce: Sequence[str] | None = None,
         allow: Sequence[str] | None = None,
@@ -87,6 +90,7 @@ class PlanproofOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         given = {
+            "guard": guard,
             "fail_on": fail_on,
             "enforce": enforce,
             "allow": allow,

@@ -12,9 +12,9 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import moves
 from planproof.publish.transaction.publication import Publication, publication
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.types import without_lengths
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import without_lengths
 
 VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
 """Formats with a log of their own: their tables are never swapped by name or location."""
@@ -33,11 +33,14 @@ class Table:
         )
 
     def stage(self, job: Job, publication: Publication) -> str:
-        if publication.entry.strategy == "location":
+        if publication.entry.swap.repoints:
             return stage.write(publication, job.examined, plain(job.examined.promised))
         return stage.create(publication, job.model, job.examined, job.target)
 
     def audit(self, job: Job, publication: Publication) -> None:
+        if job.after_quarantine:  # The plan of the good rows is planproof's own.
+            audit_files(job, publication, plain(self.written(job, publication)), flags=False)
+            return
         # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
         planes = publication.planes or job.session.planned(job.examined.runs)
         examined = examine_plans(job.draft, job.session, job.examined, planes)
@@ -88,6 +91,6 @@ def _same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
 
 def plain(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
-    from planproof.schema import PhysicalField
+    from planproof_engine.schema import PhysicalField
 
     return PhysicalSchema(tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in schema.as_nullable()))

@@ -8,29 +8,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from planproof.judge.effect import Effect
-from planproof.origin import AnalysisError
 from planproof.publish.data_tests.decided import Stored, stored_as, stored_below
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX, literal
 from planproof.publish.transaction.publication import Publication, column_list
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import SparkFailure
-from planproof.sql.ending import unterminated
-from planproof.types import as_ddl
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
 """Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
-
-EFFECTS = {
-    "rename": Effect.REPLACES,
-    "location": Effect.REPLACES,
-    "append": Effect.ADDS,
-    "partitions": Effect.REPLACES_PARTITIONS,
-    "view": Effect.DEFINES,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +34,7 @@ class StagedFiles:
 
     @property
     def effect(self) -> Effect:
-        return EFFECTS[self.publication.entry.strategy]
+        return self.publication.entry.effect
 
     def schema(self) -> PhysicalSchema:
         if self._is_view:
@@ -70,7 +62,7 @@ class StagedFiles:
 
     def rows_after_later(self) -> str | None:
         later = self.new_rows_later()
-        return None if later is None or self._is_view else self._with_kept(later)
+        return later if later is None or self._is_view else self._with_kept(later)
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from planproof.origin import AnalysisError
 from planproof.publish.transaction.names import PREFIX, slug, within
 from planproof.publish.transaction.partition import locations
-from planproof.quoting import quoted
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 _STAMP = r"[0-9a-f]{8}\.[0-9a-z_]+_\d+"
 

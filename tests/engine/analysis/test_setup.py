@@ -1,0 +1,154 @@
+"""What a script leaves behind for the query after it: names across databases, views that broke, variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planproof_engine.cases import derive
+
+
+def answer(setup: list[str], query: str, relations: dict[str, Any] | None = None) -> Any:
+    found = derive({"id": 1, "setup": setup, "query": query, "relations": relations or {}, "ansi": True})
+    if "schema" in found:
+        return [(f["name"], f["type"], f["nullable"]) for f in found["schema"]]
+    return found["error"].split(":")[0] if "error" in found else found["unknown"]
+
+
+TWO_DATABASES = [
+    "CREATE DATABASE mydb1",
+    "USE mydb1",
+    "CREATE TABLE t1 (i1 INT)",
+    "CREATE DATABASE mydb2",
+    "USE mydb2",
+    "CREATE TABLE t1 (i1 INT, i2 INT)",
+    "USE mydb1",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM mydb2.t1", [("i1", "int", True), ("i2", "int", True)]),
+        ("SELECT mydb1.t1.i1 FROM t1, mydb2.t1", [("i1", "int", True)]),
+        ("SELECT t1.i1 FROM t1, mydb2.t1", "AMBIGUOUS_REFERENCE"),
+        ("SELECT mydb1.t1.i1 FROM t1, mydb1.t1", "AMBIGUOUS_REFERENCE"),
+        ("SELECT t1.i1 FROM mydb3.t1", "TABLE_OR_VIEW_NOT_FOUND"),
+    ],
+)
+def test_tables_of_other_databases(query: str, expected: Any) -> None:
+    assert answer(TWO_DATABASES, query) == expected
+
+
+def test_a_view_whose_columns_are_gone_is_refused_and_another_is_not() -> None:
+    setup = [
+        "CREATE TABLE a (x INT, y INT)",
+        "CREATE VIEW vx AS SELECT x FROM a",
+        "CREATE VIEW vy AS SELECT y AS q FROM a",
+        "DROP TABLE a",
+        "CREATE TABLE a (y INT)",
+    ]
+    assert answer(setup, "SELECT * FROM vx") == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+    assert answer(setup, "SELECT * FROM vy") == [("q", "int", True)]
+    star = ["CREATE TABLE a (x INT)", "CREATE VIEW v AS SELECT * FROM a", "DROP TABLE a", "CREATE TABLE a (y INT)"]
+    assert answer(star, "SELECT * FROM v") == "INCOMPATIBLE_VIEW_SCHEMA_CHANGE"
+    assert answer([*star, "DROP VIEW v", "CREATE VIEW v AS SELECT * FROM a"], "SELECT * FROM v") == [("y", "int", True)]
+
+
+def test_variables_keep_their_types_and_print_their_values() -> None:
+    setup = ["DECLARE a INT DEFAULT 1 + 2", "DECLARE b STRING", "SET VAR a = a * 2"]
+    assert answer(setup, "SELECT a, a + 1, b") == [
+        ("a", "int", False),
+        ("(variablereference(system.session.a=6) + 1)", "int", False),
+        ("b", "string", True),
+    ]
+
+
+def test_a_variable_whose_value_is_computed_has_a_type_and_no_text() -> None:
+    setup = ["DECLARE a DOUBLE", "SET VAR a = rand()"]
+    assert answer(setup, "SELECT a, a + 1 AS b") == [("a", "double", False), ("b", "double", False)]
+    assert answer(setup, "SELECT a + 1") == "the value of the variable a"
+
+
+def test_a_variable_whose_value_a_query_tells_is_unknown() -> None:
+    setup = ["CREATE TABLE t (x INT)", "DECLARE a INT DEFAULT 5", "SET VAR a = (SELECT max(x) FROM t)"]
+    assert answer(setup, "SELECT a") == "the value of the variable a"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("EXECUTE IMMEDIATE 'SELECT 42' INTO a", "(variablereference(system.session.a=42) + 1)"),
+        ("EXECUTE IMMEDIATE 'SELECT ?' INTO a USING 7", "(variablereference(system.session.a=7) + 1)"),
+        ("SET VAR a = (SELECT 3)", "(variablereference(system.session.a=3) + 1)"),
+        ("SET VAR (a) = (SELECT 4)", "(variablereference(system.session.a=4) + 1)"),
+        ("SET VAR a = CAST('8' AS INT)", "(variablereference(system.session.a=8) + 1)"),
+    ],
+)
+def test_a_query_without_from_sets_a_variable(statement: str, expected: str) -> None:
+    assert answer(["DECLARE a INT DEFAULT 5", statement], "SELECT a + 1") == [(expected, "int", False)]
+
+
+@pytest.mark.parametrize(
+    ("view", "change", "expected"),
+    [
+        ("TEMPORARY VIEW v", "a BIGINT, b STRING", "CANNOT_UP_CAST_DATATYPE"),
+        ("TEMPORARY VIEW v", "a SMALLINT, b STRING", [("a", "int", True), ("b", "string", True)]),
+        ("VIEW v WITH SCHEMA BINDING", "a STRING, b STRING", "CANNOT_UP_CAST_DATATYPE"),
+        ("VIEW v", "a BIGINT, b STRING", [("a", "int", True), ("b", "string", True)]),
+        ("VIEW v", "a ARRAY<INT>, b STRING", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"),
+        ("VIEW v", "a INT", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ],
+)
+def test_a_view_over_a_table_that_was_made_again_with_other_types(view: str, change: str, expected: Any) -> None:
+    setup = [
+        "CREATE TABLE t (a INT, b STRING) USING parquet",
+        f"CREATE {view} AS SELECT a, b FROM t",
+        "DROP TABLE t",
+        f"CREATE TABLE t ({change}) USING parquet",
+    ]
+    assert answer(setup, "SELECT * FROM v") == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "query", "expected"),
+    [
+        ("spark.sql.orderByOrdinal=false", "SELECT 1 AS a ORDER BY 9", [("a", "int", False)]),
+        (
+            "spark.sql.parser.escapedStringLiterals=true",
+            r"SELECT 'a\nb', r'\d' AS d",
+            [(r"a\nb", "string", False), ("d", "string", False)],
+        ),
+        (
+            "spark.sql.groupByAliases=false",
+            "SELECT id AS k FROM range(3) GROUP BY k",
+            "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        ),
+        ("spark.sql.caseSensitive=true", "SELECT ID FROM range(3)", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("spark.sql.parser.quotedRegexColumnNames=true", "SELECT `i.*` FROM range(3)", [("id", "bigint", False)]),
+        (
+            "spark.sql.legacy.parser.havingWithoutGroupByAsWhere=true",
+            "SELECT id FROM range(3) HAVING id > 1",
+            [("id", "bigint", False)],
+        ),
+    ],
+)
+def test_settings_of_names_and_positions(setting: str, query: str, expected: Any) -> None:
+    assert answer([f"SET {setting}"], query) == expected
+
+
+def test_a_statement_that_is_no_query_is_unknown_and_a_query_of_bad_grammar_is_not() -> None:
+    for statement in ("show tables", "DESCRIBE EXTENDED t", "explain select 1", "SET", "insert into t select 1"):
+        found = derive({"id": 1, "query": statement})
+        assert found == {"id": 1, "unknown": "a statement that is no query"}, statement
+    assert derive({"id": 1, "query": "from t insert into u select *"})["unknown"] == "INSERT after FROM"
+    for query in ("select (1", "shows tables", "select * from show tables t u v"):
+        assert derive({"id": 1, "query": query})["error"].startswith("PARSE_SYNTAX_ERROR"), query
+
+
+@pytest.mark.parametrize("name", ["'x' | 'y'", ":p"])
+def test_a_variable_whose_name_only_a_run_tells_is_missed_where_it_is_used(name: str) -> None:
+    setup = ["DECLARE x INT DEFAULT 3", f"DECLARE IDENTIFIER({name}) INT = 3", "DECLARE z INT = 4"]
+    assert answer(setup, "SELECT x AS n, z AS m") == [("n", "int", False), ("m", "int", False)]
+    assert answer(setup, "SELECT y").startswith("UNRESOLVED_COLUMN")

@@ -1,0 +1,78 @@
+"""Functions where they do not belong are refused under Spark's condition."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof import AnalysisError, Catalog
+from planproof_engine.api import plan
+
+CATALOG = Catalog(
+    {
+        "t": [("x", "double", True)],
+        "v": [("k", "int", True), ("n", "int", True)],
+        "shop.orders": [("id", "bigint", True)],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition"),
+    [
+        ("SELECT * FROM abs(1)", "NOT_A_TABLE_FUNCTION"),
+        ("SELECT * FROM t LATERAL VIEW abs(x) v AS y", "UNSUPPORTED_GENERATOR.NOT_GENERATOR"),
+        ("SELECT percentile_cont(x, x) FROM t", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+    ],
+)
+def test_a_function_in_the_wrong_place(sql: str, condition: str) -> None:
+    with pytest.raises(AnalysisError) as error:
+        plan(sql, CATALOG)
+    assert error.value.condition == condition
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT * FROM shop.order", "Did you mean one of the following? [shop.orders]"),
+        ("SELECT flor(x) FROM t", "Did you mean one of the following? [floor"),
+        ("SELECT\n  x,\nFROM a.t", "Is the comma before FROM one too many?"),
+        (
+            "SELECT date_trunc('day',\n x) FROM t",
+            "Cannot resolve \"date_trunc('day', x)\" due to data type mismatch: The second",
+        ),
+        ("SELECT 1 AS a UNION SELECT array(1)", "The column 1 (`a`) of the second table"),
+        ("SELECT map('k', 1)[x1] FROM t", "put it in quotes"),
+        # Of names that are alike, the first in the alphabet comes first.
+        ("SELECT kc FROM (SELECT k AS kb, n AS ka FROM v)", "[`ka`, `kb`]"),
+    ],
+)
+def test_an_error_says_what_was_likely_meant(sql: str, said: str) -> None:
+    with pytest.raises(AnalysisError) as error:
+        plan(sql, CATALOG)
+    assert said in error.value.message
+
+
+SUBQUERY = "(SELECT max(o.id) FROM shop.orders o WHERE o.id = v.n)"
+
+
+@pytest.mark.parametrize(
+    ("before", "wrong", "after", "condition"),
+    [
+        ("SELECT k FROM v GROUP BY k HAVING sum(n) > ", "n", "", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("SELECT k FROM v GROUP BY k ORDER BY sum(n) + abs(", "n", ")", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        (
+            "SELECT sum((SELECT max(o.id) FROM shop.orders o)) + ",
+            SUBQUERY,
+            " FROM v GROUP BY k",
+            "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
+        ),
+        ("SELECT ", "'a' COLLATE a.b.c.d.e", ", k FROM v", "COLLATION_INVALID_NAME"),
+    ],
+)
+def test_an_error_points_at_what_is_wrong(before: str, wrong: str, after: str, condition: str) -> None:
+    text = before + wrong + after
+    with pytest.raises(AnalysisError) as error:
+        plan(text, CATALOG)
+    origin = error.value.origin
+    assert origin is not None
+    assert (error.value.condition, origin.start, text[origin.start : origin.stop]) == (condition, len(before), wrong)

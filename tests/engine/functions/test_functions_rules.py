@@ -1,0 +1,157 @@
+"""Rules of functions that golden cases do not show: evidence, constants, collations, what stays unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.nodes import Column, Expr, Literal
+from planproof_engine.functions.bind import apply
+from planproof_engine.functions.registry import builtin
+from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.origin import Unknown
+from planproof_engine.types import BINARY, DOUBLE, INT, STRING, DataType, Decimal, String
+
+ANSI = Conf(ansi=True)
+
+
+def column(data_type: DataType, nullable: bool = True, known: str | None = None) -> Column:
+    return Column(1, "c", data_type, nullable, (), known)
+
+
+def text(value: str) -> Literal:
+    return Literal(value, STRING, value)
+
+
+def number(value: int) -> Literal:
+    return Literal(value, INT, str(value))
+
+
+def call(name: str, *args: Expr, conf: Conf = ANSI):
+    function = builtin().find(name)
+    assert function is not None
+    return apply(function, args, conf)
+
+
+def test_round_is_called_nullable_but_is_null_for_null_only() -> None:
+    rounded = call("round", column(Decimal(10, 2), known="a filter"), Literal(1, INT, "1"))
+    assert rounded.nullable
+    assert rounded.evidence == "a filter"
+
+
+def test_round_of_a_full_decimal_may_overflow_to_null() -> None:
+    assert call("round", column(Decimal(38, 2), False), Literal(1, INT, "1")).evidence is None
+
+
+def test_logarithm_is_null_where_it_is_not_defined() -> None:
+    assert call("ln", column(DOUBLE, False)).evidence is None
+    assert call("exp", column(DOUBLE, False)).evidence is not None
+
+
+def test_coalesce_holds_no_null_where_one_argument_holds_none() -> None:
+    assert call("coalesce", column(INT), column(INT, known="a join key")).evidence == "a join key"
+    assert call("coalesce", column(INT), column(INT)).evidence is None
+
+
+def test_a_computed_scale_is_unknown() -> None:
+    scale = call("abs", Literal(1, INT, "1"))
+    with pytest.raises(Unknown):
+        call("round", column(Decimal(10, 2)), scale)
+
+
+def test_a_scale_that_is_a_column_is_refused() -> None:
+    with pytest.raises(Mismatch) as refused:
+        call("round", column(Decimal(10, 2)), column(INT))
+    assert refused.value.full_condition == "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT"
+
+
+def test_a_literal_takes_the_collation_of_a_column() -> None:
+    joined = call("concat", column(String("UTF8_LCASE")), text("x"))
+    assert joined.type == String("UTF8_LCASE")
+    assert joined.args[1] == Literal("x", String("UTF8_LCASE"), "'x' collate UTF8_LCASE")
+
+
+def test_two_columns_of_different_collations_do_not_compare() -> None:
+    with pytest.raises(Mismatch) as refused:
+        call("contains", column(String("UTF8_LCASE")), column(STRING))
+    assert refused.value.full_condition == "INDETERMINATE_COLLATION_IN_EXPRESSION"
+    joined = call("concat", column(String("UTF8_LCASE")), column(STRING))
+    assert joined.type.simple == "string collate null"
+    with pytest.raises(Mismatch) as refused:
+        call("contains", joined, text("x"))
+    assert refused.value.full_condition == "INDETERMINATE_COLLATION_IN_EXPRESSION"
+    with pytest.raises(Unknown):
+        call("upper", joined)
+
+
+def test_two_explicit_collations_clash() -> None:
+    left, right = (call("collate", column(STRING), text(name)) for name in ("utf8_lcase", "unicode"))
+    with pytest.raises(Mismatch) as refused:
+        call("concat", left, right)
+    assert refused.value.full_condition == "COLLATION_MISMATCH.EXPLICIT"
+
+
+def test_to_number_reads_its_type_from_the_format() -> None:
+    assert call("to_number", column(STRING), text("S$9,999.90")).type == Decimal(6, 2)
+    assert call("to_number", column(STRING), text("S$9,999.90PR")).type == Decimal(6, 2)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "condition"),
+    [
+        ("", "EMPTY"),
+        ("S", "WRONG_NUM_DIGIT"),
+        ("9$9", "CUR_MUST_BEFORE_DIGIT"),
+        (",999", "CONT_THOUSANDS_SEPS"),
+        ("9.9,9", "THOUSANDS_SEPS_MUST_BEFORE_DEC"),
+        ("SS999", "WRONG_NUM_TOKEN"),
+        ("9.9.9", "WRONG_NUM_TOKEN"),
+        ("PR999", "UNEXPECTED_TOKEN"),
+        ("99x", "UNEXPECTED_TOKEN"),
+    ],
+)
+def test_a_malformed_number_format_is_refused(pattern: str, condition: str) -> None:
+    with pytest.raises(Mismatch) as refused:
+        call("to_number", column(STRING), text(pattern))
+    assert refused.value.full_condition == f"INVALID_FORMAT.{condition}"
+
+
+def test_to_char_of_bytes_is_an_encoding() -> None:
+    written = call("to_char", column(BINARY), text("hex"))
+    assert written.type == STRING
+    assert written.function.show is not None
+    assert written.function.show(written, lambda e: "c") == "hex(c)"
+
+
+def test_reflection_is_unknown_but_for_documented_methods() -> None:
+    assert call("reflect", text("java.util.UUID"), text("randomUUID")).type == STRING
+    with pytest.raises(Unknown):
+        call("reflect", text("java.lang.Math"), text("abs"), column(INT))
+
+
+@pytest.mark.parametrize("name", ["to_date", "try_to_date", "to_timestamp", "unix_timestamp", "to_unix_timestamp"])
+def test_what_reads_by_a_pattern_may_raise_in_both_modes(name: str) -> None:
+    function = builtin().find(name)
+    assert function is not None
+    assert function.traits.raises == "always"
+
+
+@pytest.mark.parametrize("name", ["make_timestamp", "try_make_timestamp", "try_make_timestamp_ltz"])
+def test_a_time_zone_that_there_is_not_raises_in_both_modes(name: str) -> None:
+    function = builtin().find(name)
+    assert function is not None
+    assert function.traits.raises == "always"
+
+
+@pytest.mark.parametrize(("pattern", "raises"), [(text("a%"), False), (text("a\\"), True), (column(STRING), True)])
+def test_like_raises_for_patterns_that_end_in_an_escape(pattern: Expr, raises: bool) -> None:
+    assert may_raise(call("like", column(STRING), pattern), ANSI) is raises
+
+
+def test_a_reference_system_is_one_that_spark_knows() -> None:
+    assert call("st_geomfromwkb", column(BINARY), number(27700)).type.json == "geometry(EPSG:27700)"
+    assert call("st_geomfromwkb", column(BINARY), number(102100)).type.json == "geometry(ESRI:102100)"
+    with pytest.raises(Mismatch) as refused:
+        call("st_geomfromwkb", column(BINARY), number(2))
+    assert refused.value.full_condition == "ST_INVALID_SRID_VALUE"
