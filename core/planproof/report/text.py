@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planproof.report import compared
-from planproof.report.folding import STYLE, consequences, groups, listed, remarks, unjudged
+from planproof.report.folding import STYLE, causes, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
@@ -36,11 +36,23 @@ from planproof.report.parts import (
 from planproof_engine.codes import CODES
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
+from planproof_engine.types import quoted_if_needed
 
 WIDTH = 110
 _AT_ONCE = 200
+_COPIED = 80
+"""Lines that a query may have that is shown whole."""
 _THERE = "these rows:"
 _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` keeps them):"
+
+_ENDS = {
+    "published": "published",
+    "moved": "moved home",
+    "rejected": "stopped",
+    "failed": "could not run",
+    "skipped": "skipped",
+}
+"""What is said of how many models ended in which way."""
 
 Part = tuple[str, str]
 """A text and its style."""
@@ -71,10 +83,13 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     width = max((len(r.model) for r in reports), default=0)
     if lines:
         _lines(console, reports, width)
-    below, _ = consequences(reports)
-    for report, *others in groups([report for report in reports if stopped(report)]):
+    below, folded = consequences(reports)
+    for report, *others in groups(causes(reports, folded)):
         console.print()
         console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
+        for part in _queries(report):
+            console.print(part, soft_wrap=True)
+    _listed(console, "Quarantined", [text for report in reports for text in _quarantined(report)])
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
         _listed(console, title, list(_remarks(reports, verdict)))
     _listed(
@@ -158,10 +173,12 @@ def _said(report: Report) -> Part:
     parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
+    parts += [f"{len(report.details.known)} in the baseline"] if report.details.known else []
     parts += [_proved(report)]
     left = len(report.details.uncounted or ())
     parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
     parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
+    parts += [f"{p.plane} read in part" for p in report.planes if p.looked_at == "part"]
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
@@ -236,14 +253,23 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
             yield excerpt
         for sample in samples_of(report, f):
             yield Text(f"      {harmless(sample)}")
-        query = short_query(report, f)
-        if query is not None and report.details.rejected is None and f.code != "PP513":
-            yield Text(f"      {_THERE if report.outcome == 'audited' else _AGAIN}", "dim")
-        if query is not None:
-            yield Text("\n".join(f"      {row}" for row in harmless(query).strip().splitlines()), "cyan")
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
+
+
+def _queries(report: Report) -> Iterator[Text]:
+    """The queries that show broken rows, without a frame or an indentation, so that they can be copied."""
+    told: set[str] = set()
+    for f in Parts.of(report).findings:
+        query = short_query(report, f, _COPIED)
+        if query is None or query in told:
+            continue
+        told.add(query)
+        if report.details.rejected is None and f.code != "PP513":
+            these = _THERE if report.outcome == "audited" else _AGAIN
+            yield Text(harmless(f"{f.code}{f' {f.field}' if f.field else ''}: {these}"), "dim")
+        yield Text(f"{harmless(query).strip()}\n", "cyan")
 
 
 def quote(report: Report, origin: Origin | None) -> Text | None:
@@ -266,7 +292,7 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
 
 def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     """A text for each remark, a contract's with its line, and each next step once."""
-    found = list(remarks(reports, verdict))
+    found = [r for r in remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None]
     for remark in found:
         f = remark.finding
         named = (f"{harmless(remark.named)}: ", "cyan")
@@ -278,6 +304,18 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
             yield Text(f"      {harmless(unjudged(remark.following, 1 + len(remark.others)))}", "dim")
     for step, codes in next_steps(remark.finding for remark in found).items():
         yield Text(f"next ({', '.join(codes)}): {step}", "dim")
+
+
+def _quarantined(report: Report) -> Iterator[Text]:
+    """How many rows were quarantined, by which terms, and the query that shows them."""
+    rows = report.details.quarantine
+    if rows is None:
+        return
+    name = (harmless(f"{report.model}: "), "cyan")
+    yield Text.assemble(("PP514 ", "bold"), name, harmless(f"{rows.rows:,} of {counted(rows.of, 'row')} quarantined"))
+    yield Text(harmless("; ".join(f"{term}: {number:,}" for term, number in rows.terms.items())), "dim")
+    table = ".".join(quoted_if_needed(part) for part in rows.table.split("."))
+    yield Text(harmless(f"select * from {table} where quarantine_run = '{rows.run}'"), "cyan")
 
 
 def _style(reports: Sequence[Report]) -> Text | None:
@@ -297,8 +335,7 @@ def summary(reports: Sequence[Report], seconds: float | None = None, command: st
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
-    ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
-    parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]
+    parts += [f"{outcomes[outcome]} {word}" for outcome, word in _ENDS.items() if outcomes[outcome]]
     words = [*(v.value for v in Verdict), "no contract"]
     parts += [
         f"{verdicts[word]} {'without a contract' if word == 'no contract' else word}"

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import Snapshot
 from planproof_engine.conf import Conf
 from planproof_engine.functions.declared import Function
@@ -91,6 +92,16 @@ class StoredTable:
     tracked: bool = True
     text: str | None = None
     created: str | None = None
+
+    @property
+    def is_plain_parquet(self) -> bool:
+        """Whether its rows are those of the Parquet files below its location and its partitions'."""
+        return self.kind == "table" and self.format == "parquet" and bool(self.location)
+
+    @property
+    def has_log(self) -> bool:
+        """Whether a log of its format's own says which files are its rows: what lies below its location does not."""
+        return self.format in ("delta", "iceberg", "hudi", "paimon")
 
     @property
     def is_iceberg_view(self) -> bool:
@@ -340,6 +351,9 @@ class Session(Protocol):
 
     def transactions(self) -> Transactional | None:
         """Iceberg's tables in this session's catalogs; None where this route does not reach the JVM."""
+
+    def delta(self) -> DeltaTables | None:
+        """Delta's tables in this session's own catalog; None where this route does not reach the JVM."""
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; the relations can be read as long as the block

@@ -63,7 +63,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     rows = StagedFiles(job, publication)
     if facts is not None:
         draft.rows = facts.rows
-    decide(job, facts, _as_stored(job.examined, partition_by), rows.new_rows, rows.rows_after, _told(job, publication))
+    decide(job, facts, as_stored(job.examined, partition_by), rows.new_rows, rows.rows_after, _told(job, publication))
 
 
 def decide(
@@ -93,7 +93,7 @@ def decide(
         draft.add(broken(job.session, job.model, whole(), rows, failing))
         draft.tell(uncounted=None)
     if whole_so_far:
-        draft.add(limits.judged(job, draft.settings.limits, changed, whole))
+        draft.add(limits.judged(job, draft.settings.limits, changed, staged, whole))
         decide_hazards(draft, job.session, job.examined, facts)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]
@@ -121,7 +121,7 @@ def _told(job: Job, publication: Publication) -> TableChange | None:
     return found
 
 
-def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
+def as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
     partitions = {name.lower() for name in partition_by}
     texts = {
@@ -144,7 +144,7 @@ def audit_query(job: Job) -> None:
         failing = count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation, failing))
         draft.tell(uncounted=None)
-        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
+        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
         draft.findings = conclude(draft.findings, draft.settings)
 
