@@ -48,7 +48,7 @@ site: environment ## Builds the documentation as a searchable site, in site/; a 
 	@echo "open site/index.html"
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
-	@$(BIN)/python tests/speed/jvm.py
+	@$(BIN)/python tests/helpers/jvm.py
 	$(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-hive: environment ## Runs with Hive's catalog what `make test` runs with Spark's own.
