@@ -185,8 +185,8 @@ SETTINGS = (
         "samples",
         "choice",
         "none",
-        "what a report shows of the rows that break a promise: up to five of their keys (keys), up to five rows (rows), "
-        "or only the query that shows them (none)",
+        "what a report shows of the rows that break a promise: up to five of their keys (keys), up to five rows "
+        "(rows), or only the query that shows them (none)",
         ("none", "keys", "rows"),
         commands=("run", "audit"),
     ),
@@ -194,8 +194,8 @@ SETTINGS = (
         "tests",
         "choice",
         "after",
-        "when the data tests of a model run: where dbt runs them (after); there, but without a query of their own where "
-        "plan or files decide (answered); or over the staged rows, where a failure stops the publish (before)",
+        "when the data tests of a model run: where dbt runs them (after); there, but without a query of their own "
+        "where plan or files decide (answered); or over the staged rows, where a failure stops the publish (before)",
         ("after", "answered", "before"),
         commands=("run",),
     ),
