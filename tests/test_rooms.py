@@ -31,7 +31,19 @@ SHIPPED = ("core", "dbt_plugin", "operators")
 CORE = ROOT / "core"
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("zone",),
-    ("codes", "conf", "depth", "interpreter", "limits", "origin", "own_errors", "quarantine", "quoting", "records"),
+    (
+        "budget",
+        "codes",
+        "conf",
+        "depth",
+        "interpreter",
+        "limits",
+        "origin",
+        "own_errors",
+        "quarantine",
+        "quoting",
+        "records",
+    ),
     ("report", "settings", "types"),
     ("schema",),
     ("catalog", "claim", "contract", "expr"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from planproof.analysis.blocks.queries import bind_query
 from planproof.analysis.context import Environment
 from planproof.analysis.expressions.calls import unresolved_routine
+from planproof.analysis.growth import Growth
 from planproof.analysis.hazard_counts import Counting, counting_query, reads_one
 from planproof.analysis.names.places import output_origins
 from planproof.analysis.script.immediate import is_immediate, parsed
@@ -137,7 +138,7 @@ def plan(
         raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
     env = environment or make_environment(sql, catalog, conf, registry)
     try:
-        return deeply(lambda: _planned(sql, evolve(env, widths={}), strict))
+        return deeply(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
     except RecursionError:
         raise Unknown("a query nested this deep") from None
 
@@ -328,7 +329,7 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     env = plan.environment
     if env is None:
         return None
-    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql), None)
+    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql, growth=Growth()), None)
     if again.schema.strip() == root.schema.strip() and equivalent(again, root):
         return None
     return "its text does not read back as the plan that was meant"
