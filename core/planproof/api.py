@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import DecimalException
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -141,6 +142,13 @@ def plan(
         return deeply(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
     except RecursionError:
         raise Unknown("a query nested this deep") from None
+    except (OverflowError, DecimalException) as error:
+        raise Unknown("a number this large") from error
+    except ValueError as error:
+        # Python converts texts of 4,300 digits at most: what is more takes it too long.
+        if not isinstance(error, Unknown) and "integer string conversion" in str(error):
+            raise Unknown("a number of this many digits") from error
+        raise
 
 
 def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:

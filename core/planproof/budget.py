@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SECONDS = 20.0
+SECONDS = 10.0
 """Seconds of the processor for one model. Large models of public projects take a tenth of a second."""
 BYTES = 2**30
 """Bytes by which the process may grow for one model."""

@@ -19,7 +19,7 @@ Json = Any
 
 MOST_TYPES = 100_000
 """Types that one type may hold, nested ones counted wherever they stand: a struct of two structs of two structs ..."""
-MOST_LEVELS = 100
+MOST_LEVELS = 200
 
 
 class TooLargeType(Unknown, ValueError):
