@@ -76,8 +76,8 @@ def may_be_large(expr: Expr, definitions: Definitions) -> bool:
     known = definitions.large
     for one in definitions.all_of(expr):
         if id(one) not in known:
-            known[id(one)] = _is_large(one, definitions)
-        if known[id(one)]:
+            known[id(one)] = one, _is_large(one, definitions)
+        if known[id(one)][1]:
             return True
     return False
 
