@@ -16,7 +16,8 @@ MOST_COLUMNS = 2_000_000
 """Columns of all of them."""
 MOST_SETS = 65_536
 """Grouping sets of one GROUP BY: a CUBE of sixteen columns."""
-
+MOST_PARTS = 10_000
+"""Parts of one expression, once aliases on its left stand for what they name."""
 
 Size = tuple[int, int]
 """Nodes, and columns of them all."""
@@ -53,3 +54,9 @@ def refuse_many_sets(count: int) -> None:
     """Raises `Unknown` for more grouping sets than planproof looks at."""
     if count > MOST_SETS:
         raise Unknown(f"a GROUP BY of more than {MOST_SETS:,} grouping sets")
+
+
+def refuse_long(parts: int) -> None:
+    """Raises `Unknown` for a select item that becomes longer than planproof looks at."""
+    if parts > MOST_PARTS:
+        raise Unknown(f"an expression of more than {MOST_PARTS:,} parts, an alias on its left counted as what it names")

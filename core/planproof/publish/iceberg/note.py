@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.well_typed import refuse_ill_typed
 
 _FORM = 1
 """The version of a note's form. One that was written by a later planproof is not read."""
@@ -66,25 +67,7 @@ class Note:
             known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
             known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
             note = cls(**{**known, "aside": Aside.of(known.get("aside"))})
-            _refuse_ill_typed(note)
+            refuse_ill_typed(note)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a note: {error!r}") from error
         return note
-
-
-_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "aside": Aside}
-_MAY_LACK = ("folder", "staging", "away", "aside", "branch", "snapshot")
-
-
-def _refuse_ill_typed(note: Note | Aside) -> None:
-    """Raises TypeError for what no note holds."""
-    for one in fields(note):
-        value = getattr(note, one.name)
-        if value is None and one.name in _MAY_LACK:
-            continue
-        if not isinstance(value, _TYPES.get(one.name, str)):
-            raise TypeError(f"{one.name} is {value!r}")
-        if isinstance(value, Aside):
-            _refuse_ill_typed(value)
-        if isinstance(value, tuple) and not all(isinstance(part, str) for part in value):
-            raise TypeError(f"{one.name} holds {value!r}")

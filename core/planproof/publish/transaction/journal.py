@@ -11,6 +11,7 @@ from typing import Any
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.well_typed import refuse_ill_typed
 from planproof.session.store import Store
 
 FORM = 2
@@ -115,7 +116,9 @@ class Entry:
             known["content"] = None if content is None else tuple((str(n), int(size)) for n, size in content)
             if known.get("strategy") not in SWAPS:
                 raise ValueError(f"it names no strategy of this planproof: {known.get('strategy')!r}")
-            return cls(**known)
+            entry = cls(**known)
+            refuse_ill_typed(entry)
+            return entry
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a journal entry: {error!r}") from error
 

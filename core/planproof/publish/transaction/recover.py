@@ -10,7 +10,7 @@ from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import notes, sweep
 from planproof.publish.swaps import Ending, settle
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.deletion import Holdings
+from planproof.publish.transaction.deletion import Holdings, link_in_state
 from planproof.publish.transaction.journal import Entry, folder, publishes, read
 from planproof.publish.transaction.lock import Lock, Watch
 from planproof.publish.transaction.names import STATE, Refused, join
@@ -36,6 +36,10 @@ def recover(
     reports: list[Report] = []
     asked = _Asked(session, store, force, is_chosen, Holdings(session))
     for root in dict.fromkeys(roots):
+        link = link_in_state(root)
+        if link is not None:
+            reports.append(linked(link))
+            continue
         tables = sorted(
             {publish.partition(".")[0] for publish in publishes(store, root)}.union(lock.slugs(store, root))
         )
@@ -112,7 +116,7 @@ def _table(asked: _Asked, root: str, slug: str) -> list[Report]:
 def _locked_out(asked: _Asked, root: str, publish: str, refusal: lock.Locked) -> Report:
     try:
         journal = read(asked.store, root, publish)
-    except ValueError:
+    except (ValueError, SparkFailure):
         journal = None
     if journal is None:
         return Report(publish.partition(".")[0], "failed", (locked(str(refusal)),), error=str(refusal))
@@ -124,7 +128,7 @@ def _one(asked: _Asked, held: Lock, publish: str) -> Report:
     session, store, root = asked.session, asked.store, held.root
     try:
         journal = read(store, root, publish)
-    except ValueError as error:
+    except (ValueError, SparkFailure) as error:
         said = f"{join(folder(root), publish)}.*.json: {error}; look at the table it names, then delete these files"
         return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP601", "catalog", message=said),), error=said)
     if journal is None:
@@ -164,6 +168,15 @@ def _settled(entry: Entry, ending: Ending, asked: _Asked) -> Report:
     message = f"the publish of {entry.model} ({entry.strategy}) by {entry.owner} stopped at step {entry.step!r}; {what}"
     finding = Finding(Verdict.WARNING, code, "catalog", message=message)
     return Report(entry.model, outcome, (finding,), strategy=entry.strategy)
+
+
+def linked(link: str) -> Report:
+    """Planproof's folder of journals and notes is a link: what it leads to is nobody's journal."""
+    said = (
+        f"{link} is a link, where planproof keeps journals and notes. Nothing was touched. Find out who made it, and "
+        "delete it"
+    )
+    return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP622", "catalog", message=said),), error=said)
 
 
 def locked(message: str) -> Finding:
