@@ -26,9 +26,10 @@ from unittest import mock
 from rich.console import Console
 from rich.rule import Rule
 
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import RunReport
 from planproof.report.text import show
+from planproof_engine.finding import Verdict
 
 sys.path.insert(0, str(Path(__file__).parent))
 import demo_data

@@ -6,9 +6,9 @@ import pytest
 
 import planproof
 from planproof import Catalog
-from planproof.catalog import Relation, joined
-from planproof.schema import LogicalField, LogicalSchema
-from planproof.types import parse_type
+from planproof_engine.catalog import Relation, joined
+from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.types import parse_type
 
 
 @pytest.mark.parametrize("name", ["t", "default.t", "spark_catalog.default.t", "other.t", "cat.other.t"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planproof import AnalysisError, Catalog, plan
-from planproof.conf import RELEASES, SETTINGS, SPARKS, Conf, UnknownSpark
+from planproof_engine.conf import RELEASES, SETTINGS, SPARKS, Conf, UnknownSpark
 
 SAID: dict[str, dict[str, str | None]] = json.loads(
     (Path(__file__).parent / "cases" / "versions" / "settings.json").read_text()

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from planproof import Catalog, Conf, Contract, Model, Settings, Unknown, depth, optimize, plan
-from planproof.depth import deeply
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
-from planproof.sql.unparse import unparse
+from planproof_engine.depth import deeply
+from planproof_engine.sql.unparse import unparse
 
 OFF = Conf(ansi=False)
 WIDE = [f"c{i}" for i in range(1000)]

@@ -12,8 +12,9 @@ import pytest
 import planproof
 from planproof import Catalog, Conf, Contract
 from planproof.contract import ContractError
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import RunReport
+from planproof_engine.finding import Finding, Verdict
 
 
 def test_the_version_is_the_packages() -> None:

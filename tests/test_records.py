@@ -6,11 +6,11 @@ from dataclasses import FrozenInstanceError, dataclass, fields, replace
 
 import pytest
 
-from planproof.expr import Alias, Column, Expr, Outer
-from planproof.logical.builder import scan
-from planproof.logical.nodes import Filter, Plan, Project
-from planproof.records import evolve, record
-from planproof.types import INT
+from planproof_engine.expr import Alias, Column, Expr, Outer
+from planproof_engine.logical.builder import scan
+from planproof_engine.logical.nodes import Filter, Plan, Project
+from planproof_engine.records import evolve, record
+from planproof_engine.types import INT
 
 COLUMN = Column(1, "a", INT, True, ("t",))
 TABLE = scan("t", [("a", "int", True), ("b", "int", False)]).plan

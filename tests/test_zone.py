@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from planproof import zone
-from planproof.conf import Conf
+from planproof_engine import zone
+from planproof_engine.conf import Conf
 
-ASKED = "from planproof.conf import Conf; print(Conf().time_zone, Conf.of('3.5').time_zone)"
+ASKED = "from planproof_engine.conf import Conf; print(Conf().time_zone, Conf.of('3.5').time_zone)"
 
 
 def test_the_default_is_the_machines_zone() -> None:

@@ -1,4 +1,4 @@
-"""Writes docs/codes: a page for every code, from `planproof.codes` and the examples of `planproof.cli.pages`.
+"""Writes docs/codes: a page for every code, from `planproof_engine.codes` and the examples of `planproof.cli.pages`.
 
 python tools/code_pages.py
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planproof.cli.pages import index, page
-from planproof.codes import CODES
+from planproof_engine.codes import CODES
 
 FOLDER = Path(__file__).parents[1] / "docs" / "codes"
 

@@ -6,33 +6,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planproof.api import optimize, plan
-    from planproof.catalog import Catalog
-    from planproof.conf import Conf
     from planproof.contract import Contract, Model
-    from planproof.functions.declared import Function
     from planproof.guard import Guard
-    from planproof.origin import AnalysisError, Unknown
-    from planproof.report.model import Finding, Report, Verdict
+    from planproof.report.model import Report
     from planproof.settings import Settings
+    from planproof_engine.api import optimize, plan
+    from planproof_engine.catalog import Catalog
+    from planproof_engine.conf import Conf
+    from planproof_engine.finding import Finding, Verdict
+    from planproof_engine.functions.declared import Function
+    from planproof_engine.origin import AnalysisError, Unknown
 
     __version__: str
 
 _HOMES = {
-    "AnalysisError": "origin",
-    "Catalog": "catalog",
-    "Conf": "conf",
-    "Contract": "contract",
-    "Finding": "report.model",
-    "Function": "functions.declared",
-    "Guard": "guard",
-    "Model": "contract",
-    "Report": "report.model",
-    "Settings": "settings",
-    "Unknown": "origin",
-    "Verdict": "report.model",
-    "optimize": "api",
-    "plan": "api",
+    "AnalysisError": "planproof_engine.origin",
+    "Catalog": "planproof_engine.catalog",
+    "Conf": "planproof_engine.conf",
+    "Contract": "planproof.contract",
+    "Finding": "planproof_engine.finding",
+    "Function": "planproof_engine.functions.declared",
+    "Guard": "planproof.guard",
+    "Model": "planproof.contract",
+    "Report": "planproof.report.model",
+    "Settings": "planproof.settings",
+    "Unknown": "planproof_engine.origin",
+    "Verdict": "planproof_engine.finding",
+    "optimize": "planproof_engine.api",
+    "plan": "planproof_engine.api",
 }
 
 __all__ = [
@@ -60,7 +61,7 @@ def _found(name: str) -> Any:
     if name == "__version__":
         found: Any = importlib.import_module("importlib.metadata").version("planproof")
     elif home is not None:
-        found = getattr(importlib.import_module(f"planproof.{home}"), name)
+        found = getattr(importlib.import_module(home), name)
     else:
         raise AttributeError(f"module 'planproof' has no attribute {name!r}")
     globals()[name] = found

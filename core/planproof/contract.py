@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.settings import Settings
-from planproof.types import DataType, from_json, parse_type
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import DataType, from_json, parse_type
 
 CONSTRAINTS = ("not_null", "unique", "primary_key", "foreign_key", "check")
 MATERIALIZATIONS = ("table", "view", "incremental", "ephemeral", "seed")

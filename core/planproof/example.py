@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.optimizer.rules import Rule
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.optimizer.rules import Rule
 
 _ITEM = "struct<sku:string,qty:int,price:double,note:string,ship:struct<city:string,zip:int>>"
 _COLUMNS: list[tuple[str, str, bool]] = [

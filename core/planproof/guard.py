@@ -12,13 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import planproof.session
-from planproof.api import LogicalPlan, plan
-from planproof.catalog import Catalog
 from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
 from planproof.judge.effect import Effect
 from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
-from planproof.origin import AnalysisError
 from planproof.own_errors import describe
 from planproof.publish import quarantine
 from planproof.publish.audit.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
@@ -43,12 +40,16 @@ from planproof.publish.transaction.lock import Evicted, Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import locked, recover, recover_held, roots
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Report, Verdict
-from planproof.schema import PhysicalSchema
+from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
+from planproof_engine.api import LogicalPlan, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-_OURS = ("planproof", "dbt_planproof", "airflow_planproof")
+_OURS = ("planproof", "planproof_engine", "dbt_planproof", "airflow_planproof")
 
 
 def place_of(error: BaseException) -> str | None:

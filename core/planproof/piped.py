@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from dbt_planproof.compiler import DBT
 from planproof.project.manifest import ProjectNode
 from planproof.project.request import Progress, Request, is_lasting
 from planproof.report.model import Report
@@ -37,7 +38,7 @@ def main() -> int:
         out.flush()
 
     try:
-        request = Request(**json.loads(sys.stdin.readline())["request"])
+        request = Request(**json.loads(sys.stdin.readline())["request"], compiler=DBT)
         answer(request, say, sys.stdin)
     except Exception as error:
         traceback.print_exc()

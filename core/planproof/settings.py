@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from planproof.codes import CODES
-from planproof.conf import SPARKS, UnknownSpark, spark_version
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
+from planproof_engine.codes import CODES
+from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()
@@ -32,6 +32,7 @@ class Setting:
     `form` is `choice` (one of `choices`), `names` (any number of `choices`, or of planproof's codes where there are
     none), `flag` (true or false), `limits` and `quarantine` (a mapping each),
     `column` (a column's name), or `spark` (a version of Spark). The sentence does not end with a full stop.
+    `commands` are those of the command line that offer it: those whose outcome it can change.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Setting:
     default: str | bool | tuple[str, ...] | Limits | Quarantine
     sentence: str
     choices: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ("check", "run", "audit")
 
     def checked(self, value: Any, where: str) -> Any:
         """The value as `Settings` holds it. Raises `SettingsError`, which begins with `where`."""
@@ -80,6 +82,14 @@ class Setting:
 
 SETTINGS = (
     Setting(
+        "guard",
+        "choice",
+        "on",
+        "whether a model is published only when its contract holds (on); is published in any case, and a warning says "
+        "what would have stopped it (watch); or is left to dbt as if planproof were absent (off)",
+        ("on", "watch", "off"),
+    ),
+    Setting(
         "fail_on",
         "choice",
         "violated",
@@ -116,6 +126,7 @@ SETTINGS = (
         "sample",
         "how many of the written row groups are decoded and validated",
         ("off", "sample", "all"),
+        commands=("run", "audit"),
     ),
     Setting(
         "changes",
@@ -124,6 +135,7 @@ SETTINGS = (
         "what a publish says of how it changes the table, by the files' footers: rows, nulls and each column's least "
         "and greatest value (values), the same without those, which are data (counts), or nothing (off)",
         ("off", "counts", "values"),
+        commands=("run",),
     ),
     Setting(
         "limits",
@@ -131,6 +143,7 @@ SETTINGS = (
         NO_LIMITS,
         "what a publish may make of the table, such as {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, "
         "fresh: {column: loaded_at, within: 26h}}; one that is broken stops it",
+        commands=("run",),
     ),
     Setting(
         "on_violation",
@@ -139,6 +152,7 @@ SETTINGS = (
         "what becomes of rows that break a term of the contract: nothing is published (stop), or they are set aside in "
         "<table>__quarantine and the others are published (quarantine)",
         ("stop", "quarantine"),
+        commands=("run",),
     ),
     Setting(
         "quarantine",
@@ -146,6 +160,7 @@ SETTINGS = (
         ANY_ROWS,
         "how many rows may be set aside, above which nothing is published, and for how long they are kept, such as "
         "{limit: 1%, keep: 30d}",
+        commands=("run",),
     ),
     Setting(
         "overflow",
@@ -165,7 +180,7 @@ SETTINGS = (
         "before: with it, planproof proves that an incremental run makes what a full refresh would, or says what the "
         "proof lacks",
     ),
-    Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected"),
+    Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected", commands=("run",)),
     Setting(
         "samples",
         "choice",
@@ -173,6 +188,7 @@ SETTINGS = (
         "what the report of a rejected model, or of an audit, shows of the rows that break a promise: up to five of "
         "their keys, up to five of them whole (rows), or nothing of them (none), only the query that shows them",
         ("none", "keys", "rows"),
+        commands=("run", "audit"),
     ),
     Setting(
         "tests",
@@ -182,6 +198,7 @@ SETTINGS = (
         "query where the plan or the files decide, and in one query for all the others (answered); or over the staged "
         "rows, where a failure stops the publish (before)",
         ("after", "answered", "before"),
+        commands=("run",),
     ),
     Setting(
         "on_internal_error",
@@ -189,6 +206,7 @@ SETTINGS = (
         "fail",
         "what an internal error of planproof does to a dbt build: stops the model (fail), or leaves it to dbt (pass)",
         ("fail", "pass"),
+        commands=(),
     ),
     Setting(
         "spark",
@@ -196,6 +214,7 @@ SETTINGS = (
         "",
         "the version of Spark for which an offline check answers, such as 3.5; without it the one that `planproof "
         "freeze` saw, else the newest that planproof knows. In a run Spark itself says which it is",
+        commands=("check",),
     ),
 )
 """Every setting, in the order in which all doors show them."""
@@ -207,6 +226,7 @@ BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 class Settings:
     """The settings of one model, as `SETTINGS` describes them."""
 
+    guard: str = "on"
     fail_on: str = "violated"
     enforce: tuple[str, ...] = ENFORCEABLE
     allow: tuple[str, ...] = ()
@@ -230,6 +250,12 @@ class Settings:
     def of(cls, given: Mapping[str, Any], where: str = "planproof") -> Settings:
         """Settings from untrusted keys and values; `where` names their place in an error. Raises `SettingsError`."""
         return cls(**checked(given, where))
+
+    @property
+    def in_force(self) -> Settings:
+        """The settings by which a model is judged: one that is only watched is never stopped, and no row of it is set
+        aside."""
+        return replace(self, fail_on="never", on_violation="stop") if self.guard == "watch" else self
 
 
 def checked(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:

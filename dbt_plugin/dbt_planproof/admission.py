@@ -17,7 +17,7 @@ from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import plain_form, stored_form
 from dbt_planproof.states import Run
 from planproof.project.errors import ProjectError
-from planproof.project.nodes import model_of
+from planproof.project.nodes import guard_of, model_of
 
 
 class Admission:
@@ -36,13 +36,22 @@ class Admission:
             self._say_once("planproof does not guard dbt clone: what it makes has the rows that stand elsewhere")
         if not is_written(node, command()):
             return None
+        guard = _guard_of(node)
+        if guard == "off":
+            self.say_unguarded(node.name, "guard: off", node.resource_type)
+        return self._guarded(node) if guard == "on" and self._is_within_reach(node) else None
+
+    def _is_within_reach(self, node: Node) -> bool:
+        """Whether Spark can be asked about the node; where it cannot, that is said."""
         if not is_reachable(self.reach.method):
             self._say_unreachable(node)
-            return None
+            return False
         mute = self.reach.refusal()
         if mute is not None:
             self.say_unguarded(node.name, mute, node.resource_type)
-            return None
+        return mute is None
+
+    def _guarded(self, node: Node) -> Run | None:
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
@@ -69,6 +78,19 @@ class Admission:
                 raise
             log.warn(f"planproof does not check {node.name}: {error}")
             return None
+
+    def watched(self, node: Node) -> Run | None:
+        """A run of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at. Raises
+        `ProjectError` where its settings or its contract cannot be read."""
+        if not is_written(node, command()) or _guard_of(node) != "watch":
+            return None
+        if not self._is_within_reach(node):
+            return None
+        if not _has_query(node):
+            self.say_unguarded(node.name, _kind_of(node), node.resource_type)
+            return None
+        relation = self.adapter.Relation.create_from(self.adapter.config, node)
+        return self._begun(node, names_of(relation), unguarded(node), self.reach.distance(node, None))
 
     def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
         form = node.to_dict()
@@ -112,6 +134,18 @@ class Admission:
     def _is_full_refresh(self, node: Node) -> bool:
         own = node.config.full_refresh
         return bool(getattr(flags(), "FULL_REFRESH", False) if own is None else own)
+
+
+def _guard_of(node: Node) -> str:
+    return guard_of({"name": node.name, "resource_type": node.resource_type, "config": {"meta": node.config.meta}})
+
+
+def _has_query(node: Node) -> bool:
+    return node.resource_type == "model" and node.language == "sql" and bool(node.compiled_code)
+
+
+def _kind_of(node: Node) -> str:
+    return f"it is a {node.language} model" if node.resource_type == "model" else f"it is a {node.resource_type}"
 
 
 def _own(node: Node, key: str) -> Any:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dbt_planproof.message import shown_path
-from planproof.report.model import Report, Verdict
-from planproof.report.parts import counted, is_counted
+from planproof.report.model import Report
+from planproof.report.parts import counted, is_counted, would_stop
+from planproof_engine.finding import Verdict
 
 NAMED = 3
 """At most so many models that dbt wrote itself are named with the reason. The report has them all."""
@@ -23,10 +24,12 @@ class Left(NamedTuple):
 
 
 def closing_line(reports: Iterable[Report], left: Mapping[str, Left], path: Path) -> str | None:
-    """`planproof: 12 published (5 contracts proved, 3 counted), 1 stopped, 2 left to dbt (1 seed, 1 snapshot); report
-    ...`; None where nothing was written."""
+    """`planproof: 12 published (5 contracts proved, 3 counted, 4 without a contract), 1 stopped, 2 left to dbt (1 seed,
+    1 snapshot); report ...`; None where nothing was written."""
     last = {report.model: report for report in reports}
-    parts = _ends(list(last.values()))
+    watched = [report for report in last.values() if report.details.guard == "watch"]
+    parts = _ends([report for report in last.values() if report not in watched])
+    parts += [_watched(watched)] if watched else []
     if left:
         parts.append(f"{len(left):,} left to dbt ({', '.join(_kinds(left))})")
     if not parts:
@@ -45,14 +48,23 @@ def _ends(reports: Sequence[Report]) -> list[str]:
     return [*parts, *([f"{counted(rewritings, 'rewriting')} suggested"] if rewritings else [])]
 
 
-def _contracts(published: Iterable[Report]) -> str:
+def _contracts(published: Sequence[Report]) -> str:
     """How the contracts of the published models were found to hold: each model counts once, by its weakest term."""
     found = Counter(_how(report) for report in published if report.has_contract)
     words = [f"{found[word]:,} {word}" for word in ("proved", "counted", "unproved", "violated") if found[word]]
-    if not words:
-        return ""
-    first, _, how = words[0].partition(" ")
-    return ", ".join([f"{first} {'contract' if first == '1' else 'contracts'} {how}", *words[1:]])
+    if words:
+        first, _, how = words[0].partition(" ")
+        words[0] = f"{first} {'contract' if first == '1' else 'contracts'} {how}"
+    without = len(published) - sum(found.values())
+    return ", ".join([*words, *([f"{without:,} without a contract"] if without else [])])
+
+
+def _watched(reports: Sequence[Report]) -> str:
+    """Those that were only watched; what would have been stopped is named."""
+    names = sorted(report.details.name or report.model for report in reports if would_stop(report))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    said = f" ({len(names):,} would have been stopped: {', '.join(names[:NAMED])}{more})" if names else ""
+    return f"{len(reports):,} watched{said}"
 
 
 def _how(report: Report) -> str:

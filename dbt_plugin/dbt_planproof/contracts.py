@@ -10,9 +10,9 @@ from planproof.contract import Contract, Model
 from planproof.invariants import contract as terms
 from planproof.invariants import sink
 from planproof.judge.allowed import allowed
-from planproof.report.model import Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import TypeSyntaxError, parse_type, without_lengths
+from planproof_engine.finding import Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import TypeSyntaxError, parse_type, without_lengths
 
 
 def fits(model: Model, columns: Iterable[Column]) -> bool:

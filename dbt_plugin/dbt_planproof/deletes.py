@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbt_planproof.statement_models import delta_name
 from dbt_planproof.states import Run
-from planproof.sql.heads import Statement, names_in
+from planproof_engine.sql.heads import Statement, names_in
 
 _ABOUT_TABLES = ("describe", "desc", "show")
 

@@ -30,13 +30,13 @@ from dbt_planproof.statement_models import (
 from dbt_planproof.states import Event, Run, Seen, State
 from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
-from planproof.origin import AnalysisError
 from planproof.own_errors import describe
 from planproof.project.errors import ProjectError
-from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
-from planproof.sql.ending import unterminated
-from planproof.sql.heads import Statement, may_change, names_in, read_head
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.sql.heads import Statement, may_change, names_in, read_head
 
 _HARMLESS = ("read", "about")
 _HELD = ("add_columns", "retype_column")
@@ -86,6 +86,7 @@ class Gate:
                 # A project's own materialization may drop a table and make no new one.
                 self.let_through()
                 self._is_built()
+                self._watch()
         finally:
             self._forget_rows()
             run, self.local.run = self._open(), None
@@ -123,6 +124,18 @@ class Gate:
         node: Node | None = getattr(self.local, "node", None)
         if node is not None:
             self.trials.is_built(node.unique_id)
+
+    def _watch(self) -> None:
+        """Looks at a node that dbt wrote as if planproof were absent. Nothing that goes wrong here is the node's."""
+        node: Node | None = getattr(self.local, "node", None)
+        try:
+            run = self.admission.watched(node) if node is not None else None
+            if run is not None:
+                self.questions.watch(run)
+        except Exception as error:
+            log.debug(traceback.format_exc())
+            named = getattr(node, "name", "a node")
+            log.warn(f"planproof cannot look at {named}, and dbt has written it: {describe(error)}")
 
     def defer_drop(self, relation: Relation) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""

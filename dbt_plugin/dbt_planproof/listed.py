@@ -13,7 +13,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from planproof.quoting import quoted
+from planproof_engine.quoting import quoted
 
 TRIES = 3
 _MISSING = ("SCHEMA_NOT_FOUND", "Schema not found", "NoSuchNamespace", "NoSuchDatabase", "Database not found")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planproof.report.folding import STYLE, later
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
     harmless,
@@ -19,6 +19,7 @@ from planproof.report.parts import (
     short_query,
     where,
 )
+from planproof_engine.finding import Finding, Verdict
 
 LINES = 8
 WIDTH = 44
@@ -27,9 +28,18 @@ _ORDER = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 def failure(report: Report, name: str, path: Path) -> str:
     """Why a node was not published, the next step for each code, and where the whole report lies."""
+    return _message(report, f"stopped {name}", path)
+
+
+def watched(report: Report, name: str, path: Path) -> str:
+    """The same of a node that was published because it is only watched."""
+    return _message(report, f"would have stopped {name}", path)
+
+
+def _message(report: Report, what: str, path: Path) -> str:
     parts = Parts.of(report)
     shown = [*parts.findings, *(f for f in parts.beside if f.verdict is Verdict.UNPROVED)]
-    lines = [f"planproof stopped {name}: {parts.reason}. {parts.fate} ({parts.model})"]
+    lines = [f"planproof {what}: {parts.reason}. {parts.fate} ({parts.model})"]
     if shown:
         lines += _table(shown[:LINES])
     if len(shown) > LINES:

@@ -13,7 +13,8 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import log
 from dbt_planproof.absence import command
-from dbt_planproof.message import changes, failure, remarks, suggestions
+from dbt_planproof.both import both
+from dbt_planproof.message import changes, failure, remarks, suggestions, watched
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.statement_models import Source
@@ -24,10 +25,11 @@ from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
-from planproof.report.parts import one_line
-from planproof.sql.ending import unterminated
-from planproof.types import as_nullable, without_lengths
+from planproof.report.model import Report
+from planproof.report.parts import one_line, would_stop
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter
@@ -92,6 +94,18 @@ class Questions:
             return
         self._recorded(report)
         for line in remarks(report):
+            log.warn(line)
+
+    def watch(self, run: Run) -> None:
+        """Looks at what dbt has published, and warns of what would have stopped it."""
+        model, contract = replace(run.model, sql=unterminated(run.compiled)), run.model.contract
+        report = self._asked(run, model, lambda guard: guard.check(model, counting=contract is not None))
+        if contract is not None and run.distance is None:
+            stored = self._asked(run, model, lambda guard: guard.audit(model.name, contract, model.settings))
+            report = both(report, stored)
+        report = replace(report, details=replace(report.details, published=True))
+        path = self._recorded(report)
+        for line in [watched(report, run.node["name"], path)] if would_stop(report) else remarks(report):
             log.warn(line)
 
     def publish(self, run: Run, model: Model) -> Report | None:

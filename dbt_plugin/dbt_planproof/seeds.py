@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planproof.catalog import split_name
 from planproof.contract import Model
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.heads import Statement
+from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.heads import Statement
 
 EMPTY = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""

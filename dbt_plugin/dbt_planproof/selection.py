@@ -6,10 +6,10 @@ import copy
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from planproof.project.compiler import Selection
 from planproof.project.errors import ProjectError
 from planproof.project.target_folder import target_folder
 
@@ -17,22 +17,14 @@ MAY_BE_EMPTY = ("state", "result", "source_status")
 """Methods that ask what changed or happened. They may select nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The unique ids that were selected; `asked` is whether a method of MAY_BE_EMPTY decided over them."""
-
-    unique_ids: frozenset[str]
-    asked: bool
-
-
-def choose(
+def select_nodes(
     manifest: Mapping[str, Any],
     project_dir: Path | None,
     select: Sequence[str],
     exclude: Sequence[str],
     selector: str | None = None,
     state: Path | None = None,
-) -> Choice:
+) -> Selection:
     """What dbt selects. `state` is the folder of another manifest.json (and run_results.json, sources.json).
 
     Raises `ProjectError` for what dbt cannot read, and for a selector that names nothing.
@@ -55,7 +47,7 @@ def _chosen(
     exclude: Sequence[str],
     selector: str | None,
     state: Path | None,
-) -> Choice:
+) -> Selection:
     from dbt.compilation import Linker
     from dbt.graph.selector import NodeSelector
     from dbt.graph.selector_spec import SelectionDifference, SelectionUnion
@@ -69,7 +61,7 @@ def _chosen(
     wanted = [_spec(word) for word in select] or [_named(project_dir, selector) if selector else _spec("fqn:*")]
     spec = SelectionDifference([SelectionUnion(wanted), SelectionUnion([_spec(word) for word in exclude])])
     asked = selector is not None or any(part.method in MAY_BE_EMPTY for _, criteria in parts for part in criteria)
-    return Choice(frozenset(nodes.select_nodes(spec, warn_on_no_nodes=False)[0]), asked)
+    return Selection(frozenset(nodes.select_nodes(spec, warn_on_no_nodes=False)[0]), asked)
 
 
 def _spec(word: str) -> Any:

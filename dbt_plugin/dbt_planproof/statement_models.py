@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.contract import Model
-from planproof.quoting import backticked, quoted
-from planproof.sql.ending import unterminated
-from planproof.sql.heads import Query, Statement
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.sql.heads import Query, Statement
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import Model
-from planproof.origin import Origin
-from planproof.sql.heads import Query, Statement
+from planproof_engine.origin import Origin
+from planproof_engine.sql.heads import Query, Statement
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Relation

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_planproof import log, relied
 from dbt_planproof.dbts import compile_test, flags, parents_of, run_test, test_result
-from planproof.origin import AnalysisError
 from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
@@ -20,10 +19,11 @@ from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, question
 from planproof.publish.data_tests.one_query import SHARED, counted_together
 from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, Tests, judged, not_run
-from planproof.quoting import quoted
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
-from planproof.sql.heads import names_in
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.heads import names_in
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from planproof.report import Finding, Report
+    from planproof.report import Report
     from planproof.report.parts import Parts
+    from planproof_engine.finding import Finding
 
 MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""
@@ -53,7 +54,7 @@ def dbt_failed(command: str, said: str, url: str | None = None) -> str:
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
     return [
-        f"{r.verdict.value:<9} {r.outcome:<10} {r.model}"
+        f"{r.said:<11} {r.outcome:<10} {r.model}"
         + (f"  {r.rows:,} rows" if r.rows is not None else "")
         + (f"  {r.seconds:.1f} s" if r.seconds is not None else "")
         for r in reports

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from planproof import Catalog, Conf, Unknown, plan
-from planproof.conf import SPARKS
-from planproof.origin import AnalysisError
+from planproof_engine.conf import SPARKS
+from planproof_engine.origin import AnalysisError
 
 CATALOG = Catalog(
     {

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import Conf
-from planproof.origin import AnalysisError
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError
 
 _SPEC = importlib.util.spec_from_file_location("golden_queries", Path(__file__).parent / "golden.py")
 assert _SPEC is not None

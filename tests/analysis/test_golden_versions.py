@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from planproof.analysis.context import Environment
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import SPARKS, Conf
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import SPARKS, Conf
+from planproof_engine.origin import AnalysisError, Unknown
 
 _SPEC = importlib.util.spec_from_file_location("golden_versions", Path(__file__).parent / "versions.py")
 assert _SPEC is not None

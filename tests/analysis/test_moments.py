@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from planproof import Catalog, Conf, plan
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.origin import AnalysisError, Unknown
 
 CONF = Conf(time_zone="America/Los_Angeles")
 TODAY = dt.datetime.now(ZoneInfo("America/Los_Angeles")).date()

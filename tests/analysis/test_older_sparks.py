@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from planproof import Catalog, Conf, plan
-from planproof.conf import SPARKS
-from planproof.origin import AnalysisError
+from planproof_engine.conf import SPARKS
+from planproof_engine.origin import AnalysisError
 
 CATALOG = Catalog({name: [("c1", "int", True), ("c2", "int", True)] for name in ("t1", "t2")})
 UNEQUAL = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE"

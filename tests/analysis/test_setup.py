@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from planproof.project.cases import derived
+from planproof_engine.cases import derive
 
 
 def answer(setup: list[str], query: str, relations: dict[str, Any] | None = None) -> Any:
-    found = derived({"id": 1, "setup": setup, "query": query, "relations": relations or {}, "ansi": True})
+    found = derive({"id": 1, "setup": setup, "query": query, "relations": relations or {}, "ansi": True})
     if "schema" in found:
         return [(f["name"], f["type"], f["nullable"]) for f in found["schema"]]
     return found["error"].split(":")[0] if "error" in found else found["unknown"]
@@ -140,11 +140,11 @@ def test_settings_of_names_and_positions(setting: str, query: str, expected: Any
 
 def test_a_statement_that_is_no_query_is_unknown_and_a_query_of_bad_grammar_is_not() -> None:
     for statement in ("show tables", "DESCRIBE EXTENDED t", "explain select 1", "SET", "insert into t select 1"):
-        found = derived({"id": 1, "query": statement})
+        found = derive({"id": 1, "query": statement})
         assert found == {"id": 1, "unknown": "a statement that is no query"}, statement
-    assert derived({"id": 1, "query": "from t insert into u select *"})["unknown"] == "INSERT after FROM"
+    assert derive({"id": 1, "query": "from t insert into u select *"})["unknown"] == "INSERT after FROM"
     for query in ("select (1", "shows tables", "select * from show tables t u v"):
-        assert derived({"id": 1, "query": query})["error"].startswith("PARSE_SYNTAX_ERROR"), query
+        assert derive({"id": 1, "query": query})["error"].startswith("PARSE_SYNTAX_ERROR"), query
 
 
 @pytest.mark.parametrize("name", ["'x' | 'y'", ":p"])

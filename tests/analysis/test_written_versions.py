@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from planproof.analysis.context import Environment
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import SPARKS, Conf
-from planproof.origin import AnalysisError
+from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import SPARKS, Conf
+from planproof_engine.origin import AnalysisError
 
 CASES = Path(__file__).parents[1] / "cases" / "versions"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof import AnalysisError, Catalog
-from planproof.api import plan
+from planproof_engine.api import plan
 
 CATALOG = Catalog(
     {

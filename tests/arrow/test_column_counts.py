@@ -13,7 +13,7 @@ import pytest
 
 from planproof.arrow import column_counts
 from planproof.arrow.types import spark_type
-from planproof.types import INT, LONG, STRING
+from planproof_engine.types import INT, LONG, STRING
 
 DAY = datetime.date(2026, 1, 1)
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import FooterError, Undecodable, folded, read_footer, read_footers, row_groups
-from planproof.types import (
+from planproof_engine.types import (
     BINARY,
     BYTE,
     DATE,

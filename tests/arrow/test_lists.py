@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planproof.arrow.lists import Batch, BrokenDeclaration, checked, compact, evaluate, flattened, parents, positions
-from planproof.functions.nested import Application, Carried, Given, Level, Made, Position
-from planproof.types import DOUBLE, INT
+from planproof_engine.functions.nested import Application, Carried, Given, Level, Made, Position
+from planproof_engine.types import DOUBLE, INT
 
 Rows = list[list[int | None] | None]
 ELEMENTS = st.one_of(st.none(), st.integers(-9, 9))

@@ -8,8 +8,9 @@ from datetime import datetime, timezone
 import pytest
 
 from planproof.report.formats import render
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import run_report
+from planproof_engine.finding import Finding, Verdict
 
 TEXTS = (
     "a\n::error::b",

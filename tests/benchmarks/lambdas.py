@@ -35,7 +35,7 @@ from rich.table import Table
 import planproof
 import planproof.session
 from planproof import Catalog, Conf
-from planproof.api import Rewriting
+from planproof_engine.api import Rewriting
 
 QUERIES = {
     # TPC-H orders with nested line items

@@ -26,11 +26,11 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-from planproof.analysis.context import Environment
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import Conf
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError, Unknown
 
 QUERIES = Path(__file__).parents[1] / "cases" / "queries"
 

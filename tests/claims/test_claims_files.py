@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof.claim import Facts, dotted
 from planproof.claims import files
-from planproof.paths import find, nested_fields
-from planproof.schema import PhysicalSchema
+from planproof_engine.claim import Facts, dotted
+from planproof_engine.paths import find, nested_fields
+from planproof_engine.schema import PhysicalSchema
 
 
 def test_facts_sum_over_files_and_keep_only_what_every_file_knows(spark, session, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import COMMANDS, cli
-from planproof.codes import CODES
+from planproof_engine.codes import CODES
 
 
 @pytest.fixture
@@ -78,6 +78,34 @@ def test_a_selection_of_nothing_is_no_pass(invoke, project):
     found = invoke("check", "--project-dir", project({"mart": {"sql": "select 1"}}), "-s", "marts")
     assert found.exit_code == 2
     assert "selector 'marts': 'marts' names nothing in the project; did you mean 'mart'?" in found.stderr
+
+
+def test_a_model_that_is_left_to_dbt_is_named_and_not_judged(invoke, project):
+    off = {"meta": {"planproof": {"guard": "off"}}}
+    broken = {"sql": "select 1 as a", "columns": {"b": "int"}, "contract": True}
+    directory = project(
+        {"mart": {**broken, "config": off}, "other": {"sql": "select a from shop.mart", "parents": ["mart"]}}
+    )
+    found = invoke("check", "--project-dir", directory)
+    assert found.exit_code == 0, found.output
+    assert "left to dbt by `guard: off`: mart" in " ".join(found.output.split())
+    assert "shop.other" in found.output
+    assert "shop.mart" not in found.output
+    found = invoke("audit", "--project-dir", directory)
+    assert "none of the selected models has an enforced contract" in found.stderr
+    found = invoke("run", "--project-dir", directory, "--manifest", directory / "target/manifest.json", "-s", "mart")
+    assert "left to dbt by `guard: off`: mart; `dbt build` builds what is selected" in found.stderr
+
+
+def test_a_model_that_is_watched_is_judged_and_fails_no_command(invoke, project):
+    watched = {"meta": {"planproof": {"guard": "watch"}}}
+    broken = {"sql": "select 1 as a", "columns": {"b": "int"}, "contract": True}
+    directory = project({"mart": {**broken, "config": watched}})
+    for args in ((), ("--fail-on", "violated")):
+        found = invoke("check", "--project-dir", directory, *args)
+        assert found.exit_code == 0, found.output
+        assert "PP501" in found.output
+    assert invoke("check", "--project-dir", directory, "--guard", "on").exit_code == 1
 
 
 def test_run_refuses_by_name_before_spark_starts(invoke, project):

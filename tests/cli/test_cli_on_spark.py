@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project.location import OWN_TARGET
-from planproof.report.model import Verdict
 from planproof.report.run import RunReport
+from planproof_engine.finding import Verdict
 
 SCHEMA = """
 models:

@@ -8,8 +8,8 @@ import pytest
 from code_pages import FOLDER, pages
 
 from planproof.cli.pages import EXAMPLES, SOURCES, Case
-from planproof.codes import CODES
 from planproof.project.request import Request
+from planproof_engine.codes import CODES
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from rich.console import Console
 from planproof.cli.run import _Shown
 from planproof.project import read_project
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.finding import Finding, Verdict
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -214,8 +214,8 @@ def test_what_is_not_gated_passes_as_it_is_and_is_said(dbt: Any, capfd: Any) -> 
     out = capfd.readouterr().out
     said = [line.partition("  ")[2] for line in out.splitlines() if "planproof" in line]
     assert said == [
-        "planproof: 1 published, 3 left to dbt (1 seed, 2 models: as_orc: its file format is orc; by_hand: its file "
-        f"format is json); report {dbt.root}/target/planproof/report.json"
+        "planproof: 1 published (1 without a contract), 3 left to dbt (1 seed, 2 models: as_orc: its file format is "
+        f"orc; by_hand: its file format is json); report {dbt.root}/target/planproof/report.json"
     ]
     assert out.splitlines()[-1].endswith(said[0])
     assert dbt.rows("as_orc") == [(1,)]
@@ -429,7 +429,8 @@ def test_the_record_is_the_one_that_planproof_run_writes(dbt: Any) -> None:
 
 def test_what_was_published_although_it_is_violated_is_said() -> None:
     from dbt_planproof.message import remarks
-    from planproof.report.model import Finding, Report, Verdict
+    from planproof.report.model import Report
+    from planproof_engine.finding import Finding, Verdict
 
     found = Finding(Verdict.WARNING, "PP402", "catalog"), Finding(Verdict.VIOLATED, "PP505", "files", message="1 null")
     assert remarks(Report("s.t", "published", found)) == [
@@ -440,7 +441,7 @@ def test_what_was_published_although_it_is_violated_is_said() -> None:
 def test_a_delta_may_begin_with_a_comment_and_end_with_a_semicolon() -> None:
     from dbt_planproof.statement_models import delta_model
     from planproof import Model
-    from planproof.sql.heads import read_head as read
+    from planproof_engine.sql.heads import read_head as read
 
     delta = read("create or replace temporary view t__dbt_tmp as\n-- a; b\nselect 1 as id; -- the end")
     insert = read("insert into table s.t\nselect `id` from t__dbt_tmp")

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("dbt.adapters.spark")
 
 from dbt_planproof.renamed import with_rows
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.sql.heads import read_head
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.heads import read_head
 
 
 def place(dbt: Any, name: str) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from dbt_planproof.closing import Left
 from dbt_planproof.record import Record
 from planproof import Report
 from planproof.report.details import Details
-from planproof.report.model import Finding, Verdict
 from planproof.report.run import RunReport
+from planproof_engine.finding import Finding, Verdict
 
 
 def models(target: Path) -> list[str]:
@@ -61,6 +61,6 @@ def test_the_closing_line_counts_each_node_once_and_names_what_dbt_wrote_itself(
         record.leave(name, Left(kind, reason), tmp_path, "build")
     path = tmp_path / "planproof/report.json"
     assert record.close() == (
-        "planproof: 4 published (1 contract proved, 1 counted, 1 violated), 1 stopped, "
+        "planproof: 4 published (1 contract proved, 1 counted, 1 violated, 1 without a contract), 1 stopped, "
         f"3 left to dbt (2 seeds, 1 model: m: its file format is orc); report {path}"
     )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from dbt_planproof.compiler import DBT
 from planproof.cli.group import cli
-from planproof.project import ProjectError, read_project, selected
+from planproof.project import Project, ProjectError, read_project, selected
 from planproof.project.selection import _is_own, default_selector
 from planproof.report.run import RunReport
 
@@ -88,6 +90,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def project_of(source: Any) -> Project:
+    return replace(read_project(source), compiler=DBT)
+
+
 def result(unique_id: str, status: str) -> dict[str, Any]:
     told = {"status": status, "timing": [], "thread_id": "t", "execution_time": 1.0, "adapter_response": {}}
     kept = {"message": None, "failures": None, "compiled": True, "compiled_code": "", "relation_name": None}
@@ -114,20 +120,20 @@ def test_the_models_are_those_that_dbt_lists(shop: Path, select: str) -> None:
     more = ["--state", str(state)] if state else []
     wanted = listed(shop, "--select", *select.split(), *more)
     assert wanted or "state:new" in select
-    found = selected(read_project(shop), [select], state=state)
+    found = selected(project_of(shop), [select], state=state)
     assert sorted(node.name for node in found) == wanted
 
 
 def test_a_selector_of_the_project(shop: Path) -> None:
-    found = selected(read_project(shop), selector="nightly")
+    found = selected(project_of(shop), selector="nightly")
     assert sorted(node.name for node in found) == listed(shop, "--selector", "nightly") == ["mart_a"]
-    assert sorted(node.name for node in selected(read_project(shop), (), ["@stg_b"])) == listed(
+    assert sorted(node.name for node in selected(project_of(shop), (), ["@stg_b"])) == listed(
         shop, "--exclude", "@stg_b"
     )
     with pytest.raises(ProjectError, match="defines: nightly"):
-        selected(read_project(shop), selector="daily")
+        selected(project_of(shop), selector="daily")
     with pytest.raises(ProjectError, match="give one of them"):
-        selected(read_project(shop), ["mart_a"], selector="nightly")
+        selected(project_of(shop), ["mart_a"], selector="nightly")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +147,7 @@ def test_a_selector_of_the_project(shop: Path) -> None:
 )
 def test_a_name_that_dbt_does_not_find_is_an_error(shop: Path, select: str, said: str) -> None:
     with pytest.raises(ProjectError) as caught:
-        selected(read_project(shop), [select])
+        selected(project_of(shop), [select])
     assert said in str(caught.value)
 
 
@@ -153,15 +159,15 @@ def test_a_manifest_that_this_dbt_cannot_read_is_left_to_the_one_that_wrote_it(s
     with pytest.raises(
         ProjectError, match="let the dbt that wrote it name the models: `dbt ls --output name`"
     ) as caught:
-        selected(read_project(form), ["@stg_b"])
+        selected(project_of(form), ["@stg_b"])
     assert len(str(caught.value)) < 500
 
 
 def test_a_state_that_is_not_there(shop: Path) -> None:
     with pytest.raises(ProjectError, match=r"there is no manifest\.json"):
-        selected(read_project(shop), ["state:modified"], state=shop / "models")
+        selected(project_of(shop), ["state:modified"], state=shop / "models")
     with pytest.raises(ProjectError, match=r"dbt's selection: .* no comparison manifest: give --state FOLDER"):
-        selected(read_project(shop), ["state:modified"])
+        selected(project_of(shop), ["state:modified"])
 
 
 def test_the_command_line_takes_several_words_and_nothing_that_changed_is_no_error(shop: Path) -> None:
@@ -186,7 +192,7 @@ def test_the_command_line_takes_several_words_and_nothing_that_changed_is_no_err
 def test_the_default_selector_of_the_project_counts_where_nothing_is_named(shop: Path, tmp_path: Path) -> None:
     root = shutil.copytree(shop, tmp_path / "shop")
     (root / "selectors.yml").write_text(FILES["selectors.yml"].rstrip() + "\n    default: true\n")
-    project = read_project(root)
+    project = project_of(root)
     assert default_selector(shop) is None
     assert default_selector(root) == "nightly"
     assert [node.name for node in selected(project)] == listed(root) == ["mart_a"]

@@ -11,7 +11,7 @@ pytest.importorskip("dbt")
 
 from dbt_planproof.deletes import goes_by
 from dbt_planproof.states import OPEN, TRANSITIONS, Event, Run, State
-from planproof.sql.heads import read_head
+from planproof_engine.sql.heads import read_head
 
 
 def run(reason: str | None = None, **config: Any) -> Run:

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("dbt.adapters.spark")
 
 from dbt_planproof.reach import _distance
-from planproof.origin import AnalysisError
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
+from planproof_engine.origin import AnalysisError
 
 MODELS = {
     "models/t.sql": """

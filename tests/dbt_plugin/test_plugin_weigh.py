@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("dbt.adapters.spark")
 
 from dbt_planproof.statement_models import Source, source_of
-from planproof.sql.heads import read_head
+from planproof_engine.sql.heads import read_head
 
 MERGE = "merge into s.t as DBT_INTERNAL_DEST using t__dbt_tmp as DBT_INTERNAL_SOURCE on FALSE when matched then update "
 REST = " when not matched then insert *"

@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 
+import planproof
+import planproof_engine
+
 ROOT = Path(__file__).parents[2]
-HOMES = {"planproof": "core", "dbt_planproof": "dbt_plugin", "airflow_planproof": "operators"}
+HOMES = {
+    "planproof": "core",
+    "planproof_engine": "core",
+    "dbt_planproof": "dbt_plugin",
+    "airflow_planproof": "operators",
+}
 _NAME = re.compile(rf"(?<![\w./-])((?:{'|'.join(HOMES)})(?:\.\w+)+)")
 _FILE = re.compile(r"(?<![\w./:{-])(\w+(?:/\w+)+\.py)\b")
 DOCS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "docs/support.yml"} - {ROOT / "CHANGELOG.md"})
-CODE = sorted(path for home in (*HOMES.values(), "tools") for path in (ROOT / home).rglob("*.py"))
+CODE = sorted(path for home in {*HOMES.values(), "tools"} for path in (ROOT / home).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 NOT_PYTHON = {"planproof.sarif", "planproof.command", "planproof.__file__"}
 """A report's file, a setting of the editor, and what each module has."""
@@ -49,12 +57,12 @@ def resolves(name: str) -> bool:
 @cache
 def lazy(module: Path) -> frozenset[str]:
     """What `import planproof` gives by name when it is first asked for, with what these classes define."""
-    if module != ROOT / "core/planproof/__init__.py":
+    packages = {ROOT / "core" / package.__name__ / "__init__.py": package for package in (planproof, planproof_engine)}
+    package = packages.get(module)
+    if package is None:
         return frozenset()
-    import planproof
-
-    own = {attribute for name in planproof.__all__ for attribute in dir(getattr(planproof, name))}
-    return frozenset({*planproof.__all__, *own})
+    own = {attribute for name in package.__all__ for attribute in dir(getattr(package, name))}
+    return frozenset({*package.__all__, *own})
 
 
 def is_there(file: str) -> bool:

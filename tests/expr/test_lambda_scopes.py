@@ -10,18 +10,29 @@ from pathlib import Path
 import pytest
 
 from planproof import AnalysisError, Catalog
-from planproof.analysis.blocks.evidence import nulled
-from planproof.analysis.blocks.select import substituted
-from planproof.api import plan
-from planproof.conf import Conf
-from planproof.expr import Call, Column, Expr, Lambda, Literal, Variable, captured, column_indexes, column_of, scoped
-from planproof.expr.pretty import outer_references, pretty
-from planproof.expr.rewrite import transform_down, transform_up
-from planproof.expr.scopes import SCHEMAS, ExprScope, index_mapping
-from planproof.logical import nodes as p
-from planproof.logical.rewrite import map_expressions
-from planproof.optimizer import laws
-from planproof.types import INT
+from planproof_engine.analysis.blocks.evidence import nulled
+from planproof_engine.analysis.blocks.select import substituted
+from planproof_engine.api import plan
+from planproof_engine.conf import Conf
+from planproof_engine.expr import (
+    Call,
+    Column,
+    Expr,
+    Lambda,
+    Literal,
+    Variable,
+    captured,
+    column_indexes,
+    column_of,
+    scoped,
+)
+from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.expr.scopes import SCHEMAS, ExprScope, index_mapping
+from planproof_engine.logical import nodes as p
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.types import INT
 
 GOLDEN = Path(__file__).parent / "golden"
 CATALOG = Catalog(

@@ -9,16 +9,16 @@ from typing import Any
 
 from specimens import BASES, LITERALS, SPECIMENS, TYPES, spelled
 
-from planproof.analysis.expressions.generators import is_outer
-from planproof.conf import Conf
-from planproof.expr.function import Category, Coerce, LambdaOf, Many, Mismatch, Signature, kind_of
-from planproof.expr.nodes import Call
-from planproof.expr.pretty import pretty
-from planproof.functions.bind import apply
-from planproof.functions.registry import builtin
-from planproof.origin import Unknown
-from planproof.types import VOID
-from planproof.types.kinds import accepts
+from planproof_engine.analysis.expressions.generators import is_outer
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Category, Coerce, LambdaOf, Many, Mismatch, Signature, kind_of
+from planproof_engine.expr.nodes import Call
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.bind import apply
+from planproof_engine.functions.registry import builtin
+from planproof_engine.origin import Unknown
+from planproof_engine.types import VOID
+from planproof_engine.types.kinds import accepts
 
 Args = tuple[str, ...]
 """A call's arguments by their SQL text."""

@@ -15,14 +15,14 @@ from asked import Kept, compiled, in_mode, state
 from cases import Args, matrix, takes_lambda
 from specimens import SPECIMENS, TYPES, spelled
 
-from planproof.conf import Conf
-from planproof.expr.function import Category, Mismatch, Signature
-from planproof.expr.nodes import Call
-from planproof.functions.bind import apply
-from planproof.functions.registry import builtin
-from planproof.optimizer.laws import may_raise
-from planproof.origin import Unknown
-from planproof.types import VOID
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Category, Mismatch, Signature
+from planproof_engine.expr.nodes import Call
+from planproof_engine.functions.bind import apply
+from planproof_engine.functions.registry import builtin
+from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.origin import Unknown
+from planproof_engine.types import VOID
 
 EDGES: dict[str, tuple[str, ...]] = {
     "int": ("0", "-2147483648", "2147483647", "-1", "5"),

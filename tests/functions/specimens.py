@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal as Number
 from typing import Any
 
-from planproof.expr.nodes import Column, Expr, Literal
-from planproof.types import (
+from planproof_engine.expr.nodes import Column, Expr, Literal
+from planproof_engine.types import (
     BINARY,
     BOOLEAN,
     BYTE,

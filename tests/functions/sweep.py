@@ -32,10 +32,10 @@ import texts
 from asked import Kept, Spark, parsed, view_schema
 from cases import SYMBOLS, Answer, Args, base, call_sql, counts, derive, is_alias, matrix, same, takes_lambda
 
-from planproof.conf import SPARKS, Conf
-from planproof.expr.function import Category, Signature
-from planproof.functions import families
-from planproof.functions.registry import builtin
+from planproof_engine.conf import SPARKS, Conf
+from planproof_engine.expr.function import Category, Signature
+from planproof_engine.functions import families
+from planproof_engine.functions.registry import builtin
 
 GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
 KNOWN = Path(__file__).parent / "known_differences.txt"

@@ -10,9 +10,9 @@ import pytest
 import texts
 from cases import Answer, derive, same
 
-from planproof.conf import Conf
-from planproof.expr.function import Category
-from planproof.functions.registry import builtin
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Category
+from planproof_engine.functions.registry import builtin
 
 GOLDEN = Path(__file__).parents[1] / "cases" / "functions"
 

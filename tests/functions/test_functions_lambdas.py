@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof import AnalysisError, Catalog, plan
-from planproof.types import INT, Array, DataType, Map
+from planproof_engine.types import INT, Array, DataType, Map
 
 CATALOG = Catalog({"t": [("ints", Array(INT, True), True), ("map", Map(INT, INT, True), True)]})
 

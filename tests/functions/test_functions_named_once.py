@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from planproof.functions.families.casts import CASTS
-from planproof.functions.names import SPARK_FUNCTIONS
-from planproof.functions.registry import builtin
+from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.functions.names import SPARK_FUNCTIONS
+from planproof_engine.functions.registry import builtin
 
-CORE = Path(__file__).parents[2] / "core" / "planproof"
+CORE = Path(__file__).parents[2] / "core" / "planproof_engine"
 NAMES = SPARK_FUNCTIONS | builtin().functions.keys()
 OTHER_WORDS = {"types/nodes.py": [["day", "hour", "minute", "second"]]}
 """Names of functions that mean something else there: the fields of an interval."""
@@ -56,7 +56,7 @@ def test_no_module_outside_functions_has_a_set_of_function_names() -> None:
             sets = [s for s in collections_of_names(path.read_text()) if s not in OTHER_WORDS.get(str(place), [])]
             if sets:
                 found[str(place)] = sets
-    assert found == {}, "say it as a trait of the functions (core/planproof/expr/traits.py), and ask that"
+    assert found == {}, "say it as a trait of the functions (core/planproof_engine/expr/traits.py), and ask that"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
-from planproof.functions.names import DOCUMENTED
-from planproof.functions.registry import builtin, stands, table
+from planproof_engine.functions.names import DOCUMENTED
+from planproof_engine.functions.registry import builtin, stands, table
 
 LISTED: dict[str, str] = json.loads((Path(__file__).parents[1] / "cases" / "function_names.json").read_text())
 """As real Spark lists them; `tests/functions/sweep.py --names` asks it again."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from planproof.expr.function import Category
-from planproof.functions.registry import builtin
+from planproof_engine.expr.function import Category
+from planproof_engine.functions.registry import builtin
 
 
 def _load(name: str) -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.conf import Conf
-from planproof.expr.function import Mismatch
-from planproof.expr.nodes import Column, Expr, Literal
-from planproof.functions.bind import apply
-from planproof.functions.registry import builtin
-from planproof.optimizer.laws import may_raise
-from planproof.origin import Unknown
-from planproof.types import BINARY, DOUBLE, INT, STRING, DataType, Decimal, String
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.nodes import Column, Expr, Literal
+from planproof_engine.functions.bind import apply
+from planproof_engine.functions.registry import builtin
+from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.origin import Unknown
+from planproof_engine.types import BINARY, DOUBLE, INT, STRING, DataType, Decimal, String
 
 ANSI = Conf(ansi=True)
 

@@ -12,9 +12,9 @@ from asked import Kept, in_mode
 from cases import base, call_sql
 from edges import EDGES
 
-from planproof.expr.function import Category
-from planproof.expr.traits import Frame
-from planproof.functions.registry import builtin
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.traits import Frame
+from planproof_engine.functions.registry import builtin
 
 KNOWN = Path(__file__).parent / "known_traits.txt"
 FEW = "+ / and if nanvl coalesce element_at size round elt levenshtein rlike rand typeof transform exists not"

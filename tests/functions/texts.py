@@ -12,9 +12,9 @@ from specimens import SPECIMENS, TYPES, spelled
 from written import WRITTEN
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
-from planproof.expr.function import Category
-from planproof.functions.registry import builtin
-from planproof.types import VOID
+from planproof_engine.expr.function import Category
+from planproof_engine.functions.registry import builtin
+from planproof_engine.types import VOID
 
 VIEW = "specimens"
 _ARRAYS = ("ints", "ints_nn", "ints_full_nn", "strings_nn", "matrix_nn", "structs_nn", "array(1, 2)", "void", "NULL")

@@ -14,11 +14,11 @@ from cases import Args, base, call_sql, counts, derive, matrix, takes_lambda
 from edges import UNBOUNDED, Evaluator
 from specimens import SPECIMENS
 
-from planproof.conf import Conf
-from planproof.expr.function import Category, LambdaOf, Signature
-from planproof.expr.traits import Elements, Evaluates
-from planproof.functions.registry import builtin
-from planproof.types import VOID
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Category, LambdaOf, Signature
+from planproof_engine.expr.traits import Elements, Evaluates
+from planproof_engine.functions.registry import builtin
+from planproof_engine.types import VOID
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ from asked import Kept, Spark, view_schema
 from cases import Answer, call_sql, derive, matrix, same
 from sweep import agree, asked_of, embedded, few, selected, text_answers, text_derived
 
-from planproof.conf import Conf
-from planproof.functions.names import SINCE, release
-from planproof.functions.registry import builtin
+from planproof_engine.conf import Conf
+from planproof_engine.functions.names import SINCE, release
+from planproof_engine.functions.registry import builtin
 
 _TYPES_SINCE = {"variant": "4.0", "lcase": "4.0", "time": "4.1"}
 """Columns whose types are younger than 3.5."""

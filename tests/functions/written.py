@@ -8,8 +8,8 @@ from itertools import product
 from cases import base, counts, is_alias, takes_lambda
 from written_values import collated, decimals, geo, moments
 
-from planproof.expr.function import Category
-from planproof.functions.registry import builtin
+from planproof_engine.expr.function import Category
+from planproof_engine.functions.registry import builtin
 
 
 def _calls(category: Category) -> Iterator[tuple[str, str]]:

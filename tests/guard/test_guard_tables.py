@@ -246,7 +246,7 @@ def test_a_rewriting_runs_only_where_the_settings_say_so(spark: Any, database: s
 
 
 def test_what_was_proved_upstream_is_evidence_downstream(guard: Guard, database: str) -> None:
-    pytest.importorskip("planproof.api")
+    pytest.importorskip("planproof_engine.api")
     guard.publish(
         Model(f"{database}.up", "select * from values (1) as v(id)", contract=Contract([("id", "int", False)]))
     )

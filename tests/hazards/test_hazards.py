@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from planproof import Conf
-from planproof.api import plan
-from planproof.catalog import Catalog
-from planproof.codes import CODES
 from planproof.contract import Model
-from planproof.hazards import HAZARDS, UNDECIDED
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.settings import Settings
+from planproof_engine.api import plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.codes import CODES
+from planproof_engine.hazards import HAZARDS, UNDECIDED
 
 SOURCES = {
     "padded": [("code", "char(5)", True), ("short", "char(3)", True), ("n", "int", True)],

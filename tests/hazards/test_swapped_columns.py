@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import plan
-from planproof.catalog import Catalog
+from planproof_engine.api import plan
+from planproof_engine.catalog import Catalog
 
 SOURCES = {"t": [("a", "int", True), ("b", "int", True), ("c", "string", True)]}
 

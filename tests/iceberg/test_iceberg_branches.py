@@ -11,11 +11,12 @@ import pytest
 from projects import Dbt, project_files
 
 from planproof import Contract, Guard, Model
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.session.branches import BranchChange
 from planproof.session.protocol import SparkFailure
 from planproof.session.thrift import ThriftSession
 from planproof.settings import Settings
+from planproof_engine.finding import Verdict
 
 COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]
 FIRST = "select id, concat('d', id % 2) as day, cast(id as int) as amount from range(4)"

@@ -10,8 +10,9 @@ import pytest
 from planproof import Contract, Guard, Model
 from planproof.contract import ContractError
 from planproof.publish.data_tests.trial import DataTest, run_tests
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.settings import Settings
+from planproof_engine.finding import Verdict
 
 _COLUMNS = [("id", "bigint", False), ("day", "string", True), ("amount", "int", True)]
 _FIRST = "select id, concat('d', id % 2) as day, cast(id as int) as amount from range(4)"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model, Report
-from planproof.quoting import quoted
 from planproof.session.classic import ClassicSession
+from planproof_engine.quoting import quoted
 
 QUERIES = {
     "projected": "select id, cast(id as string) as text, named_struct('a', id) as s from range(10)",

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings
+from planproof_engine.finding import Verdict
 
 _COLUMNS = [("id", "bigint", False), ("amount", "decimal(10,2)", True)]
 

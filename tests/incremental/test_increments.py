@@ -11,7 +11,7 @@ from jinja2 import Environment
 
 from planproof.project.check import check_project
 from planproof.project.manifest import read_project
-from planproof.report.model import Finding
+from planproof_engine.finding import Finding
 
 MODELS = yaml.safe_load((Path(__file__).parent / "models.yml").read_text("utf-8"))
 HELD_OUT = yaml.safe_load((Path(__file__).parent / "held_out.yml").read_text("utf-8"))

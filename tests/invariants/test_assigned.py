@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planproof.invariants import assigned
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import parse_type
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import parse_type
 
 
 def schema(*columns: tuple[str, str]) -> PhysicalSchema:

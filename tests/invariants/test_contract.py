@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.claim import Facts
 from planproof.claims import files
 from planproof.claims.spark import evidence
 from planproof.contract import Contract
 from planproof.invariants.contract import check, conclude
 from planproof.judge.allowed import allowed
-from planproof.origin import Origin
-from planproof.report.model import Verdict
 from planproof.report.parts import next_steps
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.settings import ENFORCEABLE, Settings
-from planproof.types import parse_type
+from planproof_engine.claim import Facts
+from planproof_engine.finding import Verdict
+from planproof_engine.origin import Origin
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import parse_type
 
 V, U, P, W = Verdict.VIOLATED, Verdict.UNPROVED, Verdict.PROVED, Verdict.WARNING
 
@@ -272,8 +272,8 @@ def test_a_varchar_column_keeps_its_length_through_a_query(session, spark, datab
 
 
 def test_one_null_is_singular():
-    from planproof.claim import Facts
     from planproof.invariants.contract import counted_length, counted_nulls
+    from planproof_engine.claim import Facts
 
     one = counted_nulls("a", 1, Facts(rows=1, source="a count"))
     assert (one.found, one.message) == ("1 null", "a: promised NOT NULL, and 1 null was counted in 1 row (a count)")
@@ -284,8 +284,8 @@ def test_one_null_is_singular():
 def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
     from planproof.contract import Contract
     from planproof.invariants.contract import check
-    from planproof.paths import find
     from planproof.settings import Settings
+    from planproof_engine.paths import find
 
     contract = Contract([("a", "struct<b: int NOT NULL>", True), ("a.b", "int", False)])
     found = check(contract, contract.schema, {"a.b": "a flag"}, None, Settings(), "analyzed", lambda column: None)

@@ -16,9 +16,9 @@ from planproof.invariants.count_queries import (
     terms_of,
     unique_query,
 )
-from planproof.origin import AnalysisError
-from planproof.report.model import Verdict
 from planproof.settings import Settings
+from planproof_engine.finding import Verdict
+from planproof_engine.origin import AnalysisError
 
 ROWS = """(
   select if(id = 0, null, id) as `a b`,

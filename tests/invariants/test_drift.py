@@ -11,8 +11,8 @@ import pytest
 
 from planproof.arrow.footers import folded, read_footer
 from planproof.invariants import drift
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import parse_type
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import parse_type
 
 NOON = datetime.datetime(2024, 1, 1, 12)
 

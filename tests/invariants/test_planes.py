@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import read_footers
-from planproof.claim import Facts
 from planproof.claims import batches, catalog, files, spark
 from planproof.invariants import file_schemas, physical, planning, registered, sink
-from planproof.origin import AnalysisError
-from planproof.report.model import Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session import SparkFailure
-from planproof.types import (
+from planproof_engine.claim import Facts
+from planproof_engine.finding import Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import (
     DATE,
     DOUBLE,
     FLOAT,

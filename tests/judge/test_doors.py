@@ -20,10 +20,11 @@ from planproof import Contract, Guard, Model
 from planproof.cli.group import cli
 from planproof.cli.pages import EXAMPLES as PAGES
 from planproof.cli.pages import SOURCES, Case
-from planproof.codes import CODES
 from planproof.project.location import ProjectLocation
 from planproof.project.request import Request
-from planproof.report.model import Finding, Report
+from planproof.report.model import Report
+from planproof_engine.codes import CODES
+from planproof_engine.finding import Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

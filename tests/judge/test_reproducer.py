@@ -8,8 +8,8 @@ import pytest
 
 from planproof import Catalog, Conf, plan
 from planproof.judge.reproducer import maker, reproducer
-from planproof.project.cases import derived
-from planproof.types import Array, Map, parse_type
+from planproof_engine.cases import derive
+from planproof_engine.types import Array, Map, parse_type
 
 CATALOG = Catalog(
     {
@@ -42,7 +42,7 @@ def test_the_case_derives_the_schema_that_was_derived(query: str, conf: Conf) ->
     found = plan(query, CATALOG, conf=conf)
     case = json.loads(reproducer(found, found.physical_schema))
     assert case["derived"] == case["analyzed"] == [str(f) for f in found.physical_schema]
-    answer = derived(case)
+    answer = derive(case)
     assert "schema" in answer, answer
     said = [(f["name"], f["type_json"], f["nullable"]) for f in answer["schema"]]
     assert said == [(f.name, f.type.json, f.nullable) for f in found.physical_schema]

@@ -17,21 +17,21 @@ from typing import Any
 from hypothesis import strategies as st
 
 from planproof import Catalog, Conf
-from planproof.analysis.blocks.evidence import nulled
-from planproof.analysis.blocks.queries import bind_query
-from planproof.analysis.blocks.setops import widened
-from planproof.analysis.context import Environment
-from planproof.analysis.names.scope import extract
-from planproof.expr import nodes as x
-from planproof.expr.function import Category, LambdaOf, Mismatch, Signature, kind_of
-from planproof.expr.nodes import column_of, fresh_id
-from planproof.functions.bind import apply, cast, coerced, refused_cast
-from planproof.functions.registry import builtin
-from planproof.logical import nodes as p
-from planproof.origin import AnalysisError, Unknown
-from planproof.sql import nodes as q
-from planproof.types import BOOLEAN, INT, STRING, Array, DataType, Struct, is_numeric, parse_type
-from planproof.types.kinds import accepts, is_orderable
+from planproof_engine.analysis.blocks.evidence import nulled
+from planproof_engine.analysis.blocks.queries import bind_query
+from planproof_engine.analysis.blocks.setops import widened
+from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.names.scope import extract
+from planproof_engine.expr import nodes as x
+from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Signature, kind_of
+from planproof_engine.expr.nodes import column_of, fresh_id
+from planproof_engine.functions.bind import apply, cast, coerced, refused_cast
+from planproof_engine.functions.registry import builtin
+from planproof_engine.logical import nodes as p
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import BOOLEAN, INT, STRING, Array, DataType, Struct, is_numeric, parse_type
+from planproof_engine.types.kinds import accepts, is_orderable
 
 _PATH = Path(__file__).parents[1] / "functions" / "specimens.py"
 _SPEC = importlib.util.spec_from_file_location("specimens_of_plans", _PATH)

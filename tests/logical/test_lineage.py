@@ -8,7 +8,7 @@ import pytest
 
 import planproof
 from planproof import Catalog
-from planproof.logical.lineage import feeds, lineage
+from planproof_engine.logical.lineage import feeds, lineage
 
 CATALOG = Catalog(
     {

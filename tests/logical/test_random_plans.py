@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from planproof import AnalysisError, Conf, Unknown
-from planproof.api import plan
-from planproof.logical.nodes import Plan
-from planproof.sql.unparse import unparse
-from planproof.sql.unparse.texts import text
+from planproof_engine.api import plan
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.sql.unparse import unparse
+from planproof_engine.sql.unparse.texts import text
 
 _SPEC = importlib.util.spec_from_file_location("random_plans", Path(__file__).parent / "random_plans.py")
 assert _SPEC is not None

@@ -8,7 +8,7 @@ import pytest
 
 import planproof
 from planproof import Catalog, Conf
-from planproof.logical.rows import StoredColumn, rows_of
+from planproof_engine.logical.rows import StoredColumn, rows_of
 
 T, U = "(1, 1, 'a'), (2, 1, 'b'), (2, 2, null), (null, 2, 'b'), (null, null, 'c')", "(1, 1), (1, 2), (2, 1), (null, 1)"
 RELATIONS = {"t": f"select * from values {T} as v(id, x, s)", "u": f"select * from values {U} as v(id, y)"}

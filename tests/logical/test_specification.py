@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import RegistryMismatch, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.expr import Column, fresh_id
-from planproof.functions.bind import apply
-from planproof.functions.registry import RegistrationError, Registry, builtin
-from planproof.logical.builder import scan
-from planproof.origin import AnalysisError
-from planproof.schema import (
+from planproof_engine.api import RegistryMismatch, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Column, fresh_id
+from planproof_engine.functions.bind import apply
+from planproof_engine.functions.registry import RegistrationError, Registry, builtin
+from planproof_engine.logical.builder import scan
+from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import (
     DuplicateField,
     LogicalColumn,
     LogicalField,
@@ -21,7 +21,7 @@ from planproof.schema import (
     PhysicalField,
     PhysicalSchema,
 )
-from planproof.types import INT, LONG, STRING, parse_type
+from planproof_engine.types import INT, LONG, STRING, parse_type
 
 F1 = PhysicalField("a", INT, False)
 F2 = PhysicalField("b", STRING, True)

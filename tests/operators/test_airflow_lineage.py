@@ -14,10 +14,11 @@ pytest.importorskip("airflow.providers.openlineage")
 import planproof
 from airflow_planproof.openlineage import lineage_of
 from planproof import Catalog
-from planproof.logical.outline import plan_details
 from planproof.report.details import Details
-from planproof.report.model import Finding, PlaneReading, Report, Verdict
+from planproof.report.model import PlaneReading, Report
 from planproof.report.run import RunReport
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.logical.outline import plan_details
 
 CATALOG = Catalog({"spark_catalog.shop.orders": [("id", "bigint", False), ("customer", "int", True)]})
 SQL = "select id, coalesce(customer, 0) as customer from spark_catalog.shop.orders where id > 1"

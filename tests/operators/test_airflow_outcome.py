@@ -7,10 +7,12 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
+from airflow_planproof.message import summary
 from airflow_planproof.outcome import end_dbt_task, end_task
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import RunReport
+from planproof_engine.finding import Finding, Verdict
 
 BROKEN = Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "1 null")
 REFUSED = Finding(Verdict.UNPROVED, "PP601", "catalog")
@@ -46,6 +48,16 @@ def test_how_a_task_ends(name: str, kind: type[Exception]) -> None:
 def test_a_broken_contract_goes_before_trouble() -> None:
     with pytest.raises(PlanproofViolation):
         end_task(RunReport((REPORTS["Spark is away"], REPORTS["rejected"])), None, None)
+
+
+def test_what_is_only_watched_fails_no_task() -> None:
+    end_task(RunReport((Report("m", "published", (BROKEN,), details=Details(guard="watch")),)), "violated", None)
+
+
+def test_nothing_is_called_proved_of_a_model_without_a_contract() -> None:
+    reports = [Report("m", "published", details=Details(contract=known)) for known in (False, True)]
+    bare, promised = summary(reports)
+    assert (bare[:11], promised[:11].strip()) == ("no contract", "proved")
 
 
 def test_never_is_never_but_for_what_dbt_stopped() -> None:

@@ -18,9 +18,9 @@ from grammar import Grammar
 from rows import COLUMNS, STORED, conf
 from vocabulary import ROOTS
 
-from planproof.api import Rewriting, optimize, plan
-from planproof.catalog import Catalog
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.api import Rewriting, optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.origin import AnalysisError, Unknown
 
 WIDTH = 40
 """How many expressions one query asks."""

@@ -17,8 +17,8 @@ from grammar import Grammar, words
 from rows import conf
 from vocabulary import ROOTS
 
-from planproof.api import optimize, plan
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.api import optimize, plan
+from planproof_engine.origin import AnalysisError, Unknown
 
 _KEPT, _TABLE = " AS e FROM (SELECT *, ", " AS li FROM equality)"
 _ARRAY, _ELEMENT = re.compile(r"(?<!\.)\bitems\b"), re.compile(r"\bli\b")

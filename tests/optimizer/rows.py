@@ -9,8 +9,8 @@ from typing import Any
 
 from vocabulary import COLLATES, SPARK
 
-from planproof.conf import Conf
-from planproof.types import Array, Struct, as_nullable, parse_type
+from planproof_engine.conf import Conf
+from planproof_engine.types import Array, Struct, as_nullable, parse_type
 
 _SHIP_TYPE = "struct<city:string,zip:int>"
 ITEM = f"struct<city:string,sku:string,qty:int,price:double,note:string,tags:array<string>,ship:{_SHIP_TYPE}>"

@@ -12,18 +12,18 @@ import generator
 import pytest
 import rows
 
-from planproof.api import RegistryMismatch, optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.expr import Alias, fresh_id
-from planproof.functions.registry import Registry, builtin
-from planproof.logical.builder import scan
-from planproof.logical.nodes import Join, Plan, Project
-from planproof.optimizer import driver, laws
-from planproof.optimizer.rules import AT_ONCE, OVER
-from planproof.optimizer.rules.hoist_invariants import hoist_invariants
-from planproof.origin import AnalysisError, Unknown
-from planproof.types import INT, LONG, Array
+from planproof_engine.api import RegistryMismatch, optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Alias, fresh_id
+from planproof_engine.functions.registry import Registry, builtin
+from planproof_engine.logical.builder import scan
+from planproof_engine.logical.nodes import Join, Plan, Project
+from planproof_engine.optimizer import driver, laws
+from planproof_engine.optimizer.rules import AT_ONCE, OVER
+from planproof_engine.optimizer.rules.hoist_invariants import hoist_invariants
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.types import INT, LONG, Array
 
 CONF = Conf()
 SOURCES = {"t": [("a", "int", False), ("b", "int", True)], "u": [("a", "int", False), ("c", "string", True)]}

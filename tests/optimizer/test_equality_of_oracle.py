@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from answers import answer
 
-from planproof.analysis.script.setup import apply
-from planproof.api import Rewriting, optimize, plan
-from planproof.conf import Conf
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import Rewriting, optimize, plan
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError, Unknown
 
 ORACLE = Path(os.environ.get("ORACLE", "")) / "queries.jsonl.gz"
 

@@ -13,9 +13,9 @@ import rows as data
 from answers import answer
 from vocabulary import COLLATES
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.optimizer.rules import RULES
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.optimizer.rules import RULES
 
 CASES = Path(__file__).parents[1] / "cases" / "rewrites.sql"
 NAMES = {rule.__name__ for rule in RULES}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.expr import Call, Expr
-from planproof.expr.rewrite import transform_up
-from planproof.functions.bind import apply, cast
-from planproof.functions.registry import Registry
-from planproof.logical.nodes import Plan
-from planproof.logical.rewrite import map_expressions
-from planproof.optimizer.equivalence import alike, equivalent
-from planproof.types import LONG
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Expr
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.bind import apply, cast
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer.equivalence import alike, equivalent
+from planproof_engine.types import LONG
 
 CATALOG = Catalog({"t": [("a", "int", True), ("b", "int", True), ("xs", "array<int>", True)]})
 

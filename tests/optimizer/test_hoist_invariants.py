@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.optimizer.rules.hoist_invariants import hoist_invariants
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.optimizer.rules.hoist_invariants import hoist_invariants
 
 SOURCES = {
     "t": [

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from planproof.api import plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.expr import Alias
-from planproof.optimizer.laws import may_raise
+from planproof_engine.api import plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Alias
+from planproof_engine.optimizer.laws import may_raise
 
 VALUES = {
     "s": ("string", "'', 'é', '1', repeat('x', 70000)"),

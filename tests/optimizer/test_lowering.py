@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from planproof import Catalog, Conf, Function, plan
-from planproof.functions.declared import DeclarationError
-from planproof.functions.registry import Registry, builtin
-from planproof.optimizer.lowering import CannotLower, Lowered, lower
+from planproof_engine.functions.declared import DeclarationError
+from planproof_engine.functions.registry import Registry, builtin
+from planproof_engine.optimizer.lowering import CannotLower, Lowered, lower
 
 CATALOG = Catalog(
     {

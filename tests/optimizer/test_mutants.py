@@ -12,8 +12,8 @@ import generator
 import pytest
 import rows
 
-from planproof.optimizer.condition import Condition
-from planproof.optimizer.rules import RULES
+from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.rules import RULES
 
 MUTANTS = [(rule, condition) for rule in RULES for condition in sys.modules[rule.__module__].CONDITIONS]
 TRIES, EXPRESSIONS = 40, 500

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.optimizer.rules.prune_fields import prune_fields
-from planproof.types import Array, parse_type
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.optimizer.rules.prune_fields import prune_fields
+from planproof_engine.types import Array, parse_type
 
 _SHIP = "struct<city:string,zip:int>"
 ITEM = f"struct<sku:string,qty:int,price:double,note:string,ship:{_SHIP},city:string,a:string,b:string,c:string>"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from planproof.optimizer.condition import Condition
-from planproof.optimizer.rules import RULES
+from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.rules import RULES
 
 FORMS = {
     "_is_path",

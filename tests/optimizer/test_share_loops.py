@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
 
 SOURCES = {
     "t": [

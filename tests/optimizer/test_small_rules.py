@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.optimizer.rules.count_to_exists import count_to_exists
-from planproof.optimizer.rules.entries_to_sides import entries_to_sides
-from planproof.optimizer.rules.exists_to_contains import exists_to_contains
-from planproof.optimizer.rules.exists_to_overlap import exists_to_overlap
-from planproof.optimizer.rules.filter_to_slice import filter_to_slice
-from planproof.optimizer.rules.fuse_exists import fuse_exists
-from planproof.optimizer.rules.transform_fewer import transform_fewer
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.optimizer.rules.count_to_exists import count_to_exists
+from planproof_engine.optimizer.rules.entries_to_sides import entries_to_sides
+from planproof_engine.optimizer.rules.exists_to_contains import exists_to_contains
+from planproof_engine.optimizer.rules.exists_to_overlap import exists_to_overlap
+from planproof_engine.optimizer.rules.filter_to_slice import filter_to_slice
+from planproof_engine.optimizer.rules.fuse_exists import fuse_exists
+from planproof_engine.optimizer.rules.transform_fewer import transform_fewer
 
 SMALL = (
     transform_fewer,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from test_prune_fields import SOURCES
 
-from planproof.api import optimize, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.optimizer.rules.spell_out import spell_out
+from planproof_engine.api import optimize, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.optimizer.rules.spell_out import spell_out
 
 MEAN = "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)"
 SUM = "aggregate(items, 0D, (a, i) -> a + i.price)"

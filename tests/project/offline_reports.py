@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.report.model import Verdict
+from planproof_engine.finding import Verdict
 
 NOT_NULL = [{"type": "not_null"}]
 ID = {"data_type": "bigint", "constraints": NOT_NULL}

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from planproof.conf import Conf
 from planproof.project import cache as caches
 from planproof.project import location, read_project, schedule
 from planproof.project.cache import Cache
@@ -26,6 +25,7 @@ from planproof.project.request import Progress, Request
 from planproof.project.workers import can_fork
 from planproof.report.model import Report
 from planproof.report.text import plain
+from planproof_engine.conf import Conf
 
 ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}
 SOURCES = {"raw.orders": {"id": ID, "amount": "decimal(12,2)", "tags": "array<string>"}, "raw.open": {"id": "bigint"}}

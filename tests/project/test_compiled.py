@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
 
-from planproof.origin import Origin, place
 from planproof.project.compiled import TemplateMap, relocate
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin, place
 
 TEMPLATE = """
 

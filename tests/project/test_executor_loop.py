@@ -8,8 +8,9 @@ import pytest
 
 from planproof.project import ProjectError, read_project, selected
 from planproof.project.run import refusals, run_project, runnable
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
+from planproof_engine.finding import Finding, Verdict
 
 
 class Told:

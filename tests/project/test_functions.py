@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planproof import Function
-from planproof.functions.declared import DeclarationError
 from planproof.project.functions import Loaded, load
+from planproof_engine.functions.declared import DeclarationError
 
 MODULE = """
 from planproof import Function

@@ -12,11 +12,11 @@ import yaml
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.conf import Conf
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn, infer_project, property_file, spelling
 from planproof.project.manifest import read_project
-from planproof.types import parse_type
+from planproof_engine.conf import Conf
+from planproof_engine.types import parse_type
 
 pytest.importorskip("ruamel.yaml")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.conf import Conf
 from planproof.contract import Constraint
 from planproof.project import ProjectError, contract_of, model_of
 from planproof.project.nodes import custom_constraints, declared_columns, relation_of, settings_of
 from planproof.settings import Settings
+from planproof_engine.conf import Conf
 
 NOT_NULL = {"type": "not_null"}
 

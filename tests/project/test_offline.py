@@ -7,10 +7,10 @@ import json
 import pytest
 from offline_reports import ID, ORDERS, TABLE, VIEW, found, logical
 
-from planproof.conf import Conf
 from planproof.project import ProjectError, read_project
 from planproof.project.offline import explain_model
-from planproof.report.model import Verdict
+from planproof_engine.conf import Conf
+from planproof_engine.finding import Verdict
 
 
 def test_a_healthy_project_is_proved(check):
@@ -305,16 +305,16 @@ def test_custom_constraints_are_said_to_be_unchecked(check):
 
 
 def test_an_error_of_ours_fails_one_model_only(check, monkeypatch):
-    import planproof.api
+    import planproof_engine.api
 
-    plan = planproof.api.plan
+    plan = planproof_engine.api.plan
 
     def breaking(sql, *args, **kwargs):
         if "boom" in sql:
             raise ZeroDivisionError("oops")
         return plan(sql, *args, **kwargs)
 
-    monkeypatch.setattr(planproof.api, "plan", breaking)
+    monkeypatch.setattr(planproof_engine.api, "plan", breaking)
     reports = check(
         {
             "bad": {"sql": "select 1 as boom"},

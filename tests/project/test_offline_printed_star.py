@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from offline_reports import found, logical
 
-from planproof.report.model import Verdict
+from planproof_engine.finding import Verdict
 
 STAR = """select
 *

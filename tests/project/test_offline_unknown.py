@@ -8,7 +8,7 @@ import pytest
 from offline_reports import ID, ORDERS, VIEW, found, logical
 
 from planproof.project import ProjectError
-from planproof.report.model import Verdict
+from planproof_engine.finding import Verdict
 
 
 def test_an_unknown_parent_makes_its_children_unproved_by_name(check):

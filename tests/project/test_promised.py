@@ -10,9 +10,10 @@ import pytest
 from planproof.project import read_project
 from planproof.project.check import check_project
 from planproof.project.promised import Promises
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import RunReport
 from planproof.report.sarif import render
+from planproof_engine.finding import Finding, Verdict
 
 YAML = """\
 version: 2

@@ -7,8 +7,9 @@ import pytest
 from planproof.guard import Guard
 from planproof.project import read_project, selected
 from planproof.project.run import run_project, runnable
-from planproof.report.model import Verdict
+from planproof.report.run import RunReport
 from planproof.report.text import plain
+from planproof_engine.finding import Verdict
 
 NOT_NULL = [{"type": "not_null"}]
 
@@ -65,6 +66,15 @@ def test_models_are_published_in_order_and_as_dbt_stores_them(shop, session, spa
     assert spark.table(f"{database}.mart").columns == ["id", "total"]
     assert spark.table(f"{database}.child").first().s == 30
     assert reports["mart"].verdict is Verdict.PROVED
+
+
+def test_a_watched_model_is_published_and_its_report_says_what_would_have_stopped_it(shop, session, spark, database):
+    reports = run(shop("nullif(total, 20)", guard="watch", on_violation="quarantine"), session)
+    mart = reports["mart"]
+    assert (mart.outcome, mart.verdict, mart.details.guard) == ("published", Verdict.VIOLATED, "watch")
+    assert spark.table(f"{database}.mart").count() == 2
+    assert RunReport((mart,)).exit_code("violated") == 0
+    assert "`guard: watch` stops nothing" in plain([mart])
 
 
 def test_a_broken_model_leaves_its_table_and_its_children_alone(shop, session, spark, database):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.origin import AnalysisError
 from planproof.project import ProjectError, read_project, selected
 from planproof.project.run import remarks, run_project, runnable
 from planproof.project.selection import chosen
@@ -12,6 +11,7 @@ from planproof.project.statements import Around, grant_statements, grants_of, ho
 from planproof.report.model import Report
 from planproof.report.parts import fate
 from planproof.session.protocol import SparkFailure
+from planproof_engine.origin import AnalysisError
 
 
 class Recorded:

@@ -15,9 +15,9 @@ import pytest
 from planproof import Contract, Guard, Model
 from planproof.publish.data_tests.decided import Failures, Relations, Stored, count, stored_below
 from planproof.publish.data_tests.known import question
-from planproof.schema import PhysicalSchema
 from planproof.session.files import data_files
 from planproof.settings import Settings
+from planproof_engine.schema import PhysicalSchema
 
 # One of the texts is spelt otherwise where it is a folder's name.
 ROWS = """

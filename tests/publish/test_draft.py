@@ -6,8 +6,8 @@ import pytest
 
 from planproof.contract import Model
 from planproof.judge.draft import Draft
-from planproof.report.model import Finding, Verdict
 from planproof.settings import Settings
+from planproof_engine.finding import Finding, Verdict
 
 OPEN = Finding(Verdict.UNPROVED, "PP506", "analyzed", "id")
 LOOSENED = Finding(Verdict.WARNING, "PP204", "optimized", "id")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from planproof import Model
-from planproof.origin import AnalysisError
 from planproof.publish.formats import Parquet, format_of
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.facts import as_filed, as_kept, filed
 from planproof.publish.iceberg.partitioning import same
 from planproof.publish.transaction.names import Refused
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import parse_type
+from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import parse_type
 
 
 def session(tables: Any = None, kind: str = "classic") -> Any:

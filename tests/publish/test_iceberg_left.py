@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from planproof.catalog import split_name
 from planproof.publish.iceberg.left import (
     SETTLES,
     Notebook,
@@ -30,6 +29,7 @@ from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.transaction.owner import Owner
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
+from planproof_engine.catalog import split_name
 
 STORE = LocalStore()
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model, Report, Settings
-from planproof.hazards.loss import lost
-from planproof.types import parse_type
+from planproof_engine.hazards.loss import lost
+from planproof_engine.types import parse_type
 
 TABLE = [
     # value, of type, cast to, lost

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planproof.publish.transaction.places import moves
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
+from planproof_engine.schema import PhysicalSchema
 
 
 def table(location: str, managed: bool = False) -> StoredTable:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from planproof.catalog import split_name
 from planproof.contract import Model
 from planproof.judge.planes import Examined
 from planproof.publish.formats import Parquet
@@ -20,8 +19,9 @@ from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication, publication
 from planproof.publish.transaction.recover import recover
-from planproof.quoting import quoted
 from planproof.session.store import store_of
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import quoted
 
 pytestmark = pytest.mark.hive
 

@@ -8,7 +8,7 @@ import pytest
 
 from planproof import Guard, Model
 from planproof.publish.data_tests.trial import DataTest, run_tests
-from planproof.report.model import Verdict
+from planproof_engine.finding import Verdict
 
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (s) as select * from values (1, 'a'), (9, 'b') as v(id, s)"

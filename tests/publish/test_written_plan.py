@@ -8,8 +8,8 @@ import pytest
 
 from planproof import Guard, Model, Report, Verdict
 from planproof.invariants import physical
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import parse_type
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import parse_type
 
 COUNTED = "select id % 3 as k, count(*) as n from range(10) group by id % 3"
 TURNED = "select cast(count(*) as int) as n, k from values (1L, 2) as v(k, x) group by k"

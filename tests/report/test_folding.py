@@ -8,14 +8,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from dbt_planproof.message import failure, remarks
-from planproof.origin import Origin
 from planproof.report.details import Details
 from planproof.report.folding import consequences, groups, listed
 from planproof.report.formats import Form, render
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import Parts
 from planproof.report.run import run_report
 from planproof.report.text import plain
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
 
 
 def checked(name: str, *findings: Finding, outcome: str = "checked") -> Report:

@@ -11,11 +11,12 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from planproof.origin import Origin
 from planproof.report.details import Details
 from planproof.report.formats import FORMATS, Form, prefix_of, render, schema
-from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
+from planproof.report.model import Enforcement, PlaneReading, Report
 from planproof.report.run import RunReport, run_report
+from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.origin import Origin
 
 PLACE = Origin(24, 5, "models/marts/a b.sql")
 HOSTILE = "</failure>]]>\x00\x1b::error::x\n%0A,:é"

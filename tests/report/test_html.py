@@ -8,14 +8,15 @@ import re
 from datetime import datetime, timezone
 from html.parser import HTMLParser
 
-from planproof.origin import Origin
 from planproof.report import markdown
 from planproof.report.details import DataTestResult, Details
 from planproof.report.html import plane_boxes, render, render_run
 from planproof.report.matrix import matrix
-from planproof.report.model import PLANES, Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
+from planproof.report.model import PLANES, Enforcement, PlaneReading, Report
 from planproof.report.run import run_report
 from planproof.report.ways import Ways
+from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.origin import Origin
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7919*7919 }}"
 BAD = Report(

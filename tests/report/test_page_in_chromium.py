@@ -14,8 +14,9 @@ from browser import EXECUTABLE, Browser
 from planproof.project import read_project
 from planproof.project.check import check_project
 from planproof.report.html import render_run
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.run import run_report
+from planproof_engine.finding import Verdict
 
 pytestmark = pytest.mark.skipif(EXECUTABLE is None, reason="Chromium is not installed")
 

@@ -6,11 +6,12 @@ import xml.etree.ElementTree as ET
 
 import planproof
 from planproof import Catalog
-from planproof.logical.outline import MOST_NODES, outline, plan_details
 from planproof.report.details import Details
 from planproof.report.html import render
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.picture import picture
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.logical.outline import MOST_NODES, outline, plan_details
 
 CATALOG = Catalog(
     {

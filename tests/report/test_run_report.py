@@ -10,13 +10,14 @@ from importlib import resources
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from planproof.origin import Origin
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.report.comparison import Comparison, Example
 from planproof.report.details import BrokenRows, DataTestResult, Details, Files, QuarantinedRows
-from planproof.report.model import Enforcement, Finding, PlaneReading, Report, Rewrite, Verdict
+from planproof.report.model import Enforcement, PlaneReading, Report
 from planproof.report.run import RunReport, run_report
 from planproof.report.text import plain
+from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.origin import Origin
 
 VIOLATED = Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "2 nulls", "two", Origin(1, 2, "m.sql"))
 UNPROVED = Finding(Verdict.UNPROVED, "PP506", "logical", "id")
@@ -99,8 +100,9 @@ def test_another_format_is_refused():
 
 
 def test_what_could_not_run_is_no_finding_whatever_fail_on_says():
-    from planproof.report.model import Finding, Report, Verdict
+    from planproof.report.model import Report
     from planproof.report.run import RunReport, fails
+    from planproof_engine.finding import Finding, Verdict
 
     away = Report("s.t", "failed", (Finding(Verdict.UNPROVED, "PP302", "executed", message="Spark is away"),))
     for fail_on in ("violated", "unproved", "warning", "never"):
@@ -142,7 +144,7 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
         "quarantine": aside,
         "uncounted": ("unique(id)",),
     }
-    details = Details(**{**known, "fail_on": "never", **parts})
+    details = Details(**{**known, "guard": "watch", "fail_on": "never", **parts})
     planes = (
         PlaneReading("logical", "read", None, (("id", "bigint", False),), "all", "the schema"),
         PlaneReading("batches", "read", None, (("id", "bigint", True),), "sample", "1 of 2 rows"),

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from planproof.origin import Origin
 from planproof.report import markdown
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Rewrite, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import fate, harmless
 from planproof.report.text import plain, quote, show, summary
+from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.origin import Origin
 
 PLACE = Origin(24, 5, "models/marts/customer_activity.sql")
 LINES = {"models/marts/customer_activity.sql:24": "    o.order_count,"}

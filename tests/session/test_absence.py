@@ -13,12 +13,12 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from planproof import Guard, Model
-from planproof.origin import AnalysisError
 from planproof.publish.transaction.places import database_root
 from planproof.report.run import run_report
 from planproof.session.absence import NOT_THERE, believe
 from planproof.session.classic import ClassicSession
 from planproof.session.protocol import SparkFailure
+from planproof_engine.origin import AnalysisError
 
 LOOKED_UP = ("getTempViewOrPermanentTableMetadata", "getTableMetadata", "getDatabaseMetadata", "getPartition")
 ERRORS: dict[str, Callable[[Any], Exception]] = {

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 import planproof.session
-from planproof.conf import _ABSENT, SETTINGS, SPARKS, Conf, spark_version
-from planproof.origin import AnalysisError
 from planproof.session import SparkFailure
-from planproof.types import LONG, STRING, Array, Struct, Varchar
+from planproof_engine.conf import _ABSENT, SETTINGS, SPARKS, Conf, spark_version
+from planproof_engine.origin import AnalysisError
+from planproof_engine.types import LONG, STRING, Array, Struct, Varchar
 
 
 def test_open_returns_a_planproof_session_as_it_is(session):

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 from planproof import Function, Guard, Model, Verdict, plan
-from planproof.functions.nested import Application, Given, Level, ListCall
 from planproof.session.python_functions import over_lists, pickled_by_value
-from planproof.types import DOUBLE
+from planproof_engine.functions.nested import Application, Given, Level, ListCall
+from planproof_engine.types import DOUBLE
 
 ITEM = "named_struct('price', {}, 'qty', {}, 'sku', {})"
 ROWS = f"""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.sql.heads import Query, Statement, names_in
-from planproof.sql.heads import read_head as read
+from planproof_engine.sql.heads import Query, Statement, names_in
+from planproof_engine.sql.heads import read_head as read
 
 
 def test_a_table_with_every_clause() -> None:

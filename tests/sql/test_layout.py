@@ -8,8 +8,8 @@ import pytest
 
 import planproof
 from planproof import Catalog
-from planproof.sql.layout import laid_out
-from planproof.sql.unparse import unparse
+from planproof_engine.sql.layout import laid_out
+from planproof_engine.sql.unparse import unparse
 
 CATALOG = Catalog({"t": [("a", "int", True), ("b", "string", True), ("xs", "array<int>", True), ("from", "int", True)]})
 QUERIES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.sql.ending import unterminated
+from planproof_engine.sql.ending import unterminated
 
 
 @pytest.mark.parametrize(

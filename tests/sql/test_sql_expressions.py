@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from planproof.conf import Conf
-from planproof.origin import AnalysisError
-from planproof.sql import name_parts, parse
-from planproof.sql import nodes as q
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError
+from planproof_engine.sql import name_parts, parse
+from planproof_engine.sql import nodes as q
 
 _SIGNS: dict[type[q.Node], str] = {
     q.Add: "+",

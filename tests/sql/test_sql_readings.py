@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from readings import READINGS
 
-from planproof.origin import AnalysisError, Unknown
-from planproof.sql import nodes as q
-from planproof.sql import parse
-from planproof.sql.cursor import Cursor
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql import parse
+from planproof_engine.sql.cursor import Cursor
 
 
 def shape(text: str) -> str:

@@ -12,11 +12,11 @@ import pytest
 from pyspark.errors import ParseException
 from readings import READINGS, random_texts
 
-from planproof.origin import AnalysisError, Unknown
-from planproof.sql import name_parts, parse, parse_statement
-from planproof.sql import nodes as q
-from planproof.sql.keywords import KEYWORDS
-from planproof.sql.tokens import tokenize
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql import name_parts, parse, parse_statement
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.keywords import KEYWORDS
+from planproof_engine.sql.tokens import tokenize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planproof.sql import nodes as q
-from planproof.sql import parse, splice
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql import parse, splice
 
 
 @st.composite

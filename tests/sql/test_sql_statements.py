@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from planproof.origin import AnalysisError, Unknown
-from planproof.sql import commands as c
-from planproof.sql import name_parts, parse_statement
-from planproof.sql import nodes as q
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql import commands as c
+from planproof_engine.sql import name_parts, parse_statement
+from planproof_engine.sql import nodes as q
 
 
 @pytest.mark.parametrize(

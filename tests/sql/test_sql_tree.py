@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from planproof.sql import commands, parse
-from planproof.sql import nodes as q
+from planproof_engine.sql import commands, parse
+from planproof_engine.sql import nodes as q
 
 ROOMS = [Path(commands.__file__).parent, Path(commands.__file__).parents[1] / "analysis"]
 

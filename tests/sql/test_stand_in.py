@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.conf import Conf
-from planproof.origin import AnalysisError, Unknown
-from planproof.sql.stand_in import stand_in
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql.stand_in import stand_in
 
 NAMESPACE = ("spark_catalog", "shop")
 

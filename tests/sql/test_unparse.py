@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import Conf
-from planproof.logical.nodes import Plan
-from planproof.origin import Unknown
-from planproof.sql.unparse import unparse
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import Conf
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import Unknown
+from planproof_engine.sql.unparse import unparse
 
 QUERIES = Path(__file__).parents[1] / "cases" / "queries"
 SPEC = importlib.util.spec_from_file_location("golden_for_unparse", QUERIES.parents[1] / "analysis" / "golden.py")

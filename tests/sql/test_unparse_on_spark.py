@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import Conf
-from planproof.sql.unparse import unparse
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import Conf
+from planproof_engine.sql.unparse import unparse
 
 pytestmark = pytest.mark.conformance
 QUERIES = Path(__file__).parents[1] / "cases" / "queries"

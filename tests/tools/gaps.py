@@ -18,11 +18,11 @@ sys.path.extend([str(Path(__file__).parents[1] / "analysis"), str(Path(__file__)
 
 import golden
 
-from planproof.analysis.script.setup import apply
-from planproof.api import plan
-from planproof.conf import Conf
-from planproof.functions.registry import builtin
-from planproof.origin import AnalysisError, Unknown
+from planproof_engine.analysis.script.setup import apply
+from planproof_engine.api import plan
+from planproof_engine.conf import Conf
+from planproof_engine.functions.registry import builtin
+from planproof_engine.origin import AnalysisError, Unknown
 from spark_upgrade import facts
 
 KEPT = Path(__file__).parent / "gaps.json"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from planproof.conf import SETTINGS, Conf
-from planproof.functions.names import SINCE, release
-from planproof.sql.keywords import SPELLINGS, keywords
+from planproof_engine.conf import SETTINGS, Conf
+from planproof_engine.functions.names import SINCE, release
+from planproof_engine.sql.keywords import SPELLINGS, keywords
 from spark_upgrade import answers, facts, page, places, raised, sparks
 
 _SPEC = importlib.util.spec_from_file_location("gaps", Path(__file__).parent / "gaps.py")

@@ -24,10 +24,10 @@ from cases import Answer, call_sql, derive, same
 from sweep import embedded
 from versions import absent, over
 
-from planproof.conf import Conf, spark_version
-from planproof.expr.function import Category
-from planproof.functions.names import SINCE, release
-from planproof.functions.registry import builtin
+from planproof_engine.conf import Conf, spark_version
+from planproof_engine.expr.function import Category
+from planproof_engine.functions.names import SINCE, release
+from planproof_engine.functions.registry import builtin
 
 CASES = Path(__file__).parents[1] / "cases"
 _WHERE = texts.catalog()

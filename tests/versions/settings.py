@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import SETTINGS, spark_version
+from planproof_engine.conf import SETTINGS, spark_version
 
 WRITTEN = Path(__file__).parents[1] / "cases" / "versions" / "settings.json"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from by_version import agree, golden, key, ours, said, written
 
-from planproof.conf import SPARKS
+from planproof_engine.conf import SPARKS
 
 _OLDER = SPARKS[:-1]
 _KNOWN = Path(__file__).with_name("known_differences.txt")

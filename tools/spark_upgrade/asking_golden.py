@@ -23,7 +23,7 @@ from cases import Answer, call_sql
 from sweep import GOLDEN, embedded
 from versions import absent, over
 
-from planproof.functions.registry import builtin
+from planproof_engine.functions.registry import builtin
 
 _BATCH = 500
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from planproof.conf import SETTINGS
-from planproof.functions.registry import builtin
+from planproof_engine.conf import SETTINGS
+from planproof_engine.functions.registry import builtin
 from spark_upgrade import raised
 from spark_upgrade.differences import Changes, aliases, alternatives, changes, renamed, same_rules
 from spark_upgrade.facts import Described, Facts

@@ -13,7 +13,7 @@ import yaml
 from spark_upgrade.sparks import ROOT
 
 _MAP = Path(__file__).parent / "grammar.yml"
-_CODE = ROOT / "core" / "planproof"
+_CODE = ROOT / "core" / "planproof_engine"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def written() -> dict[str, str]:
     """Every text of the form of a condition in the rooms that refuse, with a file that has it."""
     found: dict[str, str] = {}
     for room in ROOMS:
-        for path in sorted((ROOT / "core" / "planproof" / room).rglob("*.py")):
+        for path in sorted((ROOT / "core" / "planproof_engine" / room).rglob("*.py")):
             for text in _texts(path.read_text()):
                 found.setdefault(text, path.relative_to(ROOT).as_posix())
     return found

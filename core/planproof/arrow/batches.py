@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from planproof.arrow.types import is_list, stored_type
-from planproof.claim import Path
+from planproof_engine.claim import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from planproof.arrow.footers import FooterError, Undecodable, metadata_of
 from planproof.arrow.types import spark_type
-from planproof.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, DataType, Decimal
+from planproof_engine.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, DataType, Decimal
 
 MOST_ROWS = 2_000_000
 """With more rows than these Spark counts faster than one thread here."""

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from planproof.arrow.in_path import InPath, in_path
 from planproof.arrow.leaves import leaf_type, logical_form, refined
 from planproof.arrow.types import is_list, stored_type
-from planproof.claim import Path
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
+from planproof_engine.claim import Path
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
 
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _MAGIC = b"PAR1"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from planproof.types import (
+from planproof_engine.types import (
     BINARY,
     BOOLEAN,
     BYTE,

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from planproof.functions.nested import BROKEN, Application, Given, Level, Made, Source
+from planproof_engine.functions.nested import BROKEN, Application, Given, Level, Made, Source
 
 PythonFunction = Callable[..., Any]
 Fault = tuple[tuple[str, ...], int]

@@ -7,7 +7,7 @@ from typing import Any
 
 from planproof.arrow.footers import FooterError, Undecodable, metadata_of
 from planproof.arrow.leaves import leaf_type, logical_form
-from planproof.types import is_integral
+from planproof_engine.types import is_integral
 
 EMPTY = (0, -1)
 """The range of a column without a value."""

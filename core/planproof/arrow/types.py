@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import (
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import (
     BINARY,
     BOOLEAN,
     BYTE,

@@ -7,9 +7,9 @@ from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, row_groups
 from planproof.arrow.types import physical_schema
-from planproof.claim import ALL, SAMPLE, Claim
 from planproof.invariants.batches import check
-from planproof.report.model import Finding, Verdict
+from planproof_engine.claim import ALL, SAMPLE, Claim
+from planproof_engine.finding import Finding, Verdict
 
 MOST = 2
 """At most so many row groups make a sample."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planproof.claim import Claim
 from planproof.session.protocol import Session
+from planproof_engine.claim import Claim
 
 
 def read(session: Session, name: str) -> Claim | None:

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from planproof.arrow.footers import Footer, folded, read_footer, read_footers
-from planproof.claim import Claim, Facts, Path
-from planproof.schema import PhysicalSchema
+from planproof_engine.claim import Claim, Facts, Path
+from planproof_engine.schema import PhysicalSchema
 
 AS_A_JOB = 4000
 """With at least so many files, Spark's workers read the footers."""

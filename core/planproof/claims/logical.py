@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from planproof.claim import Claim
-from planproof.schema import PhysicalSchema
+from planproof_engine.claim import Claim
+from planproof_engine.schema import PhysicalSchema
 
 
 class Planned(Protocol):

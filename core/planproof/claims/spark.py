@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planproof.claim import Claim, dotted
-from planproof.paths import nested_fields
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes
+from planproof_engine.claim import Claim, dotted
+from planproof_engine.paths import nested_fields
+from planproof_engine.schema import PhysicalSchema
 
 
 class SparkClaims(NamedTuple):

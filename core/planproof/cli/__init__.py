@@ -9,6 +9,9 @@ def main() -> None:
         from planproof.cli.group import cli
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    from planproof.cli.encoding import replace_unprintable
+
+    replace_unprintable()
     try:
         cli(prog_name="planproof")
     finally:

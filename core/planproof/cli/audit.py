@@ -8,16 +8,17 @@ from typing import Any
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.request import Request
 from planproof.report.run import run_report
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @click.argument("names", nargs=-1)
 @options.project
 @options.selection
-@options.settings
+@options.settings("audit")
 @options.report
 @options.spark
 @click.option(
@@ -34,7 +35,7 @@ def audit(
     contract_file: Path | None,
     **given: Any,
 ) -> None:
-    """Audits stored tables, or directories of Parquet files, against their contracts.
+    """Audits stored tables, or folders of Parquet files, against their contracts.
 
     NAMES are models, tables, or paths (with a slash). Without any, every selected model with a contract is audited.
     """
@@ -43,6 +44,7 @@ def audit(
         raise click.UsageError("--contract goes with the NAMES of the tables or paths that it is about")
     request = Request(
         "audit",
+        compiler=DBT,
         **options.plain(given),
         settings=settings,
         spark=options.spark_settings(conf),

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.request import Request
 from planproof.report.run import run_report
@@ -26,10 +27,10 @@ class _Told(output.Named):
         self.remarks.append(remark)
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.selection
-@options.settings
+@options.settings("check")
 @options.report
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
 @click.option("--compile", "compiles", is_flag=True, help="Runs `dbt compile` first, in a target folder of its own.")
@@ -48,7 +49,7 @@ def check(
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Checks the models of a compiled project offline: contract, logical plan, rewritten plan.
+    """Checks the compiled models against their contracts, offline.
 
     Needs the manifest of `dbt compile`, neither Java nor Spark. Schemas and evidence of non-null flow through ref(). A
     model whose files changed since it was compiled is unproved: --compile asks dbt anew, which needs its warehouse.
@@ -61,7 +62,7 @@ def check(
     if ansi is not None:
         spark["spark.sql.ansi.enabled"] = str(ansi).lower()
     variables = options.variables(given_vars)
-    request = Request("check", **options.plain(given), settings=settings, spark=spark, vars=variables)
+    request = Request("check", compiler=DBT, **options.plain(given), settings=settings, spark=spark, vars=variables)
     shown = _Told()
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):

@@ -13,7 +13,7 @@ from planproof.project.location import ProjectLocation
 from planproof.report.run import run_report
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.report_options
 @click.option(
@@ -29,7 +29,7 @@ def clean(
     wanted: output.Wanted,
     force: bool,
 ) -> None:
-    """Moves the files of guarded tables to where they would lie without planproof, and deletes its folders.
+    """Leaves planproof: moves each table's files to where dbt would put them, and deletes planproof's folders.
 
     Killed publishes are settled first. Where it is killed itself, run it again: no file is deleted before the catalog
     knows its new place. Run it while nobody publishes or reads: a reader that listed a table's files before it moved

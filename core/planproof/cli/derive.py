@@ -10,24 +10,25 @@ from typing import IO, Any
 
 import click
 
-from planproof.project.cases import derived
+from planproof.cli import options
+from planproof_engine import cases as engine_cases
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @click.argument("cases", type=click.File(encoding="utf-8"))
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file in place of stdout.")
 def derive(cases: IO[str], output: Path | None) -> None:
-    """Derives the schema of each query in CASES (a JSONL file, or - for standard input).
+    """Derives the schema of each query in CASES, a JSONL file, or - for standard input.
 
     One line per case: {"id", "schema"}, or {"id", "error", "line", "column"} where Spark rejects it, or
     {"id", "unknown"} for what planproof does not know.
     """
     answers = (json.dumps(answer, ensure_ascii=False) for answer in _answers(cases))
     if output is None:
-        _write(answers, sys.stdout)
+        _write(answers, sys.stdout.buffer)
         return
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("w", encoding="utf-8") as out:
+    with output.open("wb") as out:
         _write(answers, out)
 
 
@@ -45,10 +46,10 @@ def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         elif "query" not in case:
             yield {"id": case.get("id"), "unknown": f"line {number} has no `query`"}
         else:
-            yield derived(case)
+            yield engine_cases.derive(case)
 
 
-def _write(answers: Iterable[str], out: IO[str]) -> None:
+def _write(answers: Iterable[str], out: IO[bytes]) -> None:
     for answer in answers:
-        out.write(f"{answer}\n")
+        out.write(f"{answer}\n".encode())
     out.flush()

@@ -19,7 +19,7 @@ from planproof.report.run import run_report
 _PROJECT = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @click.argument("old", type=_PROJECT, required=False)
 @click.argument("new", type=_PROJECT, default=Path())
 @comparing.fail_on
@@ -42,7 +42,7 @@ def diff(
     keys: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Shows what readers of each model lose or gain between two manifests, OLD and NEW (default: the project here).
+    """Shows what readers of each model lose or gain between two compiled projects, OLD and NEW (default: the one here).
 
     OLD and NEW are manifest.json files or project directories. Exit codes: 0 nothing breaking, 1 breaking changes,
     2 could not run. Needs neither Java nor Spark.
@@ -63,7 +63,7 @@ def diff(
             raise click.UsageError("--staged takes --key COLUMNS, and neither OLD nor NEW")
         staged.run(model, listed, wanted, given)
         return
-    wrong = [name for name in (*given, "keys") if named(name) is not ParameterSource.DEFAULT]
+    wrong = [name for name in (*given, "keys") if named(name) is ParameterSource.COMMANDLINE]
     if wrong or old is None:
         without = "give OLD, the manifest or project to compare with, or --staged MODEL"
         raise click.UsageError(f"{wrong[0]!r} goes with --staged" if wrong else without)

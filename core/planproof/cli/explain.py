@@ -14,17 +14,17 @@ import click
 
 from planproof.cli import options
 from planproof.cli.pages import EXAMPLES, accept, case_text
-from planproof.codes import CODES
-from planproof.origin import AnalysisError, Unknown
 from planproof.project import ProjectError
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import explain_model
+from planproof_engine.codes import CODES
+from planproof_engine.origin import AnalysisError, Unknown
 
 if TYPE_CHECKING:
-    from planproof.api import Rewriting
+    from planproof_engine.api import Rewriting
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @click.argument("what", metavar="MODEL|PPnnn")
 @options.project
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")
@@ -42,9 +42,9 @@ def explain(
     as_json: bool,
 ) -> None:
     """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
-    from planproof.api import optimize
-    from planproof.sql.layout import laid_out
-    from planproof.sql.unparse import unparse
+    from planproof_engine.api import optimize
+    from planproof_engine.sql.layout import laid_out
+    from planproof_engine.sql.unparse import unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)

@@ -13,7 +13,7 @@ from planproof.project.sources import FREEZE_FILES, read_frozen
 from planproof.report.parts import counted
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.spark
 @comparing.comparison_options

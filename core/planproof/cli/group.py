@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import os
 import traceback
@@ -15,8 +16,12 @@ from planproof.contract import ContractError
 from planproof.project.errors import ProjectError
 from planproof.settings import SettingsError
 
-COMMANDS = ("check", "run", "audit", "derive", "explain", "infer", "diff", "freeze", "recover", "clean", "lsp")
+COMMANDS = ("check", "run", "audit", "explain", "infer", "freeze", "diff", "recover", "clean", "lsp", "derive")
 """Each is a function in the module of its name, which is imported where the command is called."""
+
+_FOR_DEVELOPERS = ("derive",)
+_WHOLE = 1000
+"""More letters than a sentence has: click would cut it."""
 
 
 class _CutShort(logging.Filter):
@@ -49,13 +54,31 @@ class Commands(click.Group):
     """Says every error in one line or two; only planproof's own carry a traceback, and only where it was asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         found: click.Command = getattr(import_module(f"planproof.cli.{cmd_name}"), cmd_name)
         return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with its whole first sentence."""
+        for title in ("Commands", "For developers"):
+            names = [name for name in COMMANDS if (name in _FOR_DEVELOPERS) is (title != "Commands")]
+            commands = {name: self.get_command(ctx, name) for name in names}
+            with formatter.section(title):
+                formatter.write_dl([(n, c.get_short_help_str(_WHOLE)) for n, c in commands.items() if c is not None])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            meant = f" Did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"{error.message}{meant}", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         logging.getLogger().addFilter(_CUT_SHORT)
@@ -72,8 +95,8 @@ class Commands(click.Group):
 
 
 def _said(error: Exception) -> str:
-    from planproof.functions.declared import DeclarationError
     from planproof.session.protocol import SparkFailure
+    from planproof_engine.functions.declared import DeclarationError
 
     if isinstance(error, DeclarationError):
         return str(error)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options
 from planproof.project.infer import by_file, infer_project
 from planproof.project.location import ProjectLocation
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.selection
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
@@ -43,7 +44,7 @@ def infer(
     # It needs ruamel.yaml, which no other command does.
     from planproof.project.properties import with_contracts
 
-    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
+    location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path, DBT)
     project = location.project()
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state

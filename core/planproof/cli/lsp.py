@@ -14,7 +14,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.location import ProjectLocation
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
 @click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
@@ -31,11 +31,11 @@ def lsp(
     cache: bool,
     stdio: bool,
 ) -> None:
-    """Serves an editor that speaks the Language Server Protocol, over standard input and output.
+    """Serves an editor that speaks the Language Server Protocol.
 
-    Shows what `check` finds while a model is written: findings, types, where columns come from. Needs the manifest of
-    `dbt compile` and planproof[lsp], no login and no warehouse. Without --project-dir it takes the editor's folder
-    where that is a dbt project, else the one where it is started.
+    It speaks over standard input and output, and shows what `check` finds while a model is written: findings, types,
+    where columns come from. Needs the manifest of `dbt compile` and planproof[lsp], no login and no warehouse. Without
+    --project-dir it takes the editor's folder where that is a dbt project, else the one where it is started.
     """
     try:
         from planproof.lsp.server import new_server

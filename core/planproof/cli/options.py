@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -16,18 +17,61 @@ from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsErr
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Which project": ("project_dir", "manifest", "profiles_dir", "target", "target_path"),
+    "Which models": ("select", "exclude", "selector", "state"),
+    "The report": ("formats", "files", "as_json", "html", "markdown"),
+    "Spark": ("conf", "functions"),
+    "Settings (default: each model's own, else as said)": tuple(setting.name for setting in SETTINGS),
+}
+"""The options that several commands share, by the titles under which `--help` lists them."""
+
+_SECTION_OF = {name: title for title, names in SECTIONS.items() for name in names}
+
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class Sectioned(click.Command):
+    """A command whose help lists its own options first, and those that several commands share in sections below."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in SECTIONS}}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+            if record is not None:
+                sections[_SECTION_OF.get(option.name or "", "Options")].append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def nearest_project() -> Path:
+    """The nearest folder with a dbt_project.yml, from here upwards, as dbt looks for it; here where none has one."""
+    here = Path.cwd()
+    for steps, folder in enumerate((here, *here.parents)):
+        if (folder / "dbt_project.yml").is_file():
+            return Path(*[os.pardir] * steps)
+    return Path()
 
 
 def project(function: F) -> F:
     """--project-dir, --manifest, --profiles-dir, --target, --target-path."""
     return _with(
         function,
-        click.option("--project-dir", type=_DIRECTORY, default=Path(), help="The dbt project. Default: here."),
+        click.option(
+            "--project-dir",
+            type=_DIRECTORY,
+            default=nearest_project,
+            envvar="DBT_PROJECT_DIR",
+            help="The dbt project. Default: DBT_PROJECT_DIR, else this folder or the nearest one above it.",
+        ),
         click.option("--manifest", type=_FILE, help="A manifest.json in place of the project's own."),
         click.option("--profiles-dir", type=_DIRECTORY, help="Where profiles.yml is. Default: as dbt looks for it."),
-        click.option("--target", "-t", help="The profile's target. Default: the profile's own."),
+        click.option(
+            "--target", "-t", envvar="DBT_TARGET", help="The profile's target. Default: DBT_TARGET, else its own."
+        ),
         click.option(
             "--target-path",
             type=_DIRECTORY,
@@ -64,7 +108,12 @@ def selection(function: F) -> F:
         click.option("--select", "-s", cls=Words, multiple=True, help=f"Which models, in {syntax}"),
         click.option("--exclude", cls=Words, multiple=True, help="Which models not, in the same syntax."),
         click.option("--selector", help="A selector of the project's selectors.yml, in place of --select."),
-        click.option("--state", type=_DIRECTORY, help="The folder of an older manifest.json, for state: and result:."),
+        click.option(
+            "--state",
+            type=_DIRECTORY,
+            envvar="DBT_STATE",
+            help="The folder of an older manifest.json, for state: and result:.",
+        ),
     )
 
 
@@ -106,15 +155,21 @@ def report(function: F) -> F:
     )
 
 
-def settings(function: F) -> F:
-    """One option per setting of planproof; the command gets those that were given as one mapping, `settings`."""
+def settings(command: str) -> Callable[[F], F]:
+    """One option for each setting that can matter to the command, which gets those that were given as one mapping,
+    `settings`."""
+    offered = [setting for setting in SETTINGS if command in setting.commands]
 
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        found = {s.name: _given(s, kwargs.pop(s.name)) for s in SETTINGS}
-        return function(*args, settings={name: value for name, value in found.items() if value is not None}, **kwargs)
+    def decorated(function: F) -> F:
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            found = {s.name: _given(s, kwargs.pop(s.name)) for s in offered}
+            given = {name: value for name, value in found.items() if value is not None}
+            return function(*args, settings=given, **kwargs)
 
-    return _with(cast(F, called), *(_setting_option(setting) for setting in SETTINGS))
+        return _with(cast(F, called), *(_setting_option(setting) for setting in offered))
+
+    return decorated
 
 
 def option_of(setting: Setting) -> str:
@@ -125,8 +180,8 @@ def option_of(setting: Setting) -> str:
 def _setting_option(setting: Setting) -> Callable[[F], F]:
     name = option_of(setting)
     default = ", ".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default or "").lower()
-    said = f"{setting.sentence[0].upper()}{setting.sentence[1:]}. Default: each model's own"
-    said += f", else {default}." if default else "."
+    said = f"{setting.sentence[0].upper()}{setting.sentence[1:]}."
+    said += f" Default: {default}." if default else ""
     if setting.form == "flag":
         return click.option(f"{name}/--no-{name[2:]}", setting.name, default=None, help=said)
     if setting.form == "names":

@@ -30,12 +30,16 @@ class Named(Progress):
         self.name = project
 
 
+_WIDTH = 120
+"""Columns off a terminal, where COLUMNS does not say: wide enough for one line per model."""
+
+
 def console(stderr: bool = False) -> Console:
-    """A console on the current stream. Off a terminal it is wide enough for one line per model."""
+    """A console on the current stream, as wide as the terminal, or as COLUMNS says."""
     stream = sys.stderr if stderr else sys.stdout
     found = Console(file=stream, highlight=False)
-    if not found.is_terminal:
-        found = Console(file=stream, highlight=False, width=120)
+    if not found.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        found = Console(file=stream, highlight=False, width=_WIDTH)
     return found
 
 
@@ -117,7 +121,8 @@ def write_forms(
         for line in report.to_lines(brief=not wanted.is_verbose):
             click.echo(line)
     elif not wanted.is_text:
-        click.echo(render(report, wanted.stdout, form), nl=False)
+        # For programs, which read UTF-8 whatever the locale of this process is.
+        click.echo(render(report, wanted.stdout, form).encode(), nl=False)
 
 
 def write(path: Path, text: str | Iterable[str]) -> None:

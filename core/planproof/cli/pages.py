@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planproof.codes import CODES, Code
 from planproof.judge.allowed import UNPUBLISHABLE
+from planproof_engine.codes import CODES, Code
 
 SOURCES: dict[str, dict[str, str]] = {
     "raw.t": {"a": "int", "b": "int", "c": "string"},

@@ -12,7 +12,7 @@ from planproof.project.location import ProjectLocation
 from planproof.report.run import run_report
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.spark
 @options.report_options
@@ -33,7 +33,7 @@ def recover(
     wanted: output.Wanted,
     force: bool,
 ) -> None:
-    """Finishes publishes that were killed after their commit point and undoes the others.
+    """Finishes the publishes that were killed after their commit point, and undoes the others.
 
     It looks into the locations of all databases that the project's target knows, and says which these are.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.cli.group import Interrupted
 from planproof.project import Project, ProjectNode
@@ -33,10 +34,10 @@ _SETTLED = (
 _NOTHING = "interrupted before any model was begun: all tables are as they were"
 
 
-@click.command()
+@click.command(cls=options.Sectioned)
 @options.project
 @options.selection
-@options.settings
+@options.settings("run")
 @options.report
 @options.python_functions
 @options.spark
@@ -65,6 +66,7 @@ def run(
     started = datetime.now(timezone.utc)
     request = Request(
         "run",
+        compiler=DBT,
         **options.plain(given),
         settings=settings,
         spark=options.spark_settings(conf),

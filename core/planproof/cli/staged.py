@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.errors import ProjectError
 from planproof.project.request import Progress, Request
@@ -25,6 +26,7 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
     place = {key: value for key, value in given.items() if key not in ("conf", "given_vars", "full_refresh")}
     request = Request(
         "run",
+        compiler=DBT,
         **options.plain(place),
         select=(model,),
         spark=options.spark_settings(given["conf"]),

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planproof.claim import Path, dotted
-from planproof.hazards.loss import loss
-from planproof.hazards.positions import swapped
-from planproof.quoting import backticked
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import (
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.hazards.loss import loss
+from planproof_engine.hazards.positions import swapped
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import (
     BYTE,
     DATE,
     DOUBLE,
@@ -34,7 +34,7 @@ from planproof.types import (
     is_integral,
     without_lengths,
 )
-from planproof.types.casts import can_store_assign
+from planproof_engine.types.casts import can_store_assign
 
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _FRACTIONAL = (FLOAT, DOUBLE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.arrow.batches import faults
-from planproof.claim import dotted
-from planproof.report.model import Finding, Verdict
+from planproof_engine.claim import dotted
+from planproof_engine.finding import Finding, Verdict
 
 
 def check(batch: Any, where: str) -> list[Finding]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planproof.claim import Path
-from planproof.paths import nested
-from planproof.types import Array, DataType, Map, Struct, without_lengths
+from planproof_engine.claim import Path
+from planproof_engine.paths import nested
+from planproof_engine.types import Array, DataType, Map, Struct, without_lengths
 
 
 class Difference(NamedTuple):

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from planproof.catalog import split_name
-from planproof.claim import Facts, Path, dotted
 from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
-from planproof.origin import Origin
-from planproof.paths import nested_fields
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.settings import Settings
-from planproof.types import Char, DataType, Varchar
+from planproof_engine.catalog import split_name
+from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
+from planproof_engine.paths import nested_fields
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import Char, DataType, Varchar
 
 Locate = Callable[[str], Origin | None]
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from planproof.claim import Facts, Path
 from planproof.contract import Contract
 from planproof.invariants.contract import counted_length, counted_nulls
-from planproof.origin import AnalysisError
-from planproof.paths import NestedField, find, nested_fields
-from planproof.quoting import backticked
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session
-from planproof.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
+from planproof_engine.claim import Facts, Path
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.paths import NestedField, find, nested_fields
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
 
 _Leaf = Callable[[str], str]
 

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
-from planproof.claim import Path, dotted
 from planproof.invariants.file_schemas import once
 from planproof.invariants.registered import widens
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import (
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import (
     BINARY,
     BYTE,
     INT,

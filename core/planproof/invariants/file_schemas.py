@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planproof.arrow.footers import Footer
-from planproof.claim import Path, dotted
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 
 def check(planned: PhysicalSchema | None, footers: Sequence[Footer], partition_by: Sequence[str] = ()) -> list[Finding]:

@@ -7,11 +7,11 @@ count, a recursive CTE).
 
 from __future__ import annotations
 
-from planproof.claim import Facts, Path, dotted
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import SparkPlanes
+from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 CODES = ("PP203", "PP204", "PP302")
 """The codes of what `check` finds."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planproof.claim import Path, dotted
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 
 def check(logical: PhysicalSchema, analyzed: PhysicalSchema, strict: bool = False) -> list[Finding]:

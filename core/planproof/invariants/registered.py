@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.claim import dotted
 from planproof.invariants.compare import type_differences
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import (
+from planproof_engine.claim import dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import (
     BINARY,
     BOOLEAN,
     BYTE,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planproof.claim import dotted
 from planproof.contract import Constraint, Contract
 from planproof.invariants import count_queries
-from planproof.quoting import backticked
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.settings import Settings
+from planproof_engine.claim import dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalSchema
 
 TERMS = "quarantine_terms"
 """The column of `marked` that names the terms which a row breaks: an array, empty where it keeps all."""

@@ -7,11 +7,11 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 
 from __future__ import annotations
 
-from planproof.claim import Path, dotted
-from planproof.paths import NestedField, nested_fields
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
-from planproof.types import CALENDAR_INTERVAL, VOID, Interval, Struct
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.paths import NestedField, nested_fields
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
 
 def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool = False) -> list[Finding]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from planproof.report.model import Finding, Verdict
 from planproof.settings import Settings
+from planproof_engine.finding import Finding, Verdict
 
 UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 """Codes that no setting can let through: Spark itself could not publish such a model, or the files would be damaged."""

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from planproof.claim import dotted
-from planproof.origin import AnalysisError
-from planproof.report.model import Finding, Verdict
+from planproof_engine.claim import dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 if TYPE_CHECKING:
-    from planproof.api import LogicalPlan
+    from planproof_engine.api import LogicalPlan
 
 _WIDTH = ("PP501", "PP502", "PP503")
 

@@ -8,28 +8,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planproof.claim import Claim
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
 from planproof.judge.allowed import allowed, forbids
 from planproof.judge.effect import Effect
 from planproof.own_errors import describe
 from planproof.report.details import Details
-from planproof.report.model import (
-    INVARIANTS,
-    PLANES,
-    Enforcement,
-    Finding,
-    PlaneReading,
-    Report,
-    Rewrite,
-    Verdict,
-)
+from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
+from planproof_engine.claim import Claim
+from planproof_engine.finding import Finding, Rewrite, Verdict
 
 if TYPE_CHECKING:
-    from planproof.optimizer.lowering import Lowered
+    from planproof_engine.optimizer.lowering import Lowered
 
 
 class Judged(Protocol):
@@ -56,14 +48,14 @@ class Draft:
     """
 
     def __init__(self, model: Judged, settings: Settings, beyond: str = "not reached") -> None:
-        self.model, self.settings = model, settings
+        self.model, self.settings = model, settings.in_force
         self.findings: list[Finding] = []
         self.rewrites: tuple[Rewrite, ...] = ()
         self.executed_sql: str | None = None
         self.rows: int | None = None
         self.strategy: str | None = None
         self.effect: Effect | None = None
-        self.details = Details()
+        self.details = Details(guard="watch" if settings.guard == "watch" else None)
         self.uncountable: frozenset[str] = frozenset()
         self.sources: dict[str, StoredTable] = {}
         self.lowered: Lowered | None = None
@@ -102,7 +94,7 @@ class Draft:
     def ours(self, plane: str, error: Exception) -> str:
         """A failure of planproof's own code on one of its planes, in words. The other planes still judge the model;
         under `planning: strict` the failure is raised."""
-        if self.settings.planning == "strict":
+        if self.settings.planning == "strict" and self.settings.guard != "watch":
             raise error
         self.tell(traceback=traceback.format_exc())
         said = describe(error)

@@ -10,28 +10,28 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from planproof.catalog import Catalog, split_name
-from planproof.claim import Claim, Facts, dotted
 from planproof.claims import logical, spark
-from planproof.conf import Conf
-from planproof.depth import deeply
-from planproof.hazards import NARROWED, UNDECIDED, certain, concerns
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.judge.doubts import Doubts, unsure
 from planproof.judge.draft import Draft, Judged
 from planproof.judge.reproducer import maker, reproducer
 from planproof.judge.rewritten import rewritten
-from planproof.logical.outline import plan_details
-from planproof.optimizer.lowering import CannotLower
-from planproof.origin import AnalysisError, Origin, Unknown, place
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes
+from planproof_engine.catalog import Catalog, split_name
+from planproof_engine.claim import Claim, Facts, dotted
+from planproof_engine.conf import Conf
+from planproof_engine.depth import deeply
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.hazards import NARROWED, UNDECIDED, certain, concerns
+from planproof_engine.logical.outline import plan_details
+from planproof_engine.optimizer.lowering import CannotLower
+from planproof_engine.origin import AnalysisError, Origin, Unknown, place
+from planproof_engine.schema import PhysicalSchema
 
 if TYPE_CHECKING:
-    from planproof.api import LogicalPlan
-    from planproof.optimizer.lowering import Lowered
+    from planproof_engine.api import LogicalPlan
+    from planproof_engine.optimizer.lowering import Lowered
 
 _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")

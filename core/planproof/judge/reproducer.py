@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from planproof.conf import SETTINGS, Conf
-from planproof.expr.nodes import Alias, Call, Expr
-from planproof.logical.nodes import Plan, Scan
-from planproof.types import DataType, parse_type
+from planproof_engine.conf import SETTINGS, Conf
+from planproof_engine.expr.nodes import Alias, Call, Expr
+from planproof_engine.logical.nodes import Plan, Scan
+from planproof_engine.types import DataType, parse_type
 
 if TYPE_CHECKING:
-    from planproof.api import LogicalPlan
-    from planproof.schema import PhysicalSchema
+    from planproof_engine.api import LogicalPlan
+    from planproof_engine.schema import PhysicalSchema
 
 _TIME_ZONE = "spark.sql.session.timeZone"
 

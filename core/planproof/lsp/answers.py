@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from planproof.catalog import split_name
-from planproof.expr.nodes import Column, Expr, Outer
-from planproof.logical.lineage import Source
 from planproof.lsp.texts import Lines
 from planproof.lsp.workspace import Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.infer import by_file, infer_node
 from planproof.project.manifest import ProjectNode
-from planproof.types import BOOLEAN, STRING, DataType, is_numeric
+from planproof_engine.catalog import split_name
+from planproof_engine.expr.nodes import Column, Expr, Outer
+from planproof_engine.logical.lineage import Source
+from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")
 _WORD = re.compile(r"""["']([^"']+)["']""")

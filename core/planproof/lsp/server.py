@@ -20,8 +20,8 @@ from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import keeping
 from planproof.project.manifest import MANIFEST
-from planproof.report.model import Verdict
 from planproof.report.parts import said
+from planproof_engine.finding import Verdict
 
 T = TypeVar("T")
 

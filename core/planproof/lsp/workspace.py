@@ -8,10 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.depth import deeply
-from planproof.logical.references import References
 from planproof.lsp.texts import Lines, moved, respliced
-from planproof.origin import AnalysisError, Unknown
 from planproof.project.cache import Cache
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
@@ -21,10 +18,14 @@ from planproof.project.reads import is_within
 from planproof.project.schedule import Schedule
 from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.depth import deeply
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.logical.references import References
+from planproof_engine.origin import AnalysisError, Unknown
 
 if TYPE_CHECKING:
-    from planproof.api import LogicalPlan
+    from planproof_engine.api import LogicalPlan
 
 
 @dataclass(frozen=True, slots=True)

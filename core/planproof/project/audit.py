@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.contract import Contract
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.promised import Promises
-from planproof.project.selection import selected
+from planproof.project.selection import guarded_of, selected
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.settings import Settings
+from planproof_engine.conf import Conf
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ def promises(
 ) -> list[Promise]:
     """The contracts of the models called `names`, else of every selected model that has one.
 
-    `conf` says what a bare `timestamp` in a contract means. Raises `ProjectError` for a name without a contract, and
-    where nothing is left.
+    One with `guard: off` counts only where it is named. `conf` says what a bare `timestamp` in a contract means. Raises
+    `ProjectError` for a name without a contract, and where nothing is left.
     """
     nodes = [_named(project, name) for name in names]
     if not names:
         chosen = selected(project, select, exclude, selector, state)
         if not chosen and project.models:
             return []  # Nothing changed or happened, where that was asked.
-        nodes = [node for node in chosen if node.materialized != "ephemeral"]
+        nodes = [node for node in guarded_of(chosen, overrides)[0] if node.materialized != "ephemeral"]
     found = [(node, contract_of(node.raw, conf)) for node in nodes]
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:

@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import planproof
+import planproof_engine
 from planproof.project.cache_key import is_own, seal
 
 FOLDER = "PLANPROOF_CACHE_DIR"
@@ -56,11 +57,12 @@ def folder() -> Path | None:
 @remembered
 def maker() -> bytes:
     """A digest of the code that makes reports: planproof's own files, Python's and Jinja's versions."""
-    own = Path(planproof.__file__).parent
     said = [version("planproof"), version("jinja2"), sys.version]
-    for path in sorted(own.rglob("*.py")):
-        stat = path.stat()
-        said.append(f"{path.relative_to(own)} {stat.st_size} {stat.st_mtime_ns}")
+    for package in (planproof, planproof_engine):
+        own = Path(str(package.__file__)).parent
+        for path in sorted(own.rglob("*.py")):
+            stat = path.stat()
+            said.append(f"{path.relative_to(own.parent)} {stat.st_size} {stat.st_mtime_ns}")
     return hashlib.blake2b("\n".join(said).encode(), digest_size=16).digest()
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from planproof.project.changes import BREAKING, Comparison, SchemaChange
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.finding import Finding, Verdict
 
 
 def reports_of(found: Comparison) -> list[Report]:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from planproof.claim import dotted
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
-from planproof.types import DataType, TypeSyntaxError, parse_type
+from planproof_engine.claim import dotted
+from planproof_engine.types import DataType, TypeSyntaxError, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
 _PROMISES = ("never null now", "constraint added")

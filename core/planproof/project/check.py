@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.project.cache import Cache
 from planproof.project.finished import Earlier
 from planproof.project.lookup import with_state
@@ -15,9 +14,10 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
 from planproof.project.schedule import Schedule
-from planproof.project.selection import compiled, remark_on, selected
+from planproof.project.selection import compiled, guarded_of, left_to_dbt, remark_on, selected
 from planproof.project.sources import read_frozen
 from planproof.report.model import Report
+from planproof_engine.conf import Conf
 
 
 def check_project(
@@ -43,12 +43,13 @@ def check_project(
     on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
     neither changes a report. Those that `earlier` knows lack what a brief check leaves out. Raises `ProjectError` where
     the project cannot be read, or a model that `select` or `selector` names is not compiled; without them, where none
-    is: the rest is judged, and a remark names those.
+    is: the rest is judged, and a remark names those. Another names the models with `guard: off`, which have no report.
     """
     project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     select = tuple([select] if isinstance(select, str) else select)
-    chosen, left = compiled(selected(project, select, exclude, selector, state), bool(select or selector))
+    guarded, off = guarded_of(selected(project, select, exclude, selector, state), overrides)
+    chosen, left = compiled(guarded, bool(select or selector))
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
@@ -56,7 +57,7 @@ def check_project(
     found = Schedule(check, needed, cache, jobs, earlier).reports(
         lambda key, report: told(report) if key in wanted else None
     )
-    for remark in (*remark_on(left), check.judged_for(), check.remark()):
+    for remark in (*left_to_dbt(off), *remark_on(left), check.judged_for(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.

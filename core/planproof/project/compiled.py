@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.origin import Origin, place
 from planproof.project.reads import content_within
 from planproof.project.texts import unix_lines
-from planproof.report.model import Finding, Report
+from planproof.report.model import Report
+from planproof_engine.finding import Finding
+from planproof_engine.origin import Origin, place
 
 # It needs jinja2, which takes a while to import: a healthy model has no place to be found.
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def relocate(
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
     if start < 0:
-        from planproof.sql.ending import unterminated
+        from planproof_engine.sql.ending import unterminated
 
         # Closing semicolons, and what follows them, are left out where the text stands inside another one.
         start = planned.find(unterminated(compiled))

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from planproof.catalog import Relation, split_name
-from planproof.conf import Conf
 from planproof.contract import Contract
 from planproof.project.changes import BREAKING, SAFE, ColumnShape, Comparison, SchemaChange, Shape, compared
 from planproof.project.manifest import Project, ProjectNode
@@ -17,7 +15,9 @@ from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
-from planproof.schema import LogicalField
+from planproof_engine.catalog import Relation, split_name
+from planproof_engine.conf import Conf
+from planproof_engine.schema import LogicalField
 
 _ROWS = "*"
 _OF_ALL = ("removed", "moved")

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.project.cache import Cache, CacheEntry, digest_of, maker
 from planproof.project.reads import Reads
 from planproof.report.model import Report
 from planproof.report.packed import form_of, report_of
+from planproof_engine.conf import Conf
 
 Form = dict[str, Any]
 """A report as `report_of` reads it."""

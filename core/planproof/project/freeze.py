@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof.conf import Conf
-from planproof.origin import AnalysisError
 from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compared
 from planproof.project.diff import followed
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.types import DataType, parse_type
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError
+from planproof_engine.types import DataType, parse_type
 
 VERSION = 1
 

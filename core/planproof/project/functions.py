@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.functions.declared import DeclarationError
+from planproof_engine.functions.declared import DeclarationError
 
 if TYPE_CHECKING:
     from planproof.guard import Guard

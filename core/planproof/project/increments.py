@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from planproof.api import LogicalPlan
-from planproof.depth import deeply
-from planproof.hazards.increments import Written, suspected
-from planproof.hazards.needed import plans
-from planproof.logical.nodes import Scan
-from planproof.origin import AnalysisError, Unknown, place
 from planproof.project.both_texts import both_texts
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import listed_columns
-from planproof.report.model import Finding
+from planproof_engine.api import LogicalPlan
+from planproof_engine.depth import deeply
+from planproof_engine.finding import Finding
+from planproof_engine.hazards.increments import Written, suspected
+from planproof_engine.hazards.needed import plans
+from planproof_engine.logical.nodes import Scan
+from planproof_engine.origin import AnalysisError, Unknown, place
 
 _REMADE = ("model", "snapshot")
 

@@ -10,10 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from planproof.conf import Conf
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allowed
-from planproof.origin import AnalysisError, Unknown
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -22,9 +20,11 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.selection import compiled, selected
 from planproof.project.sources import read_frozen
-from planproof.report.model import Verdict
-from planproof.schema import LogicalField, PhysicalSchema
-from planproof.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quoted_if_needed
+from planproof_engine.conf import Conf
+from planproof_engine.finding import Verdict
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.schema import LogicalField, PhysicalSchema
+from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quoted_if_needed
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""

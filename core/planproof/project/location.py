@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.conf import Conf
+from planproof.project.compiler import NOT_HANDED_IN, Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, read_project
 from planproof.project.profile import DBT_CONF, Profile, read_profile
 from planproof.project.target_folder import target_folder
+from planproof_engine.conf import Conf
 
 if TYPE_CHECKING:
     from planproof.session.protocol import Session
@@ -31,7 +31,7 @@ class ProjectLocation:
     """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name,
     and the folder where dbt writes, None where dbt's own order says which.
 
-    A manifest alone, without a directory, has no profile.
+    A manifest alone, without a directory, has no profile. `compiler` is dbt, where the door knows it.
     """
 
     project_dir: Path | None = Path()
@@ -39,22 +39,19 @@ class ProjectLocation:
     profiles_dir: Path | None = None
     target: str | None = None
     target_path: Path | None = None
+    compiler: Compiler | None = field(default=None, compare=False, repr=False)
 
     def project(self) -> Project:
         """The project as it was compiled last, or as `manifest` has it. Raises `ProjectError`."""
         if self.manifest is None:
-            return read_project(self._directory, self.target_path)
-        project = read_project(self.manifest)
+            return replace(read_project(self._directory, self.target_path), compiler=self.compiler)
+        project = replace(read_project(self.manifest), compiler=self.compiler)
         return replace(project, directory=self.project_dir) if self._has_project_file else project
 
     @property
     def has_dbt(self) -> bool:
         """Whether dbt 1, which compiles in this process, is installed."""
-        try:
-            importlib.import_module("dbt.cli.main")
-        except ImportError:
-            return False
-        return True
+        return self.compiler is not None and self.compiler.missing() is None
 
     def compiled(
         self,
@@ -69,14 +66,12 @@ class ProjectLocation:
         """The project after `dbt compile` in the target, on the SparkSession that runs in this process, if one does.
 
         Where dbt cannot compile some models, `failed` is told why; without it that is an error.
-        Raises `ProjectError`, and dbt_planproof.invoke's `CompileFailed`.
+        Raises `ProjectError`.
         """
-        try:
-            invoke = importlib.import_module("dbt_planproof.invoke")
-            importlib.import_module("dbt.cli.main")
-        except ImportError as error:
-            raise ProjectError(f"dbt compiles the models, and it is not installed ({error}): planproof[dbt]") from error
-        manifest = invoke.compile_project(
+        missing = NOT_HANDED_IN if self.compiler is None else self.compiler.missing()
+        if self.compiler is None or missing is not None:
+            raise ProjectError(f"dbt compiles the models, and it is not installed ({missing}): planproof[dbt]")
+        manifest = self.compiler.compile_project(
             self._directory,
             profiles_dir=Path(str(self.profile().file)).parent,
             target=self.target,
@@ -89,7 +84,7 @@ class ProjectLocation:
             state=Path(state).resolve() if state is not None else None,
             failed=failed,
         )
-        return replace(read_project(manifest), directory=self._directory)
+        return replace(read_project(manifest), directory=self._directory, compiler=self.compiler)
 
     @property
     def folder(self) -> Path:

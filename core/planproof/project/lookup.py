@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from planproof.catalog import Catalog, Relation, split_name
 from planproof.project.manifest import Project, ProjectNode, read_project
 from planproof.project.reads import besides
+from planproof_engine.catalog import Catalog, Relation, split_name
 
 Parts = tuple[str, ...]
 

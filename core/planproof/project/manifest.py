@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
+from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
 from planproof.project.nodes import Node, label_of, materialized_of, model_of, relation_of
@@ -21,6 +21,7 @@ from planproof.project.shapes import check_node
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
 from planproof.project.target_folder import target_folder
 from planproof.project.texts import Texts
+from planproof_engine.conf import Conf
 
 MANIFEST = "manifest.json"
 VERSIONS = (12, 20)
@@ -118,6 +119,7 @@ class Project:
     macros: Mapping[str, Any] = field(default_factory=dict, repr=False)
     generated_at: str = ""
     manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    compiler: Compiler | None = field(default=None, compare=False, repr=False)
 
     @property
     def operations(self) -> tuple[str, ...]:

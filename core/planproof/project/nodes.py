@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.conf import Conf
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
 from planproof.project.errors import ProjectError
 from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
-from planproof.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
+from planproof_engine.catalog import split_name
+from planproof_engine.conf import Conf
+from planproof_engine.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
 
@@ -144,18 +144,34 @@ def settings_of(
 ) -> Settings:
     """`config.meta.planproof`, else `meta.planproof`, between `defaults` and `overrides`. Raises `ProjectError`."""
     where = label_of(node)
-    config_meta = _mapping(_mapping(node, "config", where), "meta", where)
-    given = config_meta.get("planproof", _mapping(node, "meta", where).get("planproof")) or {}
-    if not isinstance(given, Mapping):
-        raise ProjectError(f"{where}: meta.planproof is {given!r}, not a mapping of settings")
+    given = _given(node, where)
     by_name = {"enforce": [term for term in ENFORCEABLE if term != "order"]}
     try:
         found = Settings.of({**by_name, **(defaults or {}), **given, **(overrides or {})}, f"{where}: meta.planproof")
     except SettingsError as error:
         raise ProjectError(str(error)) from error
-    if given.get("on_violation") == found.on_violation == "quarantine":
+    if given.get("on_violation") == found.in_force.on_violation == "quarantine":
         _refuse_quarantine(node, where)
     return found
+
+
+def guard_of(node: Node, overrides: Mapping[str, Any] | None = None) -> str:
+    """The node's `guard` alone: its other settings, which may be wrong, do not matter where it is `off`. Raises
+    `ProjectError`."""
+    where = label_of(node)
+    given = (overrides or {}).get("guard", _given(node, where).get("guard"))
+    try:
+        return Settings.of({} if given is None else {"guard": given}, f"{where}: meta.planproof").guard
+    except SettingsError as error:
+        raise ProjectError(str(error)) from error
+
+
+def _given(node: Node, where: str) -> Mapping[str, Any]:
+    config_meta = _mapping(_mapping(node, "config", where), "meta", where)
+    given = config_meta.get("planproof", _mapping(node, "meta", where).get("planproof")) or {}
+    if not isinstance(given, Mapping):
+        raise ProjectError(f"{where}: meta.planproof is {given!r}, not a mapping of settings")
+    return given
 
 
 def _refuse_quarantine(node: Node, where: str) -> None:

@@ -13,13 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from planproof.budget import OverBudget, bounded
-from planproof.catalog import Relation, joined, relation, split_name
-from planproof.conf import RELEASES, SPARKS, Conf, holds
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
-from planproof.origin import AnalysisError, Unknown
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.increments import first_plan, increments
@@ -33,11 +30,15 @@ from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.subject import Subject, failed, too_large
 from planproof.project.undeclared import Supposition, either, grown
-from planproof.report.model import OF_ITSELF, Finding, Report, Verdict
-from planproof.types import without_lengths
+from planproof.report.model import Report
+from planproof_engine.catalog import Relation, joined, relation, split_name
+from planproof_engine.conf import RELEASES, SPARKS, Conf, holds
+from planproof_engine.finding import OF_ITSELF, Finding, Verdict
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.types import without_lengths
 
 if TYPE_CHECKING:
-    from planproof.api import LogicalPlan
+    from planproof_engine.api import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
 
@@ -270,7 +271,7 @@ class OfflineCheck:
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof.api import plan
+        from planproof_engine.api import plan
 
         if node.is_python:
             raise Unknown("a Python model, whose schema only its run shows")
@@ -356,13 +357,14 @@ class OfflineCheck:
         )
 
     def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
-        draft = Draft(subject, settings_of(node.raw, overrides=self.overrides), beyond=OFFLINE)
+        settings = settings_of(node.raw, overrides=self.overrides)
+        draft = Draft(subject, settings, beyond=OFFLINE)
         draft.tell(
             unique_id=node.unique_id,
             name=node.name,
             file=node.file,
             materialized=node.materialized,
-            fail_on=draft.settings.fail_on,
+            fail_on=settings.fail_on,
             contract=subject.contract is not None,
         )
         return draft
@@ -392,7 +394,7 @@ class OfflineCheck:
 
     def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
         """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof.api import plan
+        from planproof_engine.api import plan
 
         with self.catalog.noting():
             return plan(text, self.catalog, conf=self._conf(node))

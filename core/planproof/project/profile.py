@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planproof.conf import Conf
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
+from planproof_engine.conf import Conf
 
 DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import yaml
 
-from planproof.origin import Origin
 from planproof.project.nodes import patch_of
 from planproof.project.reads import content_within, is_file
 from planproof.report.dotted import parts
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KEY_OF = {"PP500": "data_type", "PP504": "data_type", "PP505": "constraints", "PP506": "constraints"}

@@ -10,8 +10,8 @@ from planproof.contract import Contract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import Node, listed_columns, settings_of
 from planproof.project.sources import Known
-from planproof.schema import LogicalField, LogicalSchema
-from planproof.types import DataType, as_nullable
+from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.types import DataType, as_nullable
 
 _HARMLESS = re.compile(r"\s*(analyze|comment|grant|revoke|refresh|optimize|select|show|describe|set)\b", re.I)
 
@@ -58,6 +58,7 @@ def _is_counted(node: ProjectNode) -> bool:
         not node.is_python
         and (config.get("file_format") or "parquet") == "parquet"
         and "nullability" in settings.enforce
+        and settings.guard == "on"
         and settings.fail_on != "never"
         and settings.unproved == "count"
         and not {"PP505", "PP506"} & set(settings.allow)

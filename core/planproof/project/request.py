@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import ContractError, Model
-from planproof.functions.declared import DeclarationError
-from planproof.origin import AnalysisError
 from planproof.project.cache import Cache
+from planproof.project.compiler import Compiler
 from planproof.project.contracts import contract_from, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
@@ -23,11 +22,13 @@ from planproof.project.garbage import rare_collections
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.reads import noting
-from planproof.project.selection import chosen, default_selector
+from planproof.project.selection import chosen, default_selector, guarded_of, left_to_dbt
 from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
+from planproof_engine.functions.declared import DeclarationError
+from planproof_engine.origin import AnalysisError
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked: the models or tables, the settings, the session, and what for. All fields have JSON's types.
+    """What is asked: the models or tables, the settings, the session, and what for. All fields but `compiler`, which is
+    dbt where the door knows it, have JSON's types.
 
     `purpose` is `check` (offline), `run`, `audit`, or `publish` (a table of the caller's own). `spark` are Spark
     settings before the profile's, `settings` planproof's before each model's own. For a check: `sources`, a freeze
@@ -107,6 +109,7 @@ class Request:
     cache: bool = True
     jobs: int | None = None
     keys: tuple[str, ...] = ()
+    compiler: Compiler | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.purpose not in PURPOSES:
@@ -120,7 +123,10 @@ class Request:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The fields that have JSON's types."""
+        form = asdict(replace(self, compiler=None))
+        del form["compiler"]
+        return form
 
     @property
     def location(self) -> ProjectLocation:
@@ -130,6 +136,7 @@ class Request:
             _path(self.profiles_dir),
             self.target,
             _path(self.target_path),
+            self.compiler,
         )
 
     def open_session(self, progress: Progress | None = None) -> Session:
@@ -198,7 +205,7 @@ class Request:
             why = "they do not go with --manifest" if self.manifest is not None else "dbt is not installed here"
             raise ProjectError(f"--vars and --full-refresh change what dbt compiles; {why}")
         project = self.location.project()
-        runnable(self._selected(project), fresh=False, older=Older(project))
+        runnable(self._selected(self._chosen(project)), fresh=False, older=Older(project))
 
     @property
     def _compiles_now(self) -> bool:
@@ -264,8 +271,13 @@ class Request:
         )
         return list(found)
 
-    def _selected(self, project: Project) -> Sequence[ProjectNode]:
-        return [node for node in self._chosen(project) if node.kind == "model"]
+    def _selected(self, nodes: Sequence[ProjectNode]) -> Sequence[ProjectNode]:
+        """The models that a run is about. Raises `ProjectError` where dbt is to build all of them."""
+        models = [node for node in nodes if node.kind == "model"]
+        guarded, off = guarded_of(models, self.settings)
+        if off and not guarded:
+            raise ProjectError(f"{left_to_dbt(off)[0]}; `dbt build` builds what is selected, and nothing was run")
+        return guarded
 
     def _chosen(self, project: Project) -> Sequence[ProjectNode]:
         return chosen(project, self.select, self.exclude, self.selector, self.state)
@@ -287,8 +299,8 @@ class Request:
         project = self._compiled(told) if fresh else location.project()
         told.read(project)
         everything = self._chosen(project)
-        wanted = [node for node in everything if node.kind == "model"]
-        nodes = runnable(wanted, fresh=fresh, older=Older(project, lambda node: _stands(session, node)))
+        older = Older(project, lambda node: _stands(session, node))
+        nodes = runnable(self._selected(everything), fresh=fresh, older=older)
         if not fresh:
             told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
             files = Files(project)
@@ -296,7 +308,8 @@ class Request:
                 changed = files.changed(node)
                 if changed:
                     told.noted(f"{node.name} is run as it was compiled: since then {changed}")
-        for remark in (*self._by_default(project), *remarks(project, everything, nodes)):
+        looked_at, off = guarded_of(everything, self.settings)
+        for remark in (*self._by_default(project), *left_to_dbt(off), *remarks(project, looked_at, nodes)):
             told.noted(remark)
         told.chose(nodes)
         guard = known.guard(session)

@@ -8,20 +8,21 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from planproof.catalog import split_name
 from planproof.contract import Model
-from planproof.origin import AnalysisError
 from planproof.project.branches import Branch, branch_of
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.promised import Promises
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
-from planproof.quoting import backticked
 from planproof.report.details import Details
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.heads import may_change, read_head
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import backticked
+from planproof_engine.sql.heads import may_change, read_head
 
 if TYPE_CHECKING:
     from planproof.project.data_tests import DataTests
@@ -331,7 +332,7 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     promised = [name.lower() for name in wanted]
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof.sql.ending import unterminated
+    from planproof_engine.sql.ending import unterminated
 
     columns = ", ".join(map(backticked, wanted))
     return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")

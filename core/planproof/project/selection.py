@@ -8,15 +8,17 @@ with one of `METHODS`. Blanks join selectors to a union, commas to an intersecti
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
+from planproof.project.compiler import NOT_HANDED_IN
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import guard_of
 from planproof.project.reads import besides, is_file
 
 _SHOWN = 5
@@ -62,6 +64,21 @@ def chosen(
     if not any(node.kind == "model" for node in found) and not asked and (wanted or project.models):
         raise ProjectError(_nothing(project, wanted, unwanted, found))
     return found
+
+
+def guarded_of(
+    nodes: Iterable[ProjectNode], overrides: Mapping[str, Any] | None = None
+) -> tuple[tuple[ProjectNode, ...], tuple[ProjectNode, ...]]:
+    """The nodes that planproof looks at, and those with `guard: off`. `overrides` are settings before the nodes' own.
+    Raises `ProjectError` for another value of that setting."""
+    every = tuple(nodes)
+    off = {node.unique_id for node in every if guard_of(node.raw, overrides) == "off"}
+    return tuple(n for n in every if n.unique_id not in off), tuple(n for n in every if n.unique_id in off)
+
+
+def left_to_dbt(off: Sequence[ProjectNode]) -> list[str]:
+    """What a command says, once, of the nodes with `guard: off`."""
+    return [f"left to dbt by `guard: off`: {', '.join(sorted(node.name for node in off))}"] if off else []
 
 
 def compiled(models: Iterable[ProjectNode], asked: bool = True) -> tuple[list[ProjectNode], list[ProjectNode]]:
@@ -132,18 +149,16 @@ def _by_dbt(
     said = [f"--selector {selector}"] if selector is not None else []
     said += [f"--state {state}"] if state is not None else []
     said += [word for word in (*select, *exclude) if not _is_own(word)]
-    try:
-        importlib.import_module("dbt.graph.selector")
-        own = importlib.import_module("dbt_planproof.selection")
-    except ImportError as error:
+    missing = NOT_HANDED_IN if project.compiler is None else project.compiler.missing()
+    if project.compiler is None or missing is not None:
         raise ProjectError(
-            f"{', '.join(said)}: only dbt selects so, and it is not installed ({error}): planproof[dbt]. Without it: a "
-            f"name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before and "
-            "after, or the names that `dbt ls --output name` prints; --select '*' names all"
-        ) from error
+            f"{', '.join(said)}: only dbt selects so, and it is not installed ({missing}): planproof[dbt]. Without it: "
+            f"a name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before "
+            "and after, or the names that `dbt ls --output name` prints; --select '*' names all"
+        )
     folder = Path(state) if state is not None else None
-    choice = own.choose(project.manifest, project.directory, select, exclude, selector, folder)
-    return set(choice.unique_ids), choice.asked
+    found = project.compiler.select_nodes(project.manifest, project.directory, select, exclude, selector, folder)
+    return set(found.unique_ids), found.may_be_empty
 
 
 def _split(given: Iterable[str]) -> list[str]:
@@ -161,7 +176,7 @@ def _union(project: Project, selectors: Sequence[str]) -> set[str]:
 def _reached(project: Project, selector: str) -> set[str]:
     match = _SELECTOR.fullmatch(selector)
     if match is None:
-        raise ProjectError(f"selector {selector!r} cannot be read; write a name, `+name`, `name+` or `method:value`")
+        raise ProjectError(f"selector '{selector}' cannot be read; write a name, `+name`, `name+` or `method:value`")
     named = {node.unique_id for node in project.nodes.values() if _matcher(match["what"])(node)}
     if not named:
         raise ProjectError(_unmatched(project, selector, match["what"]))
@@ -176,7 +191,7 @@ def _reached(project: Project, selector: str) -> set[str]:
 def _matcher(what: str) -> Callable[[ProjectNode], bool]:
     method, colon, value = what.partition(":")
     if not colon:
-        if "/" in what or what.endswith((".sql", ".csv", ".py")):
+        if "/" in what or "\\" in what or what.endswith((".sql", ".csv", ".py")):
             return lambda node: _by_path(node, what)
         return lambda node: _by_name(node, what)
     test = METHODS[method]
@@ -206,9 +221,14 @@ def _below(fqn: tuple[str, ...], parts: list[str]) -> bool:
 def _by_path(node: ProjectNode, value: str) -> bool:
     if node.file is None or node.kind == "source":
         return False
-    wanted = value.removeprefix("./").rstrip("/")
-    name_only = "/" not in wanted and fnmatchcase(node.file.rpartition("/")[2], wanted)
-    return name_only or fnmatchcase(node.file, wanted) or fnmatchcase(node.file, f"{wanted}/*")
+    wanted, file = _slashed(value).removeprefix("./").rstrip("/"), _slashed(node.file)
+    name_only = "/" not in wanted and fnmatchcase(file.rpartition("/")[2], wanted)
+    return name_only or fnmatchcase(file, wanted) or fnmatchcase(file, f"{wanted}/*")
+
+
+def _slashed(path: str) -> str:
+    """A path as all systems but Windows write it: a shell there completes with backslashes, and dbt keeps them."""
+    return path.replace("\\", "/")
 
 
 def _by_source(node: ProjectNode, value: str) -> bool:
@@ -231,7 +251,7 @@ METHODS: dict[str, Callable[[ProjectNode, str], bool]] = {
 def _unmatched(project: Project, selector: str, what: str) -> str:
     close = difflib.get_close_matches(what, [node.name for node in project.models], n=1)
     meant = f"; did you mean {close[0]!r}?" if close else f"; the project has {len(project.models)} models"
-    return f"selector {selector!r}: {what!r} names nothing in the project{meant}"
+    return f"selector '{selector}': '{what}' names nothing in the project{meant}"
 
 
 def _nothing(

@@ -14,15 +14,15 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.conf import UnknownSpark, spark_version
 from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns
 from planproof.project.reads import besides, content_within, is_file, is_within
 from planproof.session.files import data_files
-from planproof.types import DataType, TypeSyntaxError, from_json, parse_type
+from planproof_engine.catalog import split_name
+from planproof_engine.conf import UnknownSpark, spark_version
+from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
 

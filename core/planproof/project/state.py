@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from planproof.catalog import Relation
 from planproof.judge.doubts import Incomplete
 from planproof.project.sources import Known
 from planproof.report.model import Report
-from planproof.types import DataType, from_json
+from planproof_engine.catalog import Relation
+from planproof_engine.types import DataType, from_json
 
 
 class Unportable(Exception):

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.origin import AnalysisError
-from planproof.quoting import backticked
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.ending import unterminated
+from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import backticked
+from planproof_engine.sql.ending import unterminated
 
 _JINJA = re.compile(r"\{\{|\{%|\{#")
 _PRIVILEGE = re.compile(r"[A-Za-z_]+( [A-Za-z_]+)*")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planproof.budget import OverBudget
-from planproof.conf import Conf
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.conf import Conf
+from planproof_engine.finding import Finding, Verdict
 
 TOO_LARGE = "PP113"
 

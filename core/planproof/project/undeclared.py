@@ -12,15 +12,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from planproof.analysis.names.mentioned import mentioned
-from planproof.catalog import Catalog, Relation
-from planproof.conf import Conf
 from planproof.judge.doubts import Incomplete
-from planproof.origin import AnalysisError, Unknown
 from planproof.project.manifest import ProjectNode
-from planproof.schema import LogicalField, LogicalSchema
-from planproof.sql.heads import names_in, read_head
-from planproof.types import DOUBLE, STRING, VOID, DataType
+from planproof_engine.analysis.names.mentioned import mentioned
+from planproof_engine.catalog import Catalog, Relation
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.sql.heads import names_in, read_head
+from planproof_engine.types import DOUBLE, STRING, VOID, DataType
 
 Parts = tuple[str, ...]
 
@@ -112,7 +112,7 @@ class Supposition:
 
         A name that is ambiguous only where a relation gets it is left out: with it Spark rejects the query in any case.
         """
-        from planproof.api import plan
+        from planproof_engine.api import plan
 
         is_ambiguous = error is not None and _ambiguous(error) is not None
         failure: AnalysisError | Unknown = Unknown("what its names mean")

@@ -20,9 +20,9 @@ from planproof.publish.swaps import STRATEGIES, Ending, settle
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.publication import Publication
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, StoredTable
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.quoting import quoted
 
 P = TypeVar("P", bound=Publishing)
 

@@ -8,20 +8,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from planproof.api import LogicalPlan, plan
-from planproof.catalog import Catalog
-from planproof.conf import Conf
-from planproof.depth import deeply
-from planproof.expr import Lambda
-from planproof.expr.function import ALWAYS, Coerce, Many, Signature
-from planproof.functions.declared import Function, calls_declared
-from planproof.functions.nested import BROKEN, ListCall
-from planproof.functions.registry import RegistrationError, Registry, builtin
-from planproof.optimizer.lowering import CannotLower, Lowered, lower
-from planproof.origin import AnalysisError, Unknown
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
-from planproof.types.kinds import ANY
+from planproof_engine.api import LogicalPlan, plan
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.depth import deeply
+from planproof_engine.expr import Lambda
+from planproof_engine.expr.function import ALWAYS, Coerce, Many, Signature
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.functions.declared import Function, calls_declared
+from planproof_engine.functions.nested import BROKEN, ListCall
+from planproof_engine.functions.registry import RegistrationError, Registry, builtin
+from planproof_engine.optimizer.lowering import CannotLower, Lowered, lower
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.types.kinds import ANY
 
 _BY_ROWS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
 

@@ -10,16 +10,16 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planproof.catalog import Catalog, Relation, split_name
-from planproof.claim import dotted
 from planproof.judge.effect import Effect
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
-from planproof.quoting import quoted
-from planproof.report.model import Verdict
-from planproof.schema import LogicalSchema
 from planproof.session.protocol import Session, StoredTable
+from planproof_engine.catalog import Catalog, Relation, split_name
+from planproof_engine.claim import dotted
+from planproof_engine.finding import Verdict
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import LogicalSchema
 
 Key = tuple[str, ...]
 

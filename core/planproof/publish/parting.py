@@ -12,11 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from planproof.catalog import split_name
 from planproof.invariants import row_terms
 from planproof.invariants.row_terms import TERMS, RowTerm, is_of_rows
 from planproof.judge.draft import Draft
-from planproof.origin import AnalysisError
 from planproof.publish.audit.python_claims import holds_unseen
 from planproof.publish.formats import Format
 from planproof.publish.materialize.materialization import Job, Materialization, Publishing
@@ -24,12 +22,14 @@ from planproof.publish.materialize.table import plain
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names, Refused, literal
 from planproof.publish.transaction.publication import column_list
-from planproof.quoting import backticked, quoted
 from planproof.report.details import QuarantinedRows
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import SparkFailure
-from planproof.types import STRING, TIMESTAMP, Array, as_ddl, same_type
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import STRING, TIMESTAMP, Array, as_ddl, same_type
 
 SUFFIX = "__quarantine"
 RUN, AT, DATE = "quarantine_run", "quarantine_at", "quarantine_date"

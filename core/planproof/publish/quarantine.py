@@ -14,7 +14,6 @@ from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
 from planproof.contract import Model
 from planproof.invariants.row_terms import TERMS
-from planproof.origin import AnalysisError
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.formats import Parquet
 from planproof.publish.iceberg.aside import IcebergAside
@@ -42,12 +41,13 @@ from planproof.publish.transaction.partition import names as partition_names
 from planproof.publish.transaction.partition import spec, values
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.quarantine import refusal
-from planproof.quoting import backticked, quoted
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local, store_of
 from planproof.settings import Settings
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.schema import PhysicalSchema
 
 
 def refuse_setting(model: Model, settings: Settings) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from planproof.judge.effect import Effect
 from planproof.publish.data_tests.decided import Stored
-from planproof.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema
 
 
 class Tested(NamedTuple):

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.report.model import (
-    INVARIANTS,
-    PLANES,
-    WRITERS,
-    Enforcement,
-    Finding,
-    PlaneReading,
-    Report,
-    Rewrite,
-    Verdict,
-    worst,
-)
+from planproof.report.model import INVARIANTS, PLANES, WRITERS, Enforcement, PlaneReading, Report, worst
+from planproof_engine.finding import Finding, Rewrite, Verdict
 
 __all__ = ["INVARIANTS", "PLANES", "Enforcement", "Finding", "PlaneReading", "Report", "Rewrite", "Verdict", "worst"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from planproof.report.folding import listed
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import counted as number_of
 from planproof.report.parts import said, skipped
+from planproof_engine.finding import Finding, Verdict
 
 NOTHING = "nothing changed"
 

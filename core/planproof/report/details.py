@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from planproof.records import record
 from planproof.report.changes import TableChange
 from planproof.report.comparison import Comparison
+from planproof_engine.records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class BrokenRows:
 
 @record(frozen=True, slots=True)
 class Details:
-    """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `fail_on`, whether it
-    has a `contract`, with which `contract_hash`.
+    """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `guard` where
+    that is `watch`, its `fail_on`, whether it has a `contract`, with which `contract_hash`.
 
     The judgement: `uncounted` are the contract's keys, checks and references, which only rows decide, where nobody
     looked at rows; `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
@@ -106,6 +106,7 @@ class Details:
     name: str | None = None
     file: str | None = None
     materialized: str | None = None
+    guard: str | None = None
     fail_on: str | None = None
     contract: bool | None = None
     contract_hash: str | None = None

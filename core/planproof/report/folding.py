@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import Parts, promised_at, said, stopped, where
+from planproof_engine.finding import Finding, Verdict
 
 STYLE = ("PP129", "PP130")
 """Codes that are a matter of style in most models. Reports for people only count them; JSON has each one."""

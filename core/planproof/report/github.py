@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from planproof.report.folding import consequences, later, unjudged
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import asked_once, explained, failure, harmless, heading, is_promise, said, stopped
 from planproof.report.run import RunReport
 from planproof.report.text import summary
+from planproof_engine.finding import Finding, Verdict
 
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "notice"}
 

@@ -19,12 +19,13 @@ from markupsafe import Markup
 from planproof.report import compared
 from planproof.report.folding import later
 from planproof.report.matrix import matrix
-from planproof.report.model import PLANES, Finding, Report, Verdict
+from planproof.report.model import PLANES, Report
 from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, promised, stopped, visible, where
 from planproof.report.picture import picture
 from planproof.report.run import RunReport
 from planproof.report.text import quote, summary
 from planproof.report.ways import Ways
+from planproof_engine.finding import Finding, Verdict
 
 _STATES = ("violated", "unproved", "none", "proved")
 _LONG = 300

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import Parts, harmless, next_steps, said, where
 from planproof.report.run import RunReport, fails
+from planproof_engine.finding import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -28,7 +29,8 @@ def render(run: RunReport, fail_on: str | None = None) -> str:
     suite = ElementTree.SubElement(suites, "testsuite", {"name": name, "timestamp": run.started, **counts})
     suite.extend(cases)
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
 
 
 def _case(report: Report, fail_on: str | None) -> ElementTree.Element:

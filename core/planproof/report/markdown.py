@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planproof.report import compared
 from planproof.report.folding import Remark, consequences, groups, listed, remarks, unjudged
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
     also_open,
@@ -25,6 +25,7 @@ from planproof.report.parts import (
     where,
 )
 from planproof.report.text import summary
+from planproof_engine.finding import Finding, Verdict
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
 

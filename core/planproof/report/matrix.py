@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from planproof.report.dotted import parts
-from planproof.report.model import PLANES, Finding, PlaneReading, Report, Verdict
+from planproof.report.model import PLANES, PlaneReading, Report
+from planproof_engine.finding import Finding, Verdict
 
 
 class Cell(NamedTuple):

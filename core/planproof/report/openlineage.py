@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from planproof.codes import CODES
 from planproof.report.changes import Values
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import is_promise, said
 from planproof.report.run import RunReport
+from planproof_engine.codes import CODES
+from planproof_engine.finding import Verdict
 
 DATASETS, JOBS = "spark", "planproof"
 """The namespaces of tables, whose names are the dotted ones, and of jobs, whose names are dbt's unique ids."""

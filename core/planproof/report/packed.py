@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from planproof.report.details import Details
-from planproof.report.model import FIELDS, Enforcement, Finding, PlaneReading, Report, Rewrite, flat
+from planproof.report.model import FIELDS, Enforcement, PlaneReading, Report, flat
+from planproof_engine.finding import Finding, Rewrite
 
 _LARGE = ("plan", "lineage")
 

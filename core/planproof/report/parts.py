@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planproof.codes import CODES
-from planproof.origin import Origin
 from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.codes import CODES
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
 
 _LONG, _TERMS = 12, 6
 _OTHER_COLUMN = ("PP501", "PP504")
@@ -114,6 +115,11 @@ def stopped(report: Report) -> bool:
     return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
 
 
+def would_stop(report: Report) -> bool:
+    """Whether a model is only watched, and would have been stopped by `guard: on`."""
+    return report.details.guard == "watch" and report.fails(report.details.fail_on or "violated")
+
+
 def heading(report: Report) -> str:
     """What completes the model's name to a sentence."""
     if report.details.absent:
@@ -135,6 +141,8 @@ def reason(report: Report) -> str:
 
 def fate(report: Report) -> str:
     """What became of the table that was published before, as a sentence."""
+    if report.details.guard == "watch" and (report.outcome == "published" or report.details.published):
+        return "It was published all the same: `guard: watch` stops nothing."
     if report.outcome == "published":
         return "It was published, as fail_on allows it."
     if report.outcome in ("checked", "audited", "compared"):

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import visible
+from planproof_engine.finding import Verdict
 
 WIDTH, GAP, LINE, HEAD, PAD = 300, 36, 17, 44, 10
 _SHOWN, _TEXT = 12, 38

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from planproof.codes import CODES
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import said
 from planproof.report.run import RunReport
+from planproof_engine.codes import CODES
+from planproof_engine.finding import Finding, Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "note"}

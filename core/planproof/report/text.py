@@ -11,11 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from planproof.codes import CODES
-from planproof.origin import Origin
 from planproof.report import compared
 from planproof.report.folding import STYLE, consequences, groups, listed, remarks, unjudged
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
     also_open,
@@ -35,6 +33,9 @@ from planproof.report.parts import (
     uncounted,
     where,
 )
+from planproof_engine.codes import CODES
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import Origin
 
 WIDTH = 110
 _AT_ONCE = 200

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planproof.report.dotted import parts
-from planproof.report.model import Report, Verdict
+from planproof.report.model import Report
+from planproof_engine.finding import Verdict
 
 DEEPEST = 12
 

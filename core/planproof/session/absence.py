@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
+from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 """Conditions in which Spark says that there is no such relation."""

@@ -15,12 +15,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.described import of_lines
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
+from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 PREFIX = "planproof_"
 """What the names of branches begin with."""

@@ -15,11 +15,6 @@ from typing import Any
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from planproof.catalog import split_name
-from planproof.conf import Conf
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session import versions
 from planproof.session.absence import believe
 from planproof.session.entries import entries, reads_python
@@ -41,6 +36,11 @@ from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
 from planproof.session.watched import watched
 from planproof.session.write_plans import FileWriter, plans_behind
+from planproof_engine.catalog import split_name
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""

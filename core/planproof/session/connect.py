@@ -12,9 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.origin import AnalysisError, Origin, place
-from planproof.quoting import quoted
 from planproof.session import versions
 from planproof.session.absence import believe
 from planproof.session.failures import translated
@@ -22,7 +19,10 @@ from planproof.session.frames import FrameSession
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
-from planproof.sql.ending import unterminated
+from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError, Origin, place
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.ending import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"

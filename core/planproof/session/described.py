@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.types import (
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import (
     Array,
     Char,
     DataType,

@@ -12,9 +12,9 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from planproof.origin import AnalysisError, Origin, place
 from planproof.session import versions
 from planproof.session.protocol import SparkFailure
+from planproof_engine.origin import AnalysisError, Origin, place
 
 _quiet = threading.local()
 _OUTSIDE_CLASSES = (

@@ -9,13 +9,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.conf import SETTINGS, Conf
-from planproof.functions.declared import Function
-from planproof.functions.nested import ListCall
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session import python_functions, versions
 from planproof.session.absence import doubting
 from planproof.session.described import of_lines
@@ -23,6 +16,13 @@ from planproof.session.failures import translated
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
+from planproof_engine.catalog import split_name
+from planproof_engine.conf import SETTINGS, Conf
+from planproof_engine.functions.declared import Function
+from planproof_engine.functions.nested import ListCall
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 _SETTING = threading.Lock()
 _PROVIDER = "spark.sql.sources.default"

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
-from planproof.conf import Conf
-from planproof.functions.declared import Function
-from planproof.functions.nested import ListCall
-from planproof.schema import PhysicalSchema
 from planproof.session.snapshots import Snapshot
+from planproof_engine.conf import Conf
+from planproof_engine.functions.declared import Function
+from planproof_engine.functions.nested import ListCall
+from planproof_engine.schema import PhysicalSchema
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from planproof.functions.declared import Function
-from planproof.functions.nested import Application, ListCall
 from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.protocol import SparkFailure
-from planproof.types import DataType, from_json
+from planproof_engine.functions.declared import Function
+from planproof_engine.functions.nested import Application, ListCall
+from planproof_engine.types import DataType, from_json
 
 _pickling = threading.Lock()
 

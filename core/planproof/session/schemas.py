@@ -6,8 +6,8 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import Struct, from_json
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import Struct, from_json
 
 
 @lru_cache(maxsize=256)  # A publish meets the same text at plane after plane.

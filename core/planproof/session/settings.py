@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planproof.conf import Conf, UnknownSpark
 from planproof.session.protocol import SparkFailure
+from planproof_engine.conf import Conf, UnknownSpark
 
 MANAGED_PARTITIONS = "spark.sql.hive.manageFilesourcePartitions"
 """Where it is false, Spark neither registers partitions of Parquet tables nor lists them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planproof.claim import Path
-from planproof.schema import PhysicalSchema
+from planproof_engine.claim import Path
+from planproof_engine.schema import PhysicalSchema
 
 
 @dataclass(frozen=True, slots=True)

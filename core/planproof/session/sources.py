@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planproof.catalog import Catalog, Relation
-from planproof.quoting import quoted
-from planproof.schema import LogicalField, LogicalSchema
 from planproof.session.protocol import Session, StoredTable
+from planproof_engine.catalog import Catalog, Relation
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import LogicalField, LogicalSchema
 
 
 def live_catalog(session: Session, seen: dict[str, StoredTable] | None = None) -> Catalog:

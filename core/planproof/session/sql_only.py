@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional, Written
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 _ELSEWHERE = "only file: locations can be read from this machine"
 

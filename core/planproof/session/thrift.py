@@ -14,20 +14,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from planproof.catalog import split_name
-from planproof.conf import SETTINGS, Conf
-from planproof.functions.declared import Function
-from planproof.functions.nested import ListCall
-from planproof.origin import AnalysisError
-from planproof.quoting import backticked, quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.absence import believe, doubting
 from planproof.session.described import of_lines, relation, schema_of_tree
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
-from planproof.sql.ending import unterminated
-from planproof.types import without_lengths
+from planproof_engine.catalog import split_name
+from planproof_engine.conf import SETTINGS, Conf
+from planproof_engine.functions.declared import Function
+from planproof_engine.functions.nested import ListCall
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)

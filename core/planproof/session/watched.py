@@ -18,14 +18,14 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from planproof.quoting import backticked
-from planproof.schema import PhysicalSchema
 from planproof.session import versions
 from planproof.session.entries import claims_not_null, loosened, reads_python
 from planproof.session.failures import quiet, translated
 from planproof.session.java import items
 from planproof.session.protocol import NULL_FOUND
 from planproof.session.schemas import physical_schema
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalSchema
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"

@@ -14,11 +14,11 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from planproof.schema import PhysicalSchema
 from planproof.session import versions
 from planproof.session.failures import quiet
 from planproof.session.protocol import Written
 from planproof.session.schemas import physical_schema
+from planproof_engine.schema import PhysicalSchema
 
 _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 _INTO_TABLES = ("AppendDataExec", "OverwriteByExpressionExec", "OverwritePartitionsDynamicExec")

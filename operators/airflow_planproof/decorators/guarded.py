@@ -160,8 +160,8 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     @contextmanager
     def _as_view(self, session: Any, frame: Any) -> Iterator[str]:
         """The name of a temporary view over the DataFrame. Raises `PlanproofCannotRun` where Spark makes none."""
-        from planproof.origin import AnalysisError
         from planproof.session.failures import translated
+        from planproof_engine.origin import AnalysisError
 
         view = f"planproof_{uuid.uuid4().hex[:12]}"
         try:

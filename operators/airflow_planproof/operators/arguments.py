@@ -26,7 +26,10 @@ def truth(given: bool | str, name: str) -> bool:
 
 def of_project(task: Any) -> dict[str, Any]:
     """The fields of a `Request` that say which models of which project a task is about, and under which settings."""
+    from dbt_planproof.compiler import DBT
+
     return {
+        "compiler": DBT,
         "project_dir": task.project_dir,
         "manifest": task.manifest,
         "profiles_dir": task.profiles_dir,

@@ -29,6 +29,8 @@ class PlanproofOperator(BaseOperator):
     The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success;
     its `url` is the page that shows it, which the task's link opens.
 
+    :param guard: `on`, `watch` (a model is published in any case, and the report says what would have stopped it), or
+        `off` (the model is left to dbt).
     :param fail_on: the least verdict that fails the task: `violated`, `unproved`, `warning` or `never`. Where it is not
         given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
     :param enforce: the terms of a contract that count: `types`, `nullability`, `order`, `extra_columns`.
@@ -64,6 +66,7 @@ class PlanproofOperator(BaseOperator):
     def __init__(
         self,
         *,
+        guard: str | None = None,
         fail_on: str | None = None,
         enforce: Sequence[str] | None = None,
         allow: Sequence[str] | None = None,
@@ -87,6 +90,7 @@ class PlanproofOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         given = {
+            "guard": guard,
             "fail_on": fail_on,
             "enforce": enforce,
             "allow": allow,

@@ -89,8 +89,8 @@ def _seen(session: Session, report: Report) -> Report:
 
 
 def _is_there(session: Session, name: str) -> bool:
-    from planproof.origin import AnalysisError
     from planproof.session import SparkFailure
+    from planproof_engine.origin import AnalysisError
 
     try:
         return bool(session.files(name)) if "/" in name else session.table(name) is not None

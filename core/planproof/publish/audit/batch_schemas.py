@@ -18,9 +18,9 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 
 from planproof.publish.materialize.materialization import Job
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import SparkFailure
 from planproof.session.settings import COMPARED
+from planproof_engine.finding import Finding, Verdict
 
 _COMPARED = {COMPARED: "true"}
 _SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)

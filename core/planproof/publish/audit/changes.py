@@ -15,15 +15,15 @@ from typing import Any
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.arrow.profiles import Extent, extents
 from planproof.judge.effect import Effect
-from planproof.origin import AnalysisError
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
 from planproof.publish.transaction.publication import Publication
-from planproof.quoting import quoted
 from planproof.report.changes import TableChange, TableVersion, Values
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.types import DATE, DataType, is_integral
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import DATE, DataType, is_integral
 
 LOCAL, REMOTE = 200, 32
 """The most files of one version whose footers are read: on this machine, and on a file system that only Spark

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from planproof.contract import Model
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.quoting import quoted
 from planproof.report.comparison import Comparison, Example
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.types import Array, DataType, Map, Struct
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import Array, DataType, Map, Struct
 
 EXAMPLES = 5
 """At most so many changed rows are shown, with both values."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from planproof.catalog import split_name
 from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Judged
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"

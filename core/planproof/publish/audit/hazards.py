@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planproof.analysis.hazard_counts import together
-from planproof.api import Check
 from planproof.arrow.ranges import EMPTY, whole_numbers
-from planproof.catalog import split_name
-from planproof.claim import Facts
-from planproof.depth import deeply
-from planproof.hazards import UNDECIDED
-from planproof.hazards.bounds import Fits
-from planproof.hazards.lossy_casts import CODE as LOSSY
-from planproof.hazards.lossy_casts import stand_in
-from planproof.hazards.narrowing import CODE as NARROWING
-from planproof.hazards.positions import swapped
-from planproof.hazards.suspicion import certain, warning
-from planproof.hazards.wrapping import CODE as ARITHMETIC
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
 from planproof.report.details import BrokenRows
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
-from planproof.sql.ending import unterminated
+from planproof_engine.analysis.hazard_counts import together
+from planproof_engine.api import Check
+from planproof_engine.catalog import split_name
+from planproof_engine.claim import Facts
+from planproof_engine.depth import deeply
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.hazards import UNDECIDED
+from planproof_engine.hazards.bounds import Fits
+from planproof_engine.hazards.lossy_casts import CODE as LOSSY
+from planproof_engine.hazards.lossy_casts import stand_in
+from planproof_engine.hazards.narrowing import CODE as NARROWING
+from planproof_engine.hazards.positions import swapped
+from planproof_engine.hazards.suspicion import certain, warning
+from planproof_engine.hazards.wrapping import CODE as ARITHMETIC
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.ending import unterminated
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""

@@ -12,12 +12,12 @@ from planproof.contract import Model
 from planproof.limits import Fresh, Limits, Nulls
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.quoting import quoted
 from planproof.report.changes import TableChange
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 FOOTERS = "by the files' footers"
 COUNTED = "counted"

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from planproof.claim import Facts, Path, dotted
 from planproof.invariants import count_queries
 from planproof.judge.effect import Effect
-from planproof.origin import AnalysisError
-from planproof.paths import nested_fields
 from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import NULL_FOUND, SparkFailure
+from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.paths import nested_fields
 
 
 @contextmanager

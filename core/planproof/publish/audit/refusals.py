@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 
-from planproof.claim import Path, dotted
-from planproof.paths import nested_fields
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import SparkFailure
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.paths import nested_fields
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 _NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""

@@ -6,23 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from urllib.parse import unquote
 
-from planproof.catalog import split_name
-from planproof.claim import Claim, Facts
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import registered
 from planproof.judge.draft import Draft
-from planproof.origin import AnalysisError
 from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
 from planproof.publish.audit.snapshots import audit_snapshot
 from planproof.publish.audit.staged import by_rows_alone, count, read_files, read_paths, with_content
 from planproof.publish.transaction.partition import partitions_of
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Report, Verdict
-from planproof.schema import PhysicalSchema
+from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
-from planproof.types import without_lengths
+from planproof_engine.catalog import split_name
+from planproof_engine.claim import Claim, Facts
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import without_lengths
 
 
 def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Report:

@@ -11,16 +11,16 @@ from typing import Any
 from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Draft
-from planproof.origin import AnalysisError
-from planproof.paths import find
 from planproof.publish.audit.constraints import reference
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.quoting import backticked
 from planproof.report.details import BrokenRows
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.paths import find
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalSchema
 
 MOST = 5
 _CUT = 60

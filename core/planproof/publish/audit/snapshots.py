@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planproof.claim import Claim, Facts, dotted
 from planproof.invariants import contract as contract_terms
 from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
 from planproof.publish.audit.staged import by_rows_alone, count
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
-from planproof.types import BYTE, SHORT
+from planproof_engine.claim import Claim, Facts, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.types import BYTE, SHORT
 
 _BY_ID = "Iceberg's manifests were read; its files are mapped to columns by field ids, and none was opened"
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable
-from planproof.claim import SAMPLE, Claim, Facts, dotted
 from planproof.claims import batches, files
 from planproof.invariants import count_queries, drift, file_schemas, physical, registered
 from planproof.invariants.contract import COUNTABLE, conclude
@@ -14,7 +13,6 @@ from planproof.invariants.row_terms import is_of_rows
 from planproof.judge.draft import Draft
 from planproof.judge.effect import Effect
 from planproof.judge.planes import Examined, judge, judge_loosened
-from planproof.origin import AnalysisError
 from planproof.publish.audit import limits
 from planproof.publish.audit.changes import change
 from planproof.publish.audit.constraints import broken, checks
@@ -23,15 +21,17 @@ from planproof.publish.audit.python_claims import trusted
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.publication import Publication
-from planproof.quoting import quoted
 from planproof.report.changes import TableChange
 from planproof.report.details import Files
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
-from planproof.sql.ending import unterminated
-from planproof.types import Char, String, Varchar
+from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""

@@ -11,11 +11,11 @@ from planproof.arrow import column_counts as counts
 from planproof.publish.data_tests.evidence import Part, Plans, Shown
 from planproof.publish.data_tests.filters import is_filter
 from planproof.publish.data_tests.known import Question
-from planproof.quoting import quoted
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
-from planproof.types import STRING, DataType
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import STRING, DataType
 
 Name = tuple[str, ...]
 """Database and table, in lower case."""

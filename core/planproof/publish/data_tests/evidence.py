@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from planproof.arrow.column_counts import compares
-from planproof.catalog import split_name
-from planproof.claim import dotted
-from planproof.depth import deeply
 from planproof.judge.effect import Effect
-from planproof.logical.rows import StoredColumn, rows_of
-from planproof.origin import AnalysisError
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
-from planproof.quoting import quoted
-from planproof.report.model import Verdict
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.types import STRING, Char, DataType, Varchar
+from planproof_engine.catalog import split_name
+from planproof_engine.claim import dotted
+from planproof_engine.depth import deeply
+from planproof_engine.finding import Verdict
+from planproof_engine.logical.rows import StoredColumn, rows_of
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.types import STRING, Char, DataType, Varchar
 
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
 

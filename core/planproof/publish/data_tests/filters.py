@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from planproof.api import plan
-from planproof.expr.nodes import Subquery
-from planproof.logical.nodes import Filter, Named, Project, Scan
-from planproof.optimizer.laws import may_raise
-from planproof.origin import AnalysisError, Unknown
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.sources import live_catalog
+from planproof_engine.api import plan
+from planproof_engine.expr.nodes import Subquery
+from planproof_engine.logical.nodes import Filter, Named, Project, Scan
+from planproof_engine.optimizer.laws import may_raise
+from planproof_engine.origin import AnalysisError, Unknown
 
 
 def is_filter(condition: str, relation: str, session: Session) -> bool:

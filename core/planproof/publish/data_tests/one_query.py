@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from planproof.origin import AnalysisError
 from planproof.publish.data_tests.decided import Failures
 from planproof.publish.data_tests.known import Question
 from planproof.publish.transaction.names import literal
-from planproof.quoting import quoted
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 LEAST = 2
 """One test alone is asked as dbt asks it."""

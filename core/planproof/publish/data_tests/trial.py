@@ -6,7 +6,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planproof.origin import AnalysisError, Unknown
 from planproof.own_errors import describe, place_of
 from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count
 from planproof.publish.data_tests.evidence import Plans, Shown, shown
@@ -15,9 +14,10 @@ from planproof.publish.data_tests.one_query import counted_together
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import DataTestResult
-from planproof.report.model import Finding, Verdict
 from planproof.session.protocol import Session, SparkFailure
-from planproof.sql.stand_in import SESSION_CATALOG, stand_in
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql.stand_in import SESSION_CATALOG, stand_in
 
 COUNTED = "counted over the staged rows, before they were published"
 

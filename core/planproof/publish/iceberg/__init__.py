@@ -16,10 +16,10 @@ from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import Names, Refused
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Verdict
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.quoting import quoted
 
 SESSION_CATALOG = "spark_catalog"
 

@@ -36,12 +36,12 @@ from planproof.publish.parting import (
 )
 from planproof.publish.transaction.names import Refused, literal
 from planproof.publish.transaction.publication import column_list
-from planproof.quoting import backticked
-from planproof.report.model import Finding
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Moved, Session, SparkFailure, Transaction, Transactional
 from planproof.session.store import store_of
-from planproof.types import as_ddl
+from planproof_engine.finding import Finding
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import as_ddl
 
 
 class IcebergAside:

@@ -11,13 +11,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from planproof.catalog import split_name
 from planproof.publish.iceberg.note import Note
 from planproof.publish.transaction.names import Names, join, parent, slug, within
 from planproof.publish.transaction.verification import Disbelieved
-from planproof.quoting import quoted
 from planproof.session.protocol import Changing, StoredTable
 from planproof.session.store import decoded, local
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import quoted
 
 _RUN = re.compile(r"([0-9a-zA-Z]+)_(\d{1,9})")
 _BRANCH = re.compile("planproof_[0-9a-f]{32}")

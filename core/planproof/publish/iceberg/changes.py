@@ -21,10 +21,10 @@ from planproof.publish.materialize.incremental import assignments, changed, misf
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain
 from planproof.publish.transaction.names import Refused
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Changing
-from planproof.sql.ending import unterminated
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 

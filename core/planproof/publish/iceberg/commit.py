@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from planproof.judge.draft import Draft
-from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import Notebook, earlier
 from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.iceberg.on_top import OnTop
@@ -18,9 +17,10 @@ from planproof.publish.swaps import Ending
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Refused, literal
 from planproof.publish.transaction.owner import Owner
-from planproof.quoting import quoted
 from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
 from planproof.session.store import decoded, store_of
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 LISTED = 500
 """So many of the added files one list names, which picks out their rows; more stand in several lists."""

@@ -13,8 +13,8 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
-from planproof.quoting import quoted
 from planproof.session.protocol import SparkFailure
+from planproof_engine.quoting import quoted
 
 
 class OverView(Replacement):

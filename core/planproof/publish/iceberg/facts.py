@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
-from planproof.claim import Claim, Facts
 from planproof.invariants import registered
 from planproof.judge.planes import Examined
-from planproof.paths import nested_fields
 from planproof.publish.audit.python_claims import trusted
 from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
-from planproof.schema import PhysicalField, PhysicalSchema
-from planproof.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
+from planproof_engine.claim import Claim, Facts
+from planproof_engine.paths import nested_fields
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
 
 _FAR = "Iceberg's files lie where only Spark reads them; what the contract promises is counted"
 _UNREAD = "Iceberg wrote {0} files, whose footers are not read; what the contract promises is counted"

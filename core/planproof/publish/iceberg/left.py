@@ -13,17 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planproof.origin import AnalysisError
 from planproof.publish.iceberg.believed import verify
 from planproof.publish.iceberg.note import Aside, Note
 from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import STATE, join, literal, parent
 from planproof.publish.transaction.owner import begin, end
 from planproof.publish.transaction.verification import Disbelieved
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 _FOLDER = "staged"
 _OF_RUN = "quarantine_run"

@@ -15,8 +15,8 @@ from planproof.publish.audit.constraints import broken, checks
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.quoting import quoted
 from planproof.session.protocol import Moved, Transaction
+from planproof_engine.quoting import quoted
 
 _OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 

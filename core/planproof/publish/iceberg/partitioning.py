@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planproof.catalog import split_name
+from planproof_engine.catalog import split_name
 
 _CALL = re.compile(r"(\w+)\s*\((.*)\)", re.S)
 _ARGUMENT = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")

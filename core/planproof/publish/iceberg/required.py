@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 
-from planproof.claim import Facts, dotted
 from planproof.publish.audit.refusals import forbidden
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.quoting import quoted
-from planproof.report.model import Verdict
-from planproof.types import Array, Map, Struct
+from planproof_engine.claim import Facts, dotted
+from planproof_engine.finding import Verdict
+from planproof_engine.quoting import quoted
+from planproof_engine.types import Array, Map, Struct
 
 OWN = "planproof-not-null"
 """The property: a JSON list of columns; or `off`, with which planproof makes none NOT NULL."""

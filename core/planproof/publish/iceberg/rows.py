@@ -10,11 +10,11 @@ from planproof.publish.iceberg.partitioning import same
 from planproof.publish.iceberg.table import Whole, partitions, properties, refuse_others
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Changing
-from planproof.sql.ending import unterminated
-from planproof.types import same_type, without_lengths
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import same_type, without_lengths
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 

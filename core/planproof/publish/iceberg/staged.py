@@ -10,8 +10,8 @@ from planproof.judge.effect import Effect
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
-from planproof.schema import PhysicalSchema
-from planproof.sql.ending import unterminated
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
 
 
 @dataclass(frozen=True, slots=True)

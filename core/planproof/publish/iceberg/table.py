@@ -14,10 +14,10 @@ from planproof.publish.iceberg.required import require
 from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused, join
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Transactional
-from planproof.sql.ending import unterminated
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
 
 
 class Whole:

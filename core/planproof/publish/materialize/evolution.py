@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from planproof.contract import Model
 from planproof.invariants.compare import type_differences
 from planproof.publish.materialize.materialization import Job
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.types import as_ddl, same_type, without_lengths
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import as_ddl, same_type, without_lengths
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 _REPAIR = "run with full_refresh, or bring the SELECT back to the stored columns"

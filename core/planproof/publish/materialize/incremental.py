@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planproof.api import Check
 from planproof.arrow.footers import FooterError, Undecodable
-from planproof.catalog import split_name
-from planproof.claim import Path, dotted
 from planproof.claims import files
 from planproof.invariants import assigned, count_queries, drift
 from planproof.invariants.contract import counted_length
-from planproof.origin import AnalysisError
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, evolution
@@ -19,14 +15,18 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain, refuse_foreign
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import Publication, publication
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Verdict
-from planproof.schema import PhysicalField, PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
-from planproof.sql.ending import unterminated
-from planproof.types import Char, Varchar, same_type, without_lengths
+from planproof_engine.api import Check
+from planproof_engine.catalog import split_name
+from planproof_engine.claim import Path, dotted
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import Char, Varchar, same_type, without_lengths
 
 LOOKED_AT = 200
 """Older files whose footers are read before rows are added; an audit reads all."""

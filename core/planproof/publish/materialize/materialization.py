@@ -12,8 +12,8 @@ from planproof.judge.planes import Examined
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.report.details import DataTestResult
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkPlanes, StoredTable
+from planproof_engine.schema import PhysicalSchema
 
 
 @dataclass(frozen=True, slots=True)

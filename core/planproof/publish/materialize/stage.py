@@ -8,15 +8,15 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.origin import AnalysisError
 from planproof.publish.transaction.names import literal, within
 from planproof.publish.transaction.publication import Publication, column_list
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded
-from planproof.sql.ending import unterminated
-from planproof.types import as_ddl
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import as_ddl
 
 _OWN_PROPERTIES = (
     "spark.sql.",

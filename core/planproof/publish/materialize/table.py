@@ -12,9 +12,9 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import moves
 from planproof.publish.transaction.publication import Publication, publication
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.types import without_lengths
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import without_lengths
 
 VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
 """Formats with a log of their own: their tables are never swapped by name or location."""
@@ -88,6 +88,6 @@ def _same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
 
 def plain(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
-    from planproof.schema import PhysicalField
+    from planproof_engine.schema import PhysicalField
 
     return PhysicalSchema(tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in schema.as_nullable()))

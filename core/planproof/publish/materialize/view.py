@@ -10,10 +10,10 @@ from planproof.publish.materialize.table import VERSIONED_ELSEWHERE
 from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import Publication, publication
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import StoredTable
-from planproof.sql.ending import unterminated
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
 
 
 class View:

@@ -8,18 +8,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from planproof.judge.effect import Effect
-from planproof.origin import AnalysisError
 from planproof.publish.data_tests.decided import Stored, stored_as, stored_below
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX, literal
 from planproof.publish.transaction.publication import Publication, column_list
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.protocol import SparkFailure
-from planproof.sql.ending import unterminated
-from planproof.types import as_ddl
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
 """Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
@@ -70,7 +70,7 @@ class StagedFiles:
 
     def rows_after_later(self) -> str | None:
         later = self.new_rows_later()
-        return None if later is None or self._is_view else self._with_kept(later)
+        return later if later is None or self._is_view else self._with_kept(later)
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:

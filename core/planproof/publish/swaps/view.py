@@ -16,9 +16,9 @@ from planproof.publish.materialize.stage import own_properties, pairs
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.publication import UNDO, Publication
-from planproof.quoting import quoted
 from planproof.session.protocol import StoredTable
-from planproof.sql.ending import unterminated
+from planproof_engine.quoting import quoted
+from planproof_engine.sql.ending import unterminated
 
 
 class View:

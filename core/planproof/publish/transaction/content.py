@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planproof.origin import AnalysisError
 from planproof.publish.transaction.journal import Content
 from planproof.publish.transaction.names import within
 from planproof.publish.transaction.partition import partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
+from planproof_engine.origin import AnalysisError
 
 
 def content_of(store: Store, location: str) -> Content | None:

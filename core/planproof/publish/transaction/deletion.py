@@ -11,12 +11,12 @@ import os
 import re
 from collections.abc import Collection, Iterator
 
-from planproof.origin import AnalysisError
 from planproof.publish.transaction.names import PREFIX, STATE, join, slug, within
 from planproof.publish.transaction.partition import locations
-from planproof.quoting import quoted
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 _STAMP = r"[0-9a-f]{8}\.[0-9a-z_]+_\d+"
 

@@ -13,17 +13,18 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from planproof.catalog import split_name
-from planproof.origin import AnalysisError
 from planproof.publish.transaction import journal, lock
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
 from planproof.publish.transaction.names import PREFIX, STATE, Refused, join, literal, mark_of, parent, slug, within
 from planproof.publish.transaction.partition import partitions_of, spec
 from planproof.publish.transaction.places import data_root, database_root
-from planproof.quoting import quoted
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planproof.catalog import split_name
+from planproof_engine.catalog import split_name
 
 PREFIX = "__planproof"
 """Begins the name of everything that a publish creates in a database; no user's table should begin so."""

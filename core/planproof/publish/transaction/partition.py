@@ -8,10 +8,10 @@ from urllib.parse import unquote
 
 from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import Refused, literal
-from planproof.quoting import quoted
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.settings import RAW_LITERALS
 from planproof.session.store import decoded, local
+from planproof_engine.quoting import quoted
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark spell a partition value that is NULL (ExternalCatalogUtils.DEFAULT_PARTITION_NAME)."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 
-from planproof.origin import AnalysisError
 from planproof.publish.transaction.names import PREFIX, Refused, parent
-from planproof.quoting import quoted
 from planproof.session.absence import believe_database
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import decoded
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
 """Scheme, host and path of a location."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from planproof.catalog import split_name
 from planproof.publish.transaction.content import content_of, files_of_table, is_whole
 from planproof.publish.transaction.deletion import data_of
 from planproof.publish.transaction.journal import Entry, Journal, Prior
@@ -29,12 +28,13 @@ from planproof.publish.transaction.names import (
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.places import data_root
-from planproof.quoting import quoted
-from planproof.schema import PhysicalSchema
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
-from planproof.types import as_ddl
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.types import as_ddl
 
 UNDO, UNDONE = "undo", "undone"
 """Steps of an undo. In the first one the target is being brought back. In the second one the target and the files are

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from planproof.origin import AnalysisError
 from planproof.publish.iceberg.left import notes, sweep
 from planproof.publish.swaps import Ending, settle
 from planproof.publish.transaction import lock
@@ -17,10 +16,12 @@ from planproof.publish.transaction.names import STATE, Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.verification import Disbelieved, Verification
-from planproof.report.model import Finding, Report, Verdict
+from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 
 def recover(

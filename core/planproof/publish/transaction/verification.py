@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from planproof.catalog import split_name
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, within
 from planproof.publish.transaction.places import database_root
-from planproof.quoting import quoted
 from planproof.session.protocol import Session
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import quoted
 
 _RUN = re.compile(r"[0-9A-Za-z_]{1,64}")
 _ASIDE = re.compile(r"quarantine_date=\d{4}-\d\d-\d\d/quarantine_run=([0-9A-Za-z_]+)")

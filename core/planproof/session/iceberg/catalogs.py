@@ -10,11 +10,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from planproof.catalog import split_name
-from planproof.origin import AnalysisError
 from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.protocol import SparkFailure
+from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
 
 SESSION_CATALOG = "spark_catalog"
 _CATALOG = "org.apache.iceberg.spark.source.HasIcebergCatalog"

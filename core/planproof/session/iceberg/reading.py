@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from planproof.claim import Path
-from planproof.quoting import quoted
 from planproof.session.failures import translated
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.protocol import SparkFailure
 from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
+from planproof_engine.claim import Path
+from planproof_engine.quoting import quoted
 
 _IMPORTED = "schema.name-mapping.default"
 """The property of a table that took over files which others wrote (`add_files`, `migrate`): such files have no field

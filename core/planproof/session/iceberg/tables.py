@@ -9,8 +9,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
 from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.iceberg.catalogs import SESSION_CATALOG, Catalogs
@@ -21,6 +19,8 @@ from planproof.session.java import items
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Snapshot
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand; it holds nothing else."""

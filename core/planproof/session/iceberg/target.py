@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from planproof.origin import AnalysisError
-from planproof.quoting import quoted
 from planproof.session.failures import translated
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.placing import Opened
+from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import quoted
 
 _BY_NUMBER = "HadoopTableOperations"
 """The operations of tables whose states are numbered files. All others compare the place of the state before."""

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from planproof.origin import AnalysisError
-from planproof.schema import PhysicalSchema
 from planproof.session.failures import quiet, translated
 from planproof.session.iceberg import placing
 from planproof.session.iceberg.placing import Added, Opened
@@ -28,6 +26,8 @@ from planproof.session.java import each
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
 from planproof.session.store import local
+from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import PhysicalSchema
 
 _MOVED = ("CommitFailedException", "AlreadyExistsException", "NoSuchTableException", "ValidationException")
 """What a catalog says of a table that is not the one that was opened."""

@@ -1,0 +1,260 @@
+"""What HAVING and ORDER BY can name over an Aggregate. Source: `ResolveAggregateFunctions`.
+
+A name there means a column of the Aggregate's input first. That holds within aggregate functions and grouping
+expressions, which the Aggregate computes in addition where it does not already. Any other column must be in the
+Aggregate's output. In `SELECT a, max(b) AS m FROM t GROUP BY a HAVING min(b) > m`, `b` is of the input and `m` of the
+output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from planproof_engine.analysis.blocks.groupby import aliases_of, nameless
+from planproof_engine.analysis.context import Aliases, Context
+from planproof_engine.analysis.expressions.binding import unresolved
+from planproof_engine.analysis.names.scope import Scope, ambiguous
+from planproof_engine.analysis.refusals.checks import Subquery, is_grouping
+from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.logical.nodes import OneRow
+from planproof_engine.logical.text import show
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+
+
+class Keys:
+    """Finds grouping expressions within other expressions, compared as Spark does (`semanticEquals`)."""
+
+    __slots__ = ("columns", "heads", "others", "within")
+
+    def __init__(self, groups: Iterable[Expr], *, within: bool = True) -> None:
+        """`within`: whether names that a query gives inside of an expression are compared as names alone."""
+        self.within = within
+        self.columns: set[int] = set()
+        self.others: set[Expr] = set()
+        self.heads: set[object] = set()
+        for group in groups:
+            if isinstance(group, Column):
+                self.columns.add(group.id)
+            else:
+                self.others.add(canonical(group, within=within))
+                self.heads.add(_head(group))
+
+    def __contains__(self, expr: Expr) -> bool:
+        if isinstance(expr, Column):
+            return expr.id in self.columns
+        return _head(expr) in self.heads and canonical(expr, within=self.within) in self.others
+
+
+def _head(expr: Expr) -> object:
+    """A part that equal expressions share. Most unequal expressions differ in it, which is quick to see."""
+    return expr.function.name if isinstance(expr, Call) else type(expr)
+
+
+def canonical(expr: Expr, *, within: bool = True) -> Expr:
+    """The expression with the operands of commutative operators in one order (`Expression.canonicalized`).
+
+    `within`: `struct(a AS x)` is the same wherever it stands, though Spark gives each alias an id of its own.
+    """
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Call) and e.function.traits.commutative:
+            return evolve(e, args=tuple(sorted(e.args, key=repr)))
+        if isinstance(e, Subquery):
+            # Two readings of one subquery have columns of their own: what they print tells them apart.
+            return evolve(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
+        return _numbered(e) if isinstance(e, Lambda) else e
+
+    return transform_up(nameless(expr) if within else expr, change)
+
+
+def _numbered(function: Lambda) -> Expr:
+    """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
+    equal."""
+    depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
+    renamed = {p.id: evolve(p, id=-(depth + 1 + i)) for i, p in enumerate(function.parameters)}
+    body = transform_up(function.body, lambda e: renamed.get(e.id, e) if isinstance(e, Variable) else e)
+    return evolve(function, parameters=tuple(renamed.values()), body=body)
+
+
+@dataclass(slots=True)
+class Aggregated:
+    """One Aggregate: its grouping expressions and its items; `of_sets`: it has grouping sets.
+
+    `expanded` are the computed keys of grouping sets: Spark's Expand makes columns of them, under their printed names.
+    `extended`: HAVING made the Aggregate compute more than its items, or windows stand among the items. Spark then puts
+    a projection over the Aggregate. ORDER BY reaches through it to grouping columns and `grouping(..)`, but not to
+    other grouping expressions or aggregates.
+    """
+
+    keys: Keys
+    items: Sequence[Expr]
+    expanded: Sequence[Expr] = ()
+    extended: bool = False
+    of_sets: bool = False
+    _named: dict[int, Alias] = field(default_factory=dict)
+    _by_value: dict[Expr, Column] | None = None
+
+    def _computed(self, expr: Expr) -> Column | None:
+        """The output that has the expression's value."""
+        if self._by_value is None:
+            self._by_value = {}
+            for item in self.items:
+                inner = item.child if isinstance(item, Alias) else item
+                self._by_value.setdefault(canonical(inner), column_of(item))
+        return self._by_value.get(canonical(expr))
+
+    def names(self, ctx: Context, every: bool = False) -> Aliases:
+        """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""
+        found = aliases_of(self.items, ctx, every)
+        if self.expanded and not self._named and not ctx.lacks("computed keys by name"):
+            self._named = {a.id: a for a in (Alias(e, pretty(e), fresh_id()) for e in self.expanded)}
+        for key, aliases in aliases_of(list(self._named.values()), ctx).items():
+            found.setdefault(key, aliases)
+        return found
+
+    def settled(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> Expr:
+        """The expression over the Aggregate's output. Raises UNRESOLVED_COLUMN for a column that the output does not
+        have.
+
+        `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
+        """
+        shown = {column_of(i).id for i in self.items}
+        self.refuse_computed(expr, operator, ctx)
+        if self.of_sets:
+            self._refuse_groupings(expr, shown, node, ctx)
+        return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
+
+    def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
+        """Refuses an aggregate function over what the Aggregate itself computes."""
+        made = {i.id for i in self.items if isinstance(i, Alias)}
+        calls = (e for e in expr.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
+        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
+            namesake = bool(ctx.scope.matches((column.name,))[0])
+            raise ctx.env.rejected(
+                f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
+                f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
+                operator,
+            )
+
+    def _change(self, e: Expr, shown: set[int], node: q.Node, ctx: Context) -> Expr | None:
+        if isinstance(e, Column) and e.id in shown:
+            return e
+        if self.of_sets and isinstance(e, Subquery):
+            self._check_outer(e, shown, node, ctx)
+        if self.of_sets and not (isinstance(e, Call) and e.function.category is Category.AGGREGATE):
+            return self._of_input(e, node, ctx)
+        computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
+        if computed is not None:
+            return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
+        if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
+            # `x NOT BETWEEN y AND z` says its operand in no text of its own.
+            negated = self._computed(e.args[0])
+            if negated is not None:
+                return evolve(e, args=(evolve(negated, span=None, repeats=True),))
+        if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
+            self.extended |= not is_grouping(e)
+            return e
+        if isinstance(e, Column):
+            return self._by_name(e, node, ctx)
+        if isinstance(e, Subquery):
+            self._check_outer(e, shown, node, ctx)
+        return None
+
+    def _of_input(self, e: Expr, node: q.Node, ctx: Context) -> Expr | None:
+        """What stands over grouping sets and is no aggregate: an Expand has put columns in the place of computed keys.
+
+        So computed keys are reached by name alone, and plain columns that are grouped by, of ORDER BY since Spark 4.2.
+        """
+        if not isinstance(e, Column):
+            return None
+        if e.id in self._named:
+            self.extended = True
+            return self._named[e.id].child
+        sorts = ctx.clause != "HAVING" and ctx.lacks("sorting grouping sets by what is not shown")
+        if sorts or e not in self.keys:
+            return self._by_name(e, node, ctx)
+        return self._computed(e) or e
+
+    def _refuse_groupings(self, expr: Expr, shown: set[int], node: q.Node, ctx: Context) -> None:
+        """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
+
+        Beside it, HAVING reaches nothing else that is not shown.
+        """
+        arguments = [a for e in expr.walk() if is_grouping(e) for a in e.children]
+        if not arguments:
+            return
+        having = ctx.clause == "HAVING"
+        unseen = [c for c in (_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown]
+        if unseen and (having or ctx.lacks("grouping() of what is not shown")):
+            raise unresolved_over(unseen[0], self.items, node, ctx)
+        renamed = {i.child for i in self.items if isinstance(i, Alias)}
+        found = next((a for a in arguments if not isinstance(a, Column) or (a in unseen and a in renamed)), None)
+        if found is not None:
+            text = f"Column of grouping ({pretty(found)}) can't be found in the grouping columns."
+            raise ctx.env.rejected("GROUPING_COLUMN_MISMATCH", text, node)
+
+    def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
+        """The output column with the input column's name: a name that cannot mean the input means the output."""
+        output = dict.fromkeys(map(column_of, self.items))
+        named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
+        if len(named) > 1 and ctx.clause == "HAVING":
+            raise ambiguous((column.name,), named, ctx.env.origin(node))
+        if len(named) != 1:
+            raise unresolved_over(column, self.items, node, ctx)
+        return named[0]
+
+    def _check_outer(self, subquery: Subquery, shown: set[int], node: q.Node, ctx: Context) -> None:
+        made = {i.id for i in self.items if isinstance(i, Alias)}
+        plain = {c.id for c in plain_outer_columns(subquery)}
+        for column in (o.column for o in outer_references(subquery.plan)):
+            if column.id in made and column.id not in plain:
+                raise ctx.env.rejected(
+                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+                    f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
+                    node,
+                )
+        for column in plain_outer_columns(subquery):
+            if column not in self.keys and column.id not in shown:
+                raise ctx.env.rejected(
+                    "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+                    f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
+                    node,
+                )
+
+
+def _outside(expr: Expr) -> Iterator[Expr]:
+    """What stands outside of aggregate functions, but for the arguments of `grouping`."""
+    yield expr
+    if not isinstance(expr, Call) or expr.function.category is not Category.AGGREGATE or is_grouping(expr):
+        for child in expr.children:
+            yield from _outside(child)
+
+
+def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
+    """The columns around a subquery that it uses outside of aggregates, which then belong to the query around."""
+    within = {
+        e.column.id
+        for n in subquery.plan.walk()
+        for root in n.expressions
+        for call in root.walk()
+        if isinstance(call, Call) and call.function.category is Category.AGGREGATE
+        for e in call.walk()
+        if hasattr(e, "column")
+    }
+    return (o.column for o in outer_references(subquery.plan) if o.column.id not in within)
+
+
+def unresolved_over(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
+    """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
+    output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
+    for named in sorted(node.find_all(q.Column, q.Dot), key=lambda n: n.span != column.span):
+        parts = name_parts(named)
+        if any(ctx.key(p) == ctx.key(column.name) for p in parts):
+            return unresolved(parts, evolve(ctx, scope=output), named)
+    return unresolved((column.name,), evolve(ctx, scope=output), node)

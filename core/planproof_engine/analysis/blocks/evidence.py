@@ -1,0 +1,151 @@
+"""Evidence over aggregates: what groups prove, and what grouping sets take away.
+
+A rule here must hold for every row that the node can give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planproof_engine.analysis.blocks.aggregated import Keys
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Column, Expr, InSubquery, Nulled, Window
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.rewrite import transform_down, transform_up
+from planproof_engine.functions.bind import inherited
+from planproof_engine.logical.nodes import not_null_columns, strict_columns
+from planproof_engine.records import evolve
+from planproof_engine.types.nodes import Decimal
+
+Sets = tuple[tuple[int, ...], ...]
+
+
+def never_null_over_rows(call: Call, conf: Conf) -> str | None:
+    """Why an aggregate over at least one row is not null: its arguments are not, and no row is filtered away.
+
+    A decimal sum or average that overflows is null where ANSI is off.
+    """
+    if call.filter is not None or not call.function.traits.null_over_nothing or not call.args:
+        return None
+    if isinstance(call.type, Decimal) and not conf.ansi:
+        return None
+    reasons = [a.evidence for a in call.args]
+    return None if None in reasons else reasons[0]
+
+
+def proved_by_groups(items: list[Expr], groups: Sequence[Expr], sets: Sets | None, conf: Conf) -> list[Expr]:
+    """The items with the evidence that a group is never empty. The one row of an aggregation without groups may be."""
+    if not groups or (sets is not None and not all(sets)):
+        return items
+    return [_proved(i, conf) for i in items]
+
+
+def _proved(expr: Expr, conf: Conf) -> Expr:
+    def change(e: Expr) -> Expr:
+        if not isinstance(e, Call) or not e.nullable or e.known:
+            return e
+        if e.function.category is Category.AGGREGATE:
+            reason = never_null_over_rows(e, conf)
+        else:
+            reason = inherited(e.function, e.args, conf)
+        return e if reason is None else evolve(e, known=reason)
+
+    return transform_up(expr, change)
+
+
+def guarded(call: Call, conf: Conf) -> str | None:
+    """Why CASE or IF is never null: no branch is null in the rows for which it is taken.
+
+    `CASE WHEN x IS NOT NULL THEN x ELSE 0 END`, `IF(x IS NULL, 0, x)`.
+    """
+    if len(call.args) % 2 == 0:
+        return None
+    *branches, default = call.args
+    passed: set[int] = set()
+    for condition, value in zip(branches[::2], branches[1::2]):
+        if not _certain(value, passed | not_null_columns(condition), conf):
+            return None
+        passed |= _proved_by_failing(condition)
+    return "the conditions before it" if _certain(default, passed, conf) else None
+
+
+def _proved_by_failing(condition: Expr) -> set[int]:
+    """The columns that hold no null in rows for which the condition is not true."""
+    if isinstance(condition, Call) and condition.function.name == "isnull":
+        return strict_columns(condition.args[0])
+    return set()
+
+
+def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
+    """Whether the value is not null in rows in which these columns are not null."""
+    if value.evidence is not None:
+        return True
+    if not proved:
+        return False
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Column) and e.id in proved:
+            return evolve(e, known="the condition before it")
+        if isinstance(e, Call) and e.function.category is not Category.AGGREGATE and e.nullable:
+            return evolve(e, known=inherited(e.function, e.args, conf))
+        return e
+
+    return transform_up(value, change).evidence is not None
+
+
+def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr:
+    """The expression with each grouping expression nullable that some set leaves out.
+
+    The arguments of aggregate functions keep their flags: they are computed before the sets are.
+    """
+    left_out = [g for i, g in enumerate(groups) if any(i not in s for s in sets)]
+    if not left_out:
+        return expr
+    absent = Keys(left_out)
+
+    def change(e: Expr) -> Expr | None:
+        if isinstance(e, Window):
+            return _nulled_window(e, change)
+        if isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+            return e
+        if e not in absent:
+            return None
+        if isinstance(e, Column):
+            return evolve(e, nullable=True, known=None)
+        return Nulled(e)
+
+    return reflagged(transform_down(expr, change), conf)
+
+
+def _nulled_window(window: Window, change: object) -> Window:
+    """A window runs over the rows of the sets, so that its function's arguments may be null there too."""
+
+    def within(e: Expr) -> Expr:
+        return transform_down(e, change)  # type: ignore[arg-type]
+
+    call = window.call
+    if isinstance(call, Call):
+        call = evolve(call, args=tuple(within(a) for a in call.args), known=None)
+    return evolve(
+        window,
+        call=call,
+        known=None,
+        partition=tuple(within(p) for p in window.partition),
+        order=tuple(evolve(o, child=within(o.child)) for o in window.order),
+    )
+
+
+def reflagged(expr: Expr, conf: Conf) -> Expr:
+    """The expression with the flags and the evidence of every scalar call taken anew from its arguments."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, InSubquery):
+            nullable = e.nullable or any(v.nullable for v in e.values)
+            return e if nullable == e.nullable else evolve(e, nullable=nullable)
+        if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
+            return e
+        nullable = e.nullable or e.function.nullable(e.args, conf)
+        known = inherited(e.function, e.args, conf) if nullable else None
+        return e if (nullable, known) == (e.nullable, e.known) else evolve(e, nullable=nullable, known=known)
+
+    return transform_up(expr, change)

@@ -1,0 +1,232 @@
+"""The GROUP BY clause: expressions, ordinals, aliases, ALL, and the sets of ROLLUP, CUBE and GROUPING SETS.
+
+Source: `ResolveReferencesInAggregate`, `ResolveOrdinalInOrderByAndGroupBy`, `ResolveGroupingAnalytics`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from planproof_engine.analysis.context import Aliases, Context
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.literals import is_position
+from planproof_engine.analysis.growth import refuse_many_sets
+from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.orderable import refuse_group
+from planproof_engine.expr import Alias, Call, Column, Expr, Literal
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+
+Sets = tuple[tuple[int, ...], ...]
+Positions = tuple[int, ...]
+
+
+def group_expressions(
+    group: q.Group, items: Sequence[Expr], lateral: Collection[int], ctx: Context
+) -> tuple[tuple[Expr, ...], Sets | None]:
+    """The grouping expressions, and for ROLLUP, CUBE and GROUPING SETS the sets of their positions.
+
+    `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
+    """
+    named = aliases_of(items, ctx) if ctx.conf.group_by_aliases else Aliases()
+    clause = _Clause(items, lateral, evolve(ctx, clause="GROUP BY", aliases=named), named)
+    if group.is_all and len(group.keys) <= 1 and not clause.names_all:
+        return clause.all(group), None
+    parts = [clause.sets_of(member) for member in group.keys]
+    kind = group.with_kind
+    if kind == "GROUPING SETS":
+        chosen = tuple(clause.positions(s) for s in group.sets)
+        return tuple(clause.found), chosen
+    if kind in ("ROLLUP", "CUBE"):
+        singles = [s[0] for s in parts]
+        return tuple(clause.found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
+    if not analytic(group):
+        return tuple(clause.found), None
+    refuse_many_sets(math.prod(map(len, parts)))
+    combined = tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
+    return tuple(clause.found), combined
+
+
+def analytic(group: q.Group) -> bool:
+    """Whether the clause has several grouping sets, so that `grouping()` means something."""
+    return bool(group.with_kind) or any(isinstance(m, q.GroupingAnalytics) for m in group.keys)
+
+
+def _rollup(sets: list[Positions]) -> list[Positions]:
+    return [tuple(itertools.chain(*sets[:n])) for n in range(len(sets), -1, -1)]
+
+
+def _cube(sets: list[Positions]) -> list[Positions]:
+    refuse_many_sets(1 << len(sets))
+    chosen = (c for n in range(len(sets), -1, -1) for c in itertools.combinations(sets, n))
+    return [tuple(itertools.chain(*c)) for c in chosen]
+
+
+@dataclass(slots=True)
+class _Clause:
+    """One GROUP BY under analysis; `found` are its distinct expressions so far."""
+
+    items: Sequence[Expr]
+    lateral: Collection[int]
+    ctx: Context
+    named: Aliases
+    found: list[Expr] = field(default_factory=list)
+
+    @property
+    def names_all(self) -> bool:
+        """Whether ALL is a column or an alias here."""
+        key = self.ctx.key("all")
+        return key in self.named or bool(self.ctx.scope.matches(("all",))[0])
+
+    def all(self, group: q.Group) -> tuple[Expr, ...]:
+        """GROUP BY ALL: every item without an aggregate function."""
+        if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
+            raise self._refuse_lateral(group)
+        groups = tuple(dict.fromkeys(unaliased(i) for i in self.items if not holds_aggregate(i)))
+        if not groups and any(_column_outside(i) for i in self.items):
+            raise self.ctx.env.rejected(
+                "UNRESOLVED_ALL_IN_GROUP_BY",
+                "Cannot infer grouping columns for GROUP BY ALL based on the select clause. "
+                "Please explicitly specify the grouping columns.",
+                group,
+            )
+        for key in groups:
+            refuse_group(key, group, self.ctx.env)
+        return groups
+
+    def _refuse_lateral(self, node: q.Node) -> Exception:
+        return self.ctx.env.rejected(
+            "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
+            "Referencing a lateral column alias via GROUP BY alias/ALL is not supported.",
+            node,
+        )
+
+    def sets_of(self, member: q.Node) -> list[Positions]:
+        """The sets that one member of the clause stands for."""
+        if isinstance(member, (q.Rollup, q.Cube)):
+            sets = [self.positions(e) for e in member.sets]
+            return _rollup(sets) if isinstance(member, q.Rollup) else _cube(sets)
+        if isinstance(member, q.GroupingSets):
+            found: list[Positions] = []
+            for nested in member.sets:
+                found += self._nested(nested)
+                refuse_many_sets(len(found))
+            return found
+        return [self.positions(member, whole=True)]
+
+    def _nested(self, member: q.Node) -> list[Positions]:
+        if isinstance(member, q.GroupingAnalytics):
+            return self.sets_of(member)
+        return [self.positions(member)]
+
+    def positions(self, member: q.Node, whole: bool = False) -> Positions:
+        """The positions of a set's members among the grouping expressions. A member that is new is added to them."""
+        members: Sequence[q.Node]
+        if isinstance(member, q.Tuple) and not whole:
+            members = member.members
+        elif isinstance(member, q.Paren):
+            members = [member.operand]
+        else:
+            members = [member]
+        return tuple(self._position(self.expression(one)) for one in members)
+
+    def _position(self, bound: Expr) -> int:
+        known = [nameless(e) for e in self.found]
+        same = nameless(bound)
+        if same in known:
+            return known.index(same)
+        self.found.append(bound)
+        return len(known)
+
+    def expression(self, node: q.Node) -> Expr:
+        """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""
+        if is_position(node) and self.ctx.conf.group_by_ordinal:
+            return self._ordinal(int(node.text), node)
+        star = _star(node)
+        if star is not None:
+            raise self.ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
+        bound = bind(node, self.ctx)
+        if self.named.used:
+            if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
+                raise self._refuse_lateral(node)
+            bound = without_aliases(bound, self.named)
+        if holds_aggregate(bound):
+            found = next(e for e in bound.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
+            raise self.ctx.env.rejected_at(
+                "GROUP_BY_AGGREGATE",
+                f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",
+                found.span,
+                node,
+            )
+        refuse_group(bound, node, self.ctx.env)
+        return bound
+
+    def _ordinal(self, at: int, node: q.Node) -> Expr:
+        if not 1 <= at <= len(self.items):
+            raise self.ctx.env.rejected(
+                "GROUP_BY_POS_OUT_OF_RANGE",
+                f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}]).",
+                node,
+            )
+        chosen = unaliased(self.items[at - 1])
+        if holds_aggregate(chosen):
+            raise self.ctx.env.rejected(
+                "GROUP_BY_POS_AGGREGATE",
+                f"GROUP BY {at} refers to an expression that contains an aggregate function.",
+                node,
+            )
+        refuse_group(chosen, node, self.ctx.env)
+        return chosen
+
+
+def nameless(expr: Expr) -> Expr:
+    """The expression with the names that the query gives inside of it as names alone: each has an id of its own."""
+    return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else e)
+
+
+def _star(node: q.Node) -> q.Star | None:
+    """A star in the expression, other than of a subquery or of `count(*)`."""
+    if isinstance(node, q.Star):
+        return node
+    if isinstance(node, q.Query) or (isinstance(node, q.Call) and node.name == "count"):
+        return None
+    return next((found for child in node.children if (found := _star(child)) is not None), None)
+
+
+def unaliased(item: Expr) -> Expr:
+    """The expression without its alias."""
+    return item.child if isinstance(item, Alias) else item
+
+
+def _column_outside(expr: Expr) -> bool:
+    """Whether a column stands in the expression outside of its aggregate functions."""
+    if isinstance(expr, Column):
+        return True
+    if isinstance(expr, Literal) or (isinstance(expr, Call) and expr.function.category is Category.AGGREGATE):
+        return False
+    return any(_column_outside(c) for c in expr.children)
+
+
+def aliases_of(items: Sequence[Expr], ctx: Context, every: bool = False) -> Aliases:
+    """The items' aliases by name: the first of each name, or every one."""
+    found = Aliases()
+    for item in items:
+        if isinstance(item, Alias):
+            same = found.setdefault(ctx.key(item.name), [])
+            if every or not same:
+                same.append(item)
+    return found
+
+
+def without_aliases(bound: Expr, named: Aliases) -> Expr:
+    """The expression with references to aliases replaced by what they name."""
+    if not named.used:
+        return bound
+    by_id = {a.id: a.child for found in named.values() for a in found}
+    return transform_up(bound, lambda e: by_id.get(e.id, e) if isinstance(e, Column) else e)

@@ -1,0 +1,206 @@
+"""Aggregation: what may stand beside GROUP BY, grouping sets and HAVING.
+
+Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalysis`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
+from planproof_engine.analysis.blocks.evidence import nulled, proved_by_groups
+from planproof_engine.analysis.blocks.groupby import Sets, group_expressions, unaliased
+from planproof_engine.analysis.blocks.joins import of_having
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.literals import is_position
+from planproof_engine.analysis.names.scope import empty
+from planproof_engine.analysis.names.stars import is_star
+from planproof_engine.analysis.refusals.checks import (
+    GENERATOR,
+    contents,
+    correlated,
+    first_window_in_aggregate,
+    holds_window,
+    is_grouping,
+    refuse_in_filter,
+    refuse_outer,
+)
+from planproof_engine.expr import (
+    Call,
+    Column,
+    Exists,
+    Expr,
+    InSubquery,
+    Literal,
+    Outer,
+    ScalarSubquery,
+    Window,
+    column_of,
+)
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.logical.nodes import Aggregate, Filter, Plan
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The Aggregate of a block with HAVING above it, the items as grouping sets leave them, and what can be named."""
+
+    plan: Plan
+    items: list[Expr]
+    over: Aggregated
+
+
+def aggregate(
+    node: q.Block | q.PipeSelect, items: list[Expr], lateral: Collection[int], child: Plan, ctx: Context
+) -> Grouped:
+    """The Aggregate of a block. `lateral` are the ids of items that refer to aliases on their left."""
+    group = node.group
+    if group is not None:
+        _refuse_star(node, group, ctx)
+    groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
+    if ctx.scope.outer is not None:
+        refuse_outer(groups, "the grouping", group or node, ctx.env)
+    keys = Keys(groups, within=sets is None or not ctx.lacks("names inside of grouping sets"))
+    for item, source in zip(items, _sources(node, items)):
+        if first_window_in_aggregate(item) is not None:
+            raise ctx.env.rejected(
+                "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
+            )
+        check_grouped(item, groups, source, ctx, node, keys)
+    if contents(groups) & GENERATOR:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            "The grouping contains an unsupported expression: a generator, which stands in the SELECT list.",
+            group or node,
+        )
+    if sets is not None:
+        for item in items:
+            _check_grouping_calls(item, groups, node, ctx)
+        items = [nulled(i, groups, sets, ctx.conf) for i in items]
+    items = proved_by_groups(items, groups, sets, ctx.conf)
+    plan: Plan = Aggregate(groups, tuple(items), child, sets)
+    expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
+    over = Aggregated(keys, items, expanded, of_sets=sets is not None)
+    having = node.having if isinstance(node, q.Block) else None
+    if having is not None:
+        inner = evolve(ctx, grouping=groups if sets is not None else None)
+        plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
+    return Grouped(plan, items, over)
+
+
+def _refuse_star(node: q.Block | q.PipeSelect, group: q.Group, ctx: Context) -> None:
+    """What a position counts, a star would shift."""
+    members = [m for m in group.keys if is_position(m)]
+    if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.items):
+        raise ctx.env.rejected(
+            "STAR_GROUP_BY_POS",
+            "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
+            members[0],
+        )
+
+
+def _having(
+    node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
+) -> Expr:
+    named = over.names(ctx, every=True)
+    for found in named.values():
+        # Windows are computed above HAVING.
+        found[:] = [a for a in found if not holds_window(a.child)]
+    ctx = evolve(ctx, clause="HAVING", shown=empty(None, ctx.conf))
+    output = (column_of(found[0]) for found in named.values() if len(found) == 1)
+    scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
+    bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
+    refuse_in_filter(bound, "HAVING", node, block, ctx.env)
+    if sets is not None:
+        _check_grouping_calls(bound, groups, node, ctx)
+    settled = over.settled(bound, node, block, ctx)
+    if sets is not None:
+        settled = nulled(settled, groups, sets, ctx.conf)
+    return of_having(settled, node, ctx.env)
+
+
+def _sources(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
+    nodes = list(node.items)
+    return nodes if len(nodes) == len(items) else [node] * len(items)
+
+
+def check_grouped(
+    expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context, block: q.Node, keys: Keys | None = None
+) -> None:
+    """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
+    bad = next(_ungrouped(unaliased(expr), keys if keys is not None else Keys(groups)), None)
+    if bad is None:
+        return
+    if isinstance(bad, ScalarSubquery):
+        raise ctx.env.rejected(
+            "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
+            "A correlated scalar subquery is neither in GROUP BY nor inside an aggregate function. Add it to GROUP BY "
+            "using ordinal position, or wrap it in first().",
+            _subquery_node(bad, node),
+        )
+    if not groups:
+        raise ctx.env.rejected(
+            "MISSING_GROUP_BY",
+            "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
+            f"OVER clauses: `{bad.name}` is neither grouped nor aggregated.",
+            block,
+        )
+    raise ctx.env.rejected(
+        "MISSING_AGGREGATION",
+        f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
+        "GROUP BY clause. Add it to GROUP BY, or take one value of each group, as any_value() does.",
+        node,
+    )
+
+
+def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
+    """Where the subquery stands in `node`: around what it evaluates."""
+    start, stop = next((e.span for e in subquery.plan.all_expressions() if isinstance(e, Column) and e.span), node.span)
+    around = (n for n in node.find_all(q.Subquery) if n.span[0] <= start and stop <= n.span[1])
+    return next(around, node)
+
+
+def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
+    if isinstance(expr, (Literal, Outer)) or expr in keys:
+        return
+    if isinstance(expr, Column):
+        yield expr
+        return
+    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+        return
+    if isinstance(expr, Call) and expr.function.name == "window_time":
+        # It becomes a column of its own below the grouping, as the window does.
+        yield from (e for e in expr.walk() if isinstance(e, Column))
+        return
+    if isinstance(expr, ScalarSubquery) and correlated(expr):
+        yield expr
+        return
+    if isinstance(expr, (Exists, InSubquery)):
+        yield from (c for c in plain_outer_columns(expr) if c not in keys)
+    children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
+    for child in children:
+        yield from _ungrouped(child, keys)
+
+
+def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
+    """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
+    for call in expr.walk():
+        if not isinstance(call, Call) or not is_grouping(call):
+            continue
+        if call.function.name == "grouping" and call.args[0] not in Keys(groups):
+            raise ctx.env.rejected(
+                "GROUPING_COLUMN_MISMATCH",
+                f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
+                node,
+            )
+        if call.function.name == "grouping_id" and call.args and call.args != groups:
+            raise ctx.env.rejected(
+                "GROUPING_ID_COLUMN_MISMATCH",
+                "Columns of grouping_id do not match the grouping columns.",
+                node,
+            )

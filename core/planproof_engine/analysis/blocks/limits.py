@@ -1,0 +1,43 @@
+"""LIMIT, OFFSET and the rows of a TABLESAMPLE: constants that are not negative. Source: `CheckAnalysis`."""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
+from planproof_engine.logical.nodes import Limit, Plan
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import INT
+
+
+def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
+    """LIMIT and OFFSET take a constant, whose value is not negative."""
+    if isinstance(node, q.Var):
+        return plan
+    count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
+    condition = "INVALID_LIMIT_LIKE_EXPRESSION"
+    if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_random(count):
+        raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
+    if count.type != INT:
+        raise env.rejected(
+            f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
+        )
+    value = _value(count)
+    if value is None:
+        raise env.rejected(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
+    if isinstance(value, int) and value < 0:
+        raise env.rejected(
+            f"{condition}.IS_NEGATIVE",
+            f"The {key} expression must be equal to or greater than 0, but got {value}.",
+            node,
+        )
+    return Limit(key, plan, (count,))
+
+
+def _value(count: Expr) -> object:
+    """The constant's value where a literal, perhaps under casts, tells it; 0 where nothing does."""
+    while type(count).__name__ == "Cast":
+        count = count.children[0]
+    return getattr(count, "value", 0)

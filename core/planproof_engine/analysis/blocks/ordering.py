@@ -1,0 +1,266 @@
+"""ORDER BY and its kin, LIMIT and OFFSET.
+
+Source: `ResolveReferencesInSort`, `ResolveOrdinalInOrderByAndGroupBy`, `ColumnResolutionHelper`, `CheckAnalysis`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from planproof_engine.analysis.blocks.aggregated import unresolved_over
+from planproof_engine.analysis.blocks.groupby import aliases_of
+from planproof_engine.analysis.blocks.limits import limited
+from planproof_engine.analysis.blocks.select import Block
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import unresolved
+from planproof_engine.analysis.expressions.literals import NULL, is_position
+from planproof_engine.analysis.expressions.timewindows import below
+from planproof_engine.analysis.expressions.windows import sort_keys
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    OUTER,
+    SUBQUERY,
+    WINDOW,
+    content,
+    correlated,
+    is_grouping,
+    refuse_generator,
+    refuse_outer,
+)
+from planproof_engine.analysis.refusals.orderable import refuse_sort_key
+from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
+from planproof_engine.expr.nodes import Exists
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.logical.nodes import Ordered, Plan
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+
+_SORTS = ("ORDER BY", "SORT BY")
+
+
+def organized(
+    node: q.Query,
+    plan: Plan,
+    block: Block | None,
+    env: Environment,
+    outer: Scope | None,
+    shown: Scope | None = None,
+) -> Plan:
+    """ORDER BY and its kin, then LIMIT and OFFSET. `shown` is what can be named over the plan, if not its output."""
+    clauses = (
+        ("ORDER BY", node.order),
+        ("SORT BY", node.sort),
+        ("CLUSTER BY", node.cluster),
+        ("DISTRIBUTE BY", node.distribute),
+    )
+    for word, clause in clauses:
+        if clause is not None:
+            plan = _Clause(word, clause, plan, block, env, outer, shown).bound()
+    if node.offset is not None:
+        plan = limited("offset", node.offset.count, plan, env)
+    return plan if node.limit is None else limited("limit", node.limit.count, plan, env)
+
+
+def _beside_grouping(key: Expr) -> int:
+    """What the key holds, `grouping(..)` left out: every sort over the Aggregate can reach that."""
+    return content(transform_up(key, lambda e: NULL if is_grouping(e) else e))
+
+
+@dataclass(slots=True)
+class _Clause:
+    """One such clause: its keys mean the output first, then (of a SELECT) its input."""
+
+    word: str
+    node: q.Ordering
+    plan: Plan
+    block: Block | None
+    env: Environment
+    outer: Scope | None
+    shown: Scope | None = None
+    time_windows: dict[Expr, Column] = field(default_factory=dict)
+
+    @property
+    def output(self) -> tuple[Column, ...]:
+        """The columns that `*` would give."""
+        return self.plan.output if self.shown is None else self.shown.columns
+
+    def bound(self) -> Plan:
+        self._below_windows()
+        # Spark reaches no Aggregate that HAVING extended. One that only these keys extend is within reach.
+        out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
+        ordinals: list[q.Literal] = []
+        nodes: list[q.Node] = []
+        for node in self.node.keys:
+            inner = node.key if isinstance(node, q.Ordered) else node
+            if self._is_ordinal(inner):
+                ordinals.append(inner)
+            elif not self._is_all(inner):
+                nodes.append(node)
+        positions = [self._position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
+        keys = [self._sure_key(n, out_of_reach) for n in nodes]
+        positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
+        self._check(keys, out_of_reach)
+        return Ordered((*positions, *keys), self.plan)
+
+    def _below_windows(self) -> None:
+        """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
+        try:
+            self.plan, ctx = below(self.node.keys, self.node, self.plan, self._over_output())
+        except AnalysisError as error:
+            if self.block is None or self.block.over is not None:
+                raise
+            raise Unknown("a time window here", error.origin) from None
+        self.time_windows = ctx.time_windows
+
+    def _over_output(self) -> Context:
+        hidden = self.shown.hidden if self.shown is not None else ()
+        # The query around is asked last: after the input, where the block has one that can be asked.
+        outer = self.outer if self.block is None or self.block.distinct else None
+        scope = Scope(self.output, hidden, outer, self.env.conf.case_sensitive)
+        return Context(self.env, scope, clause=self.word, time_windows=self.time_windows)
+
+    def _is_all(self, node: q.Node) -> bool:
+        names = name_parts(node)
+        return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
+
+    def _is_ordinal(self, node: q.Node) -> TypeGuard[q.Literal]:
+        sorts = (*_SORTS, "CLUSTER BY") if self.env.conf.before("4.1") else _SORTS
+        if not self.env.conf.order_by_ordinal or self.word not in sorts:
+            return False
+        return is_position(node)
+
+    def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
+        """The output, and behind it the columns of the input that keys use."""
+        columns = {c.id: c for c in self.output}
+        for key in keys:
+            columns.update((e.id, e) for e in key.walk() if isinstance(e, Column) and e.id not in columns)
+        return tuple(columns.values()) if len(columns) > len(self.output) else self.output
+
+    def _position(self, node: q.Literal, output: tuple[Column, ...]) -> Sort:
+        at = int(node.text)
+        if 1 <= at <= len(output):
+            refuse_sort_key(output[at - 1], node, self.env)
+            return Sort(output[at - 1], True, True)
+        raise self.env.rejected(
+            "ORDER_BY_POS_OUT_OF_RANGE",
+            f"ORDER BY position {at} is not in select list (valid range is [1, {len(output)}]).",
+            node,
+        )
+
+    def _sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
+        """Binds the key. A name that means several columns counts as not found here, as in Spark."""
+        try:
+            return self._key(node, out_of_reach)
+        except AnalysisError as error:
+            if error.condition != "AMBIGUOUS_REFERENCE":
+                raise
+            ctx = self._over_output()
+            names = (n for n in node.find_all(q.Column, q.Dot) if name_parts(n))
+            several = next((n for n in names if len(ctx.scope.matches(name_parts(n))[0]) > 1), None)
+            if several is None:
+                raise
+            raise unresolved(name_parts(several), ctx, several) from None
+
+    def _key(self, node: q.Node, out_of_reach: bool) -> Sort:
+        ctx = self._over_output()
+        block = self.block
+        if block is not None:
+            ctx = evolve(ctx, windows=block.ctx.windows)
+        try:
+            key = sort_keys([node], ctx)[0]
+        except AnalysisError as error:
+            if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
+                raise
+            if error.condition == "AMBIGUOUS_REFERENCE" and not self._input_tells(node, block):
+                raise
+        else:
+            if block is None or block.over is None or block.distinct or not content(key) & AGGREGATE:
+                return key
+            if not out_of_reach:
+                block.over.refuse_computed(key, self.node, block.ctx)
+        return self._input_key(node, block, out_of_reach)
+
+    def _input_tells(self, node: q.Node, block: Block) -> bool:
+        """Whether each name that means several items means one column of the input."""
+        shown = self._over_output().scope
+        names = [name_parts(n) for n in node.find_all(q.Column, q.Dot)]
+        several = [parts for parts in names if parts and len(shown.matches(parts)[0]) > 1]
+        return all(len(block.ctx.scope.matches(parts)[0]) == 1 for parts in several)
+
+    def _input_key(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
+        """A key over the block's input, where its items do not have the name."""
+        over = block.over
+        named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
+        output = None if over is None or out_of_reach else self._over_output().scope
+        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows, shown=output)
+        key = sort_keys([node], ctx)[0]
+        if over is None:
+            return key
+        spread = self.word not in _SORTS
+        if not out_of_reach and not spread:
+            return evolve(key, child=over.settled(key.child, node, self.node, block.ctx))
+        # The Aggregate's other expressions are out of reach: only what is grouped by is not.
+        shown = {c.id for c in self.plan.output}
+        for column in key.child.walk():
+            if isinstance(column, Column) and column.id not in shown and (spread or column not in over.keys):
+                raise unresolved_over(column, block.items, node, block.ctx)
+        return key
+
+    def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
+        """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
+        found = 0
+        for key in keys:
+            found |= content(key)
+        if not found:
+            return
+        refuse_generator(found, self.word, self.node, self.env)
+        if found & OUTER:
+            refuse_outer([k.child for k in keys], self.word, self.node, self.env)
+        if found & SUBQUERY:
+            self._refuse_subqueries(keys)
+        shown = next((k for k in keys if self._is_refused(k, out_of_reach)), None)
+        if shown is not None:
+            raise self.env.rejected(
+                "UNSUPPORTED_EXPR_FOR_OPERATOR",
+                f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".',
+                self.node,
+            )
+
+    def _is_refused(self, key: Sort, out_of_reach: bool) -> bool:
+        """Whether the key computes what only the block itself could."""
+        block = self.block
+        if block is None or block.over is None:
+            return bool(content(key) & (AGGREGATE | WINDOW))
+        within = _beside_grouping(key.child)
+        return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
+
+    def _refuse_subqueries(self, keys: list[Sort]) -> None:
+        category = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
+        grouped = self.block.over.keys if self.block is not None and self.block.over is not None else ()
+        for key in keys:
+            for e in key.walk():
+                if e in grouped:
+                    break
+                if isinstance(e, (Exists, InSubquery)):
+                    condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
+                elif isinstance(e, ScalarSubquery) and correlated(e):
+                    condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
+                    text = "Correlated scalar subqueries"
+                else:
+                    continue
+                raise self.env.rejected(condition, f"{text} cannot be used in {self.word}.", self.node)
+
+
+_INPUT_MAY_KNOW = (
+    "UNRESOLVED_COLUMN",
+    "AMBIGUOUS_REFERENCE",
+    "MISSING",
+    "UNSUPPORTED_GROUPING",
+    "FIELD_NOT_FOUND",
+    "INVALID_EXTRACT",
+)

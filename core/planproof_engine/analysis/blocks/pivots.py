@@ -1,0 +1,197 @@
+"""PIVOT and UNPIVOT. Source: `PivotTransformer`, `UnpivotTransformer`."""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.blocks import setops
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.moments import is_date
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.orderable import refuse_group
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.pretty import output_name, pretty
+from planproof_engine.functions.bind import cast_unless_same
+from planproof_engine.functions.constants import constant
+from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
+from planproof_engine.types.casts import can_cast, force_nullable
+from planproof_engine.types.coercion import wider_without_strings
+from planproof_engine.types.nodes import INTEGRAL
+
+
+def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """PIVOT groups by the columns that neither the aggregates nor FOR name. It gives one column per value, or one per
+    value and aggregate."""
+    ctx = Context(env, scope, clause="PIVOT")
+    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
+    keys = [bind(c, ctx) for c in node.columns]
+    for key in keys:
+        if isinstance(key.type, Map):
+            raise env.rejected(
+                "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
+            )
+    used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
+    groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
+    for group in groups:
+        refuse_group(group, node, env)
+    # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
+    # row.
+    picked = all(_first_of_its_value(a) for _, a in aggregates)
+    made: list[Column] = []
+    values = [_value(v, keys, ctx) for v in node.values]
+    for name, _ in values:
+        for own, aggregate in aggregates:
+            shown = name if len(aggregates) == 1 else f"{name}_{own}"
+            nullable = picked or aggregate.nullable
+            made.append(Column(fresh_id(), shown, aggregate.type, nullable, doubt=_NO_ROW if nullable else None))
+    parts = tuple(a for _, a in aggregates), tuple(keys), tuple(v for _, v in values)
+    return Pivot(groups, *parts, child, (*groups, *made))
+
+
+_NO_ROW = "PIVOT gives null where a group has no row of the value"
+
+
+def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
+    inner = node.operand if isinstance(node, q.Alias) else node
+    bound = bind(inner, ctx)
+    if not holds_aggregate(bound):
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1006",
+            f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
+            node,
+        )
+    return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
+
+
+def _first_of_its_value(aggregate: Expr) -> bool:
+    """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
+    return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
+
+
+def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+    """A value, and its alias or the value as a string."""
+    inner = node.operand if isinstance(node, q.Alias) else node
+    value = bind(inner, ctx)
+    if any(isinstance(e, Column) for e in value.walk()):
+        raise ctx.env.rejected(
+            "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
+        )
+    members = _members(value, keys)
+    if members is None:
+        raise ctx.env.rejected(
+            "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+            f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
+            node,
+        )
+    for key, member in zip(keys, members):
+        # Several columns are one struct for Spark, whose fields a cast must not make null.
+        lost = len(keys) > 1 and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
+        if lost or not can_cast(member.type, key.type, ansi=False):
+            raise ctx.env.rejected(
+                "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+                f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}"'
+                f"{' NOT NULL' if lost else ''}.",
+                node,
+            )
+        _refuse_malformed(member, key, ctx, node)
+    if isinstance(node, q.Alias):
+        return node.alias.text, value
+    texts = [_text(m, ctx, node) for m in members]
+    return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
+
+
+def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> None:
+    """Refuses a text that is no value of the column's type, under ANSI: Spark casts the values while it analyzes."""
+    if not (ctx.conf.ansi and isinstance(member, Literal) and is_string(member.type)):
+        return
+    text = member.value
+    if is_numeric(key.type):
+        try:
+            constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
+        except Mismatch as mismatch:
+            raise ctx.env.mismatch(mismatch, node) from None
+    elif (key.type == BOOLEAN and text.strip().lower() not in _TRUTHS) or (key.type == DATE and not is_date(text)):
+        raise ctx.env.rejected("CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node)
+
+
+_TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
+
+
+def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
+    """The parts of a value, one for each pivot column; None where the value has another number of parts."""
+    if len(keys) == 1:
+        return (value,)
+    members = value.args if isinstance(value, Call) and value.function.name == "struct" else (value,)
+    return members if len(members) == len(keys) else None
+
+
+_BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
+
+
+def _text(value: Expr, ctx: Context, node: q.Node) -> str:
+    """The value cast to a string."""
+    if isinstance(value, Literal):
+        if value.value is None:
+            return "null"
+        if value.type in (DATE, STRING) or isinstance(value.type, Decimal):
+            return str(value.value)
+        if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
+            return value.text
+    if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
+        return _text(value.child, ctx, node)
+    if isinstance(value, Call) and value.function.name in _BRACKETS:
+        opened, closed = _BRACKETS[value.function.name]
+        return opened + ", ".join(_text(a, ctx, node) for a in value.args) + closed
+    raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
+
+
+def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
+    """One row per entry of the IN list: the other columns, the entry's name, its values at their common types."""
+    ctx = Context(env, scope, clause="UNPIVOT")
+    sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
+    fields = [m for members in sets for m in members if not isinstance(m, Column)]
+    if fields:
+        raise env.rejected(
+            "UNPIVOT_REQUIRES_ATTRIBUTES",
+            f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}.",
+            node,
+        )
+    chosen = {e.id for members in sets for e in members if isinstance(e, Column)}
+    kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
+    names = [i.text for i in node.values]
+    if any(len(members) != len(names) for members in sets):
+        raise env.rejected(
+            "UNPIVOT_VALUE_SIZE_MISMATCH",
+            f"All unpivot value columns must have the same size as [{', '.join(names)}].",
+            node,
+        )
+    targets = []
+    for at, name in enumerate(names):
+        target = wider_without_strings(
+            [members[at].type for members in sets], ansi=env.conf.ansi, fraction=env.conf.keep_fraction
+        )
+        if target is None:
+            types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
+            raise env.rejected(
+                "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
+                f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
+                node,
+            )
+        targets.append(target)
+    branches: list[Plan] = []
+    for entry, members in zip(node.columns, sets):
+        text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
+        items = [*kept, Alias(Literal(text, STRING, text), node.name.text, fresh_id())]
+        items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
+        branch = Project(tuple(items), child)
+        wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
+        branches.append(setops.cast_to(branch, wanted, env))
+    if len(branches) == 1:
+        return branches[0]
+    output = branches[0].output
+    for other in branches[1:]:
+        output = tuple(setops.union_column(a, b) for a, b in zip(output, other.output))
+    return SetOperation("union", tuple(branches), True, output)

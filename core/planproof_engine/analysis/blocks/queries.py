@@ -1,0 +1,175 @@
+"""Queries: WITH, set operations and SELECT blocks, and the pipe syntax.
+
+Source: `CTESubstitution`, `ResolveSetOperations`, `WidenSetOperationTypes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof_engine.analysis.blocks.ordering import organized
+from planproof_engine.analysis.blocks.pipes import bind_pipe
+from planproof_engine.analysis.blocks.recursion import recursive_cte, refers
+from planproof_engine.analysis.blocks.relations import bind_relation
+from planproof_engine.analysis.blocks.select import Block, bind_select
+from planproof_engine.analysis.blocks.setops import SET_KINDS, widened
+from planproof_engine.analysis.context import Cte, Environment
+from planproof_engine.analysis.expressions.binders import BINDERS
+from planproof_engine.analysis.expressions.binding import binders
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.script.routines import with_nullable_results
+from planproof_engine.expr import Column, fresh_id
+from planproof_engine.expr.nodes import Span
+from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
+from planproof_engine.origin import AnalysisError
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+from planproof_engine.types import STRING, Char, DataType, Varchar
+
+binders(BINDERS)
+
+
+def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
+    """The plan of a query in any of its forms; `outer` is the scope of the query around it."""
+    with_ = node.with_
+    if with_ is None:
+        return _bound(node, env, outer)
+    found = _ctes(with_, env, outer)
+    rejections = {key: cte.rejection for key, cte in found.items() if cte.rejection is not None}
+    try:
+        plan = _bound(node, env.over_ctes(found), outer)
+    except AnalysisError as error:
+        raise _first(rejections, node, with_, error) from None
+    if rejections:
+        raise next(iter(rejections.values()))
+    return plan
+
+
+def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError) -> AnalysisError:
+    """The error that Spark reports: it first checks the CTEs that nothing reads, and the others where the query reads
+    them."""
+    if len(rejections) < 2:
+        return error
+    bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
+    reached: set[str] = set()
+    ahead = [node]
+    while ahead:
+        tables = (n for n in ahead.pop().walk(without=with_) if isinstance(n, q.Table))
+        named = {parts[0].lower() for parts in map(name_parts, tables) if len(parts) == 1}
+        ahead += [bodies[name] for name in named - reached if name in bodies]
+        reached |= named
+    return next((r for name, r in rejections.items() if name not in reached), error)
+
+
+def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
+    if isinstance(node, q.Pipe):
+        return bind_pipe(node, env, outer)
+    binder = _BINDERS.get(type(node))
+    if binder is None:
+        raise env.unknown(f"the query {type(node).__name__}", node)
+    plan, block = binder(node, env, outer)
+    env.growth.add(1, len(plan.output))
+    return organized(node, plan, block, env, outer)
+
+
+Found = tuple[Plan, "Block | None"]
+
+
+def _select(node: q.Select, env: Environment, outer: Scope | None) -> Found:
+    block = bind_select(node, env, outer)
+    return block.plan, block
+
+
+def _transform(node: q.Transform, env: Environment, outer: Scope | None) -> Found:
+    """SELECT TRANSFORM: the script gives text, except for columns to which AS gives a type."""
+    child = bind_select(node, env, outer).plan
+    if node.columns is None:
+        typed: list[tuple[str, DataType]] = [("key", STRING), ("value", STRING)]
+    else:
+        typed = [(d.name.text, _declared_type(d, env)) for d in node.columns]
+    output = tuple(Column(fresh_id(), name, data_type, True) for name, data_type in typed)
+    return Script(node.script, child, output), None
+
+
+def _declared_type(column: q.ColumnDef, env: Environment) -> DataType:
+    found = column.type.data_type if column.type is not None else STRING
+    return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
+
+
+def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
+    return bind_query(node.query, env, outer), None
+
+
+def _values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
+    return bind_relation(node, env, outer)[0], None
+
+
+def _table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
+    return bind_relation(node.table, env, outer)[0], None
+
+
+def _set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
+    left = bind_query(node.left, env, outer)
+    right = bind_query(node.right, env, outer)
+    plan = widened(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
+    return _placed(plan, (node.left.span, node.right.span)), None
+
+
+def _placed(plan: Plan, spans: tuple[Span, Span]) -> Plan:
+    if isinstance(plan, SetOperation):
+        return evolve(plan, spans=spans)
+    return evolve(plan, child=_placed(plan.child, spans)) if isinstance(plan, Distinct) else plan
+
+
+_BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
+    q.Select: _select,
+    q.Subquery: _subquery,
+    q.Values: _values,
+    q.Union: _set_operation,
+    q.Except: _set_operation,
+    q.Intersect: _set_operation,
+    q.TableQuery: _table,
+    q.Transform: _transform,
+}
+
+
+def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte]:
+    found: dict[str, Cte] = {}
+    for cte in with_.ctes:
+        name = cte.alias.name.text
+        names = [c.text for c in cte.alias.columns]
+        if name.lower() in found:
+            raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
+        if name.lower() in env.taken:
+            raise env.rejected(
+                "AMBIGUOUS_ALIAS_IN_NESTED_CTE",
+                f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
+                cte,
+            )
+        inner = env.within_cte(found)
+        before = env.growth.begin()
+        try:
+            if with_.recursive and refers(cte.query, name.lower()):
+                plan = recursive_cte(cte, name, names, inner, outer, _ctes)
+            else:
+                plan = renamed(bind_query(cte.query, inner, outer), name, names, env, cte)
+            plan = with_nullable_results(plan, env) if env.functions else plan
+            found[name.lower()] = Cte(name, plan, size=env.growth.end(before))
+        except AnalysisError as error:
+            found[name.lower()] = Cte(name, OneRow(), rejection=error)
+    return found
+
+
+def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
+    """A query under a CTE's or view's column names."""
+    if names and len(names) != len(plan.output):
+        raise env.rejected(
+            "ASSIGNMENT_ARITY_MISMATCH",
+            f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
+            f"expressions: {len(plan.output)}.",
+            node,
+        )
+    output = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(plan.output))
+    return Named((name,), plan, output)

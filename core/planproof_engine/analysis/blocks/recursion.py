@@ -1,0 +1,151 @@
+"""Recursive common table expressions. Source: `ResolveWithCTE`, `UnionLoop`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planproof_engine.analysis.blocks.setops import cast_to, widened
+from planproof_engine.analysis.context import Cte, Environment
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
+from planproof_engine.expr import Column, fresh_id
+from planproof_engine.logical.nodes import (
+    FULL,
+    LEFT,
+    LEFT_ANTI,
+    LEFT_SEMI,
+    RIGHT,
+    Aggregate,
+    Join,
+    Ordered,
+    Pivot,
+    Plan,
+    Project,
+    Recursion,
+    Scan,
+)
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+from planproof_engine.types import same_type
+from planproof_engine.types.coercion import wider
+
+CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
+
+
+def recursive_cte(
+    cte: q.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
+) -> Plan:
+    """`anchor UNION ALL step`: the anchor gives names and types.
+
+    Inside the step any column is nullable (before Spark 4.1 only where the anchor's is). Outside, a column is nullable
+    where the anchor's or the step's is.
+    """
+    query = cte.query
+    while isinstance(query, q.Subquery) and query.alias is None:
+        query = query.query
+    if not isinstance(query, q.Union):
+        raise env.rejected(
+            "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
+        )
+    if query.distinct and not env.lacks("recursion as it is"):
+        raise env.rejected(
+            "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
+        )
+    if query.with_ is not None:
+        env = env.with_ctes(inner_ctes(query.with_, env, outer))
+    if any(clause is not None for clause in (query.order, query.limit, query.offset)):
+        raise env.rejected("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
+    if refers(query.left, name.lower()):
+        raise env.rejected("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
+    anchor = env.bind_query(query.left, env, outer)
+    if names and len(names) != len(anchor.output):
+        raise env.rejected(
+            "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
+        )
+    loose = not env.conf.before("4.1")
+    output = tuple(
+        Column(fresh_id(), names[i] if names else c.name, c.type, loose or c.nullable, (name,))
+        for i, c in enumerate(anchor.output)
+    )
+    itself = Scan(name, output, recursive=True)
+    inner = env.with_ctes({name.lower(): Cte(name, itself, recursive=True)})
+    step = env.bind_query(query.right, inner, outer)
+    types = [c.type for c in anchor.output]
+    if len(step.output) == len(types):
+        _check_types(anchor, step, cte, env)
+    _check_places(step, itself, cte, env)
+    _check_number(step, itself, cte, env)
+    if len(step.output) == len(types):
+        step = cast_to(step, [None if same_type(c.type, t) else t for c, t in zip(step.output, types)], env)
+    both = widened("union", anchor, step, True, env, cte)
+    flags = [c.nullable for c in both.output]
+    return Recursion(itself, both, tuple(evolve(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
+
+
+def _check_types(anchor: Plan, step: Plan, cte: q.CTE, env: Environment) -> None:
+    """Checks the step's types: they may be narrower than the anchor's, but not wider."""
+    for a, b in zip(anchor.output, step.output):
+        if (
+            same_type(a.type, b.type)
+            or wider(a.type, b.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction) == a.type
+        ):
+            continue
+        raise env.rejected(
+            "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
+            f'Failed to merge incompatible data types "{a.type.sql}" and "{b.type.sql}".',
+            cte,
+        )
+
+
+def refers(query: q.Node, name: str) -> bool:
+    """Whether a relation of that name (in lower case) stands in the query where no WITH inside it defines the name."""
+    with_ = query.with_ if isinstance(query, q.Query) else None
+    for cte in with_.ctes if with_ is not None else ():
+        own = cte.alias.name.text.lower() == name
+        if not (own and with_ is not None and with_.recursive) and refers(cte.query, name):
+            return True
+        if own:
+            return False
+    if isinstance(query, q.Table):
+        parts = name_parts(query)
+        return bool(parts) and parts[-1].lower() == name
+    return any(refers(child, name) for child in query.children if child is not with_)
+
+
+def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
+    if env.lacks("recursion as it is") and _references(step, itself) > 1:
+        raise env.rejected(
+            "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
+        )
+
+
+def _references(plan: Plan, itself: Plan) -> int:
+    within = (e.plan for e in plan.all_expressions() if isinstance(e, Subquery))
+    return sum(n is itself for n in plan.walk()) + sum(n is itself for inner in within for n in inner.walk())
+
+
+def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
+    """Refuses a step that aggregates, sorts or numbers the recursive relation, or reads it on the side of an outer join
+    that may be filled with nulls."""
+    for node in step.walk():
+        below: tuple[Plan, ...] = ()
+        sorted_ = isinstance(node, Ordered) and not env.lacks("recursion as it is")
+        if (
+            sorted_
+            or isinstance(node, (Aggregate, Pivot))
+            or (isinstance(node, Project) and contents(node.expressions) & WINDOW)
+        ):
+            below = node.children
+        elif isinstance(node, Join):
+            sides = {LEFT: (node.right,), RIGHT: (node.left,), FULL: (node.left, node.right)}
+            below = sides.get(node.kind, (node.right,) if node.kind in (LEFT_SEMI, LEFT_ANTI) else ())
+        for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
+            _check_places(inner, itself, cte, env)
+        if any(n is itself for plan in below for n in plan.walk()):
+            raise env.rejected(
+                "INVALID_RECURSIVE_REFERENCE.PLACE",
+                "Recursive references cannot be used on the right side of left outer/semi/anti joins, on the left side "
+                "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",
+                cte,
+            )

@@ -1,0 +1,426 @@
+"""FROM: tables, views, CTEs, subqueries, inline tables and table functions under their names.
+
+Source: `ResolveRelations`, `ResolveInlineTables`, `ResolveTableValuedFunctions`, `ResolveGenerate`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from planproof_engine.analysis.blocks import joins
+from planproof_engine.analysis.blocks.limits import limited
+from planproof_engine.analysis.blocks.pivots import pivot, unpivot
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.constants import function_name, spelt_name
+from planproof_engine.analysis.expressions.generators import generator, is_outer, named_columns
+from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    GENERATOR,
+    SUBQUERY,
+    WINDOW,
+    content,
+    refuse_outer_below_joins,
+)
+from planproof_engine.analysis.refusals.correlation import refuse_correlation
+from planproof_engine.analysis.script import routines
+from planproof_engine.catalog import split_name
+from planproof_engine.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.bind import cast_unless_same
+from planproof_engine.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof_engine.origin import AnalysisError
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+from planproof_engine.types import Char, DataType, same_type, without_lengths
+from planproof_engine.types.coercion import wider_without_strings
+
+From = tuple[Plan, Scope]
+
+
+def bind_from(node: q.Node | None, env: Environment, outer: Scope | None) -> From:
+    """The plan of a FROM clause, and the scope that it gives to the block."""
+    if node is None:
+        return OneRow(), _scope((), env, outer)
+    return bind_relation(node, env, outer)
+
+
+def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
+    """Binds one relation of FROM: its plan, and what its names mean. Raises `Unknown` for a kind without a binder."""
+    binder = _BINDERS.get(type(node))
+    if binder is None:
+        raise env.unknown(f"the relation {type(node).__name__}", node)
+    plan, scope = binder(node, env, outer)
+    env.growth.add(1, len(plan.output))
+    return plan, scope
+
+
+def _scope(
+    columns: tuple[Column, ...], env: Environment, outer: Scope | None, hidden: tuple[Column, ...] = ()
+) -> Scope:
+    return Scope(columns, hidden, outer, env.conf.case_sensitive)
+
+
+def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
+    parts = name_parts(node) or _identified(node, env)
+    cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
+    if node.version is not None:
+        _travelled(parts, cte is not None, node, env)
+    if cte is not None and cte.rejection is not None:
+        raise cte.rejection
+    if cte is not None:
+        env.growth.add(*cte.size)
+    plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
+    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+
+
+def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
+    """Time travel: views and CTEs have no past; whether a table has one depends on its format, which is not known."""
+    relation = None if is_cte else env.catalog.find(parts)
+    if not is_cte and relation is None:
+        return
+    if relation is not None and "view" not in relation.kind:
+        raise env.unknown("time travel", node)
+    raise env.rejected(
+        "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
+    )
+
+
+def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:
+    """The name that `IDENTIFIER(expr)` spells."""
+    if node.computed is None:
+        raise env.unknown("a relation without a plain name", node)
+    try:
+        return split_name(spelt_name(node.computed, Context(env, _scope((), env, None))))
+    except AnalysisError as error:
+        if env.conf.before("4.1") or not error.condition.startswith("UNRESOLVED_COLUMN"):
+            raise
+        text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
+        raise env.rejected("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node) from None
+
+
+def _cte_reference(name: str, plan: Plan) -> Plan:
+    """Each reference to a CTE has new column ids. A column that the CTE gives out twice has one id there too."""
+    renewed: dict[int, Column] = {}
+    for column in plan.output:
+        renewed.setdefault(column.id, _renewed(column, (name,)))
+    return Named((name,), plan, tuple(evolve(renewed[c.id], name=c.name) for c in plan.output))
+
+
+def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
+    return evolve(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
+
+
+_MANY = 500
+"""Among more relations than these no similar name is looked for."""
+
+
+def _nearest(parts: tuple[str, ...], env: Environment) -> str:
+    """The relations whose names are most like it, for the message."""
+    known = (*env.catalog.names, *(cte.name for cte in env.ctes.values()))
+    if len(known) > _MANY:
+        return ""
+    names = [".".join(split_name(name)[-len(parts) :]) for name in known]
+    close = difflib.get_close_matches(".".join(parts).lower(), names, n=3, cutoff=0.75)
+    return f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
+
+
+_FILES = frozenset(("parquet", "orc", "csv", "json", "text", "xml", "avro", "binaryfile", "delta", "iceberg", "hudi"))
+_PATH = re.compile(r"[/\\\\*$:]|^$")
+
+
+def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Environment) -> None:
+    """Relations that no catalog lists: files under a path, which alone know their schema, and namespaces of several
+    parts."""
+    source = parts[0].lower()
+    if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
+        if not parts[1]:
+            raise env.rejected(
+                "INVALID_EMPTY_LOCATION", "The location name cannot be empty string, but `` was given.", node
+            )
+        raise env.unknown(f"the files of {shown}", node)
+    catalog = env.catalog.catalog.lower()
+    own = parts[0].lower() == catalog
+    if catalog == "spark_catalog" and len(parts) > (3 if own else 2):
+        raise env.rejected(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            f"{catalog} requires a single-part namespace, but got identifier {shown}"
+            + ("." if own else f"; no catalog `{parts[0]}` is known."),
+            node,
+        )
+
+
+def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
+    relation = env.catalog.find(parts)
+    if relation is None:
+        shown = ".".join(f"`{p}`" for p in parts)
+        _refuse_elsewhere(parts, shown, node, env)
+        raise env.rejected(
+            "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_nearest(parts, env)}", node
+        )
+    if relation.name in env.broken:
+        raise env.rejected(*env.broken[relation.name], node)
+    qualifier = env.catalog.qualifier(relation)
+    output = tuple(
+        Column(
+            fresh_id(),
+            f.name,
+            f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
+            f.nullable,
+            qualifier,
+            f.evidence if f.nullable else None,
+        )
+        for f in relation.schema
+    )
+    padded = {f.name: f.type.length for f in relation.schema if isinstance(f.type, Char)}
+    return Scan(relation.name, output, padded=padded)
+
+
+def _sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+    if sample is None:
+        return plan
+    if sample.rows is not None:
+        limited("limit", sample.rows, plan, env)
+    return Limit("sample", plan)
+
+
+def _aliased(
+    plan: Plan, alias: q.TableAlias | q.Identifier | None, node: q.Node, env: Environment, outer: Scope | None
+) -> From:
+    """The plan of `node` under its alias, if it has one, with the alias' column names."""
+    if alias is None:
+        return plan, _scope(plan.output, env, outer)
+    named = named_as(plan, alias, env, node)
+    return named, _scope(named.output, env, outer)
+
+
+_MISCOUNTED: dict[type, str] = {
+    q.Values: "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+    q.TableFunction: "NUM_TABLE_VALUE_ALIASES_MISMATCH",
+}
+
+
+_FILTERS = ("WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET")
+
+
+def _no_clause(alias: q.TableAlias | q.Identifier) -> str:
+    """What to do about `FROM t WHERE (a)`, where Spark takes the word for an alias."""
+    name = alias.name if isinstance(alias, q.TableAlias) else alias
+    if name.quoted or name.text.upper() not in _FILTERS:
+        return ""
+    return f" Before names in parentheses, {name.text} is an alias to Spark: write them without parentheses."
+
+
+def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, node: q.Node) -> Plan:
+    """The plan of `node` under a name, and its columns under the names that the alias gives them."""
+    if isinstance(alias, q.Identifier):
+        name, names = alias.text, []
+    else:
+        name, names = alias.name.text, [c.text for c in alias.columns]
+    output = plan.output
+    if names and len(names) != len(output):
+        raise env.rejected(
+            _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
+            f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
+            f"expressions: {len(output)}.{_no_clause(alias)}",
+            node,
+        )
+    renamed = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(output))
+    return Named((name,), plan, renamed)
+
+
+def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
+    plan = env.bind_query(node.query, env, outer)
+    if node.alias is None:
+        # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
+        plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
+    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+
+
+_NAMELESS = "__auto_generated_subquery_name"
+
+
+def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
+    plan, scope = bind_relation(node.relation, env, outer)
+    if node.alias is None:
+        return _sampled(plan, node.sample, env), scope
+    if plan.output != scope.columns:
+        plan = Project(scope.columns, plan)
+    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+
+
+def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:
+    return _aliased(inline_table(node, env, outer), node.alias, node, env, outer)
+
+
+def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
+    """VALUES: each column takes the common type of its values, nullable where one of them is."""
+    ctx = Context(env, _scope((), env, outer), clause="VALUES")
+    rows = [_row(r, ctx) for r in node.rows]
+    _refuse_computed(rows, node, env)
+    width = len(rows[0])
+    if any(len(r) != width for r in rows):
+        raise env.rejected(
+            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+            f"Invalid inline table: expected {width} columns in every row.",
+            node,
+        )
+    names = [f"col{i + 1}" for i in range(width)]
+    columns, typed = [], []
+    for i in range(width):
+        values = [r[i] for r in rows]
+        target = _column_type(values, env, node)
+        cells = [v if same_type(v.type, target) else cast_unless_same(v, target, env.conf) for v in values]
+        typed.append(cells)
+        columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
+    return Values(tuple(zip(*typed)), tuple(columns))
+
+
+def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
+    """Refuses what Spark cannot compute at once in VALUES: columns of the query around, and SQL functions."""
+    for value in (v for row in rows for v in row):
+        if content(value) & SUBQUERY and any(isinstance(e, ScalarSubquery) for e in value.walk()):
+            raise env.rejected(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES",
+                "Scalar subqueries in the VALUES clause are not supported.",
+                node,
+            )
+        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_random(value)
+        if computed or any(
+            isinstance(e, Outer) or (isinstance(e, Call) and e.function.name in env.functions) for e in value.walk()
+        ):
+            raise env.rejected(
+                "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
+                f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
+                node,
+            )
+
+
+def _row(node: q.Node, ctx: Context) -> list[Expr]:
+    if isinstance(node, q.Tuple):
+        return [bind(n.operand if isinstance(n, q.Alias) else n, ctx) for n in node.members]
+    return [bind(node, ctx)]
+
+
+def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
+    first = values[0].type
+    if all(v.type == first for v in values):
+        return first
+    # Inline tables follow the rules of ANSI off in both modes.
+    found = wider_without_strings([v.type for v in values], ansi=False, fraction=env.conf.keep_fraction)
+    if found is None:
+        raise env.rejected(
+            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
+            "Invalid inline table: found incompatible types in a column: "
+            + ", ".join(dict.fromkeys(v.type.sql for v in values))
+            + ".",
+            node,
+        )
+    return found
+
+
+def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
+    plan = table_function(node.call, env, _scope((), env, outer))
+    return _aliased(plan, node.alias, node, env, outer)
+
+
+def table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
+    """A table-valued function, or a generator."""
+    ctx = Context(env, scope, clause="FROM")
+    name = function_name(node, ctx).lower()
+    routine = routines.find(name, env)
+    if routine is not None:
+        return routines.table(routine, node, ctx)
+    call, outputs = generator(node, ctx, in_from=True)
+    columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
+    return Values((), columns, call)
+
+
+def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
+    child, scope = bind_from(node.relation, env, outer)
+    ctx = Context(env, scope, clause="LATERAL VIEW")
+    call, outputs = generator(node.call, ctx)
+    outer_view = node.outer or is_outer(call)
+    # Spark turns this name into lower case (`AstBuilder.withGenerate`).
+    qualifier = (node.alias.name.text.lower(),)
+    names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
+    generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
+    plan = Generate(call, outer_view, generated, child)
+    return plan, _scope(plan.output, env, outer, scope.hidden)
+
+
+def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
+    left, left_scope = bind_from(node.left, env, outer)
+    if node.lateral and node.kind not in ("INNER", "CROSS", "LEFT"):
+        raise env.rejected_at(
+            "INVALID_LATERAL_JOIN_TYPE",
+            f"The {node.kind} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
+            "other side's rows.",
+            joins.keyword(node, env),
+            node,
+        )
+    right_outer = left_scope if node.lateral else outer
+    if node.lateral:
+        left_scope.outer = outer
+    right, right_scope = bind_relation(node.right, env, right_outer)
+    if node.lateral:
+        right_scope = _scope(right.output, env, outer, right_scope.hidden)
+        _refuse_random(left, right, node, env)
+        refuse_outer_below_joins(right, node, env)
+        refuse_correlation(right, node, env, united=True)
+    if node.left is None:
+        return right, right_scope
+    return joins.join(node, (left, left_scope), (right, right_scope), env, outer)
+
+
+def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) -> None:
+    """A lateral subquery that is random must not run for several rows of the other side."""
+    while isinstance(left, Named):
+        left = left.child
+    if not isinstance(left, Scan) and not (isinstance(left, Values) and len(left.rows) > 1):
+        return
+    if any(is_random(e) for n in right.walk() for e in n.expressions):
+        raise env.rejected_at(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.NON_DETERMINISTIC_LATERAL_SUBQUERIES",
+            "Non-deterministic lateral subqueries are not supported when joining with outer relations that produce "
+            "more than one row.",
+            joins.keyword(node, env),
+            node,
+        )
+
+
+def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
+    plan, scope = bind_from(node.relation, env, outer)
+    return _aliased(pivot(node, plan, scope, env), node.alias, node, env, outer)
+
+
+def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
+    plan, scope = bind_from(node.relation, env, outer)
+    return _aliased(unpivot(node, plan, scope, env), node.alias, node, env, outer)
+
+
+def _not_known(what: str) -> Callable[[Any, Environment, Scope | None], From]:
+    def refuse(node: q.Node, env: Environment, outer: Scope | None) -> From:
+        raise env.unknown(what, node)
+
+    return refuse
+
+
+_BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
+    q.Table: _table,
+    q.Subquery: _subquery,
+    q.Grouped: _grouped,
+    q.Values: _values,
+    q.TableFunction: _function,
+    q.LateralView: _lateral_view,
+    q.Joined: _joined,
+    q.Pivoted: _pivoted,
+    q.Unpivoted: _unpivoted,
+    q.Unnest: _not_known("UNNEST"),
+}

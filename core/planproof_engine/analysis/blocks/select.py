@@ -1,0 +1,491 @@
+"""One SELECT block: FROM, WHERE, GROUP BY, HAVING, the items, QUALIFY, DISTINCT.
+
+Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `ExtractGenerator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from planproof_engine.analysis.blocks import groupby, grouping
+from planproof_engine.analysis.blocks.aggregated import Aggregated, unresolved_over
+from planproof_engine.analysis.blocks.joins import boolean, of_having, refuse_aggregates
+from planproof_engine.analysis.blocks.relations import bind_from
+from planproof_engine.analysis.context import Aliases, Context, Environment
+from planproof_engine.analysis.expressions import generators, timewindows
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.generators import Generated
+from planproof_engine.analysis.growth import refuse_long
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    GENERATOR,
+    OUTER,
+    WINDOW,
+    content,
+    contents,
+    holds_aggregate,
+    holds_window,
+    of_outer_columns_only,
+    refuse_in_filter,
+    refuse_nested_generator,
+    refuse_outer,
+)
+from planproof_engine.analysis.refusals.hints import refuse_hints
+from planproof_engine.analysis.refusals.orderable import refuse_rows
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    LateralReference,
+    Literal,
+    Outer,
+    SessionVariable,
+    Variable,
+    Window,
+    column_of,
+    fresh_id,
+)
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.pretty import output_name, pretty
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import bare, name_parts
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A bound SELECT: its plan, and what ORDER BY needs to know of the block.
+
+    `over` tells what can be named over the block's Aggregate; None where it has none.
+    """
+
+    plan: Plan
+    ctx: Context
+    items: tuple[Expr, ...]
+    over: Aggregated | None = None
+    distinct: bool = False
+
+
+@dataclass(slots=True)
+class Items:
+    """A bound select list: each item a Column or an Alias; generators stand apart. `content` is what stands in them.
+
+    `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
+    """
+
+    exprs: list[Expr]
+    content: int = 0
+    generated: list[Generated] = field(default_factory=list)
+    lateral: frozenset[int] = frozenset()
+
+    def below(self, child: Plan) -> Plan:
+        """The child with the generators over it."""
+        for made in self.generated:
+            child = made.over(child)
+        return child
+
+    @property
+    def arguments(self) -> Iterator[Expr]:
+        return (a for made in self.generated for a in made.call.args)
+
+
+def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
+    """The block's plan. Raises `AnalysisError` where Spark rejects it."""
+    from_ = node.from_
+    if from_ is None:
+        _refuse_trailing_comma(node, env)
+    source, scope = bind_from(from_.relation if from_ is not None else None, env, outer)
+    child = source
+    ctx = Context(env, scope, windows=windows_of(node, scope))
+    if node.where is not None:
+        child, ctx = _filtered(node.where.condition, child, ctx, node)
+    child, ctx = timewindows.with_time_windows(node, child, ctx)
+    group = node.group
+    if group is not None and groupby.analytic(group):
+        ctx = evolve(ctx, grouping=())
+    items = bind_items(node.items, ctx)
+    found = items.content
+    over = None
+    having = node.having
+    if having is not None and group is None and env.conf.having_as_where:
+        below = Filter(of_having(bind(having.condition, ctx), having, env), child)
+        plan: Plan = Project(tuple(items.exprs), items.below(below))
+    elif group is not None or having is not None or found & AGGREGATE:
+        if outer is not None:
+            refuse_outer((*items.exprs, *items.arguments), "the aggregation", group or node, env)
+        plan, items, over = aggregated(node, items, child, ctx)
+        over.extended |= bool(found & WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
+    else:
+        if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
+            refuse_outer(_window_columns(items.exprs), "the window", node, env)
+        plan = Project(tuple(items.exprs), items.below(child))
+    plan = _refined(node, plan, items, ctx, found, over)
+    if node.hint is not None:
+        refuse_hints(node.hint, items.exprs, ctx)
+    if from_ is not None:
+        refuse_aggregates(source, from_, env)
+    return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
+
+
+def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
+    """`SELECT a, FROM t` reads as a column called FROM under the name t."""
+    items = node.items
+    last = items[-1] if len(items) > 1 else None
+    if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.operand)] == ["from"]:
+        raise env.rejected(
+            "TRAILING_COMMA_IN_SELECT",
+            "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
+            node,
+        )
+
+
+def _window_columns(items: Sequence[Expr]) -> list[Expr]:
+    """The keys and arguments of windows that are plain columns. Any other one Spark computes below the window."""
+    windows = [w for i in items for w in i.walk() if isinstance(w, Window)]
+    parts = [p for w in windows for p in (*w.call.children, *w.partition, *(o.child for o in w.order))]
+    return [p for p in parts if isinstance(p, (Column, Outer))]
+
+
+def _refined(node: q.Block, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
+    """QUALIFY, then DISTINCT."""
+    if node.qualify is not None:
+        plan = _qualified(node.qualify.condition, plan, items, ctx, found, over)
+    if not node.distinct:
+        return plan
+    refuse_rows(plan.output, node, ctx.env)
+    return Distinct(plan)
+
+
+def windows_of(node: q.Query, scope: Scope) -> dict[str, q.Window]:
+    """What WINDOW defines, by name."""
+    return {scope.key(w.name.text): w.window for w in node.windows}
+
+
+def _filtered(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
+    child, ctx = timewindows.below([condition], block, child, ctx)
+    bound = boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", block, ctx.env)
+    if not _aggregates_outside(bound, ctx):
+        refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
+    plan = Filter(bound, child)
+    return plan, evolve(ctx, scope=refreshed(ctx.scope, plan), time_windows={})
+
+
+def _aggregates_outside(bound: Expr, ctx: Context) -> bool:
+    """Whether all aggregates of the condition belong to the enclosing query, in whose HAVING this subquery stands."""
+    if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
+        return False
+    calls = [e for e in bound.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE]
+    return bool(calls) and all(of_outer_columns_only(c) for c in calls)
+
+
+def refreshed(scope: Scope, plan: Plan) -> Scope:
+    """The scope with the flags and evidence that `plan` gives its columns."""
+    by_id = {c.id: c for c in plan.output}
+    columns = tuple(by_id.get(c.id, c) for c in scope.columns)
+    if all(a is b for a, b in zip(columns, scope.columns)):
+        return scope
+    hidden = tuple(by_id.get(c.id, c) for c in scope.hidden)
+    return Scope(columns, hidden, scope.outer, scope.case_sensitive)
+
+
+def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
+    """The select list. Generators are bound first: the other items may name the columns that they make."""
+    generated: dict[int, Generated] = {}
+    for node in nodes:
+        refuse_named_star(node, ctx)
+    for at, node in enumerate(nodes):
+        call = generators.call_of(node, ctx)
+        if call is not None:
+            generated[at] = _generated(node, call, nodes[:at], ctx)
+            scope = ctx.scope
+            hidden = (*scope.hidden, *generated[at].columns)
+            ctx = evolve(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
+    aliases = Aliases()
+    lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
+    items: list[Expr] = []
+    found = 0
+    for at, node in enumerate(nodes):
+        if at in generated or is_star(node, ctx):
+            several = generated[at].columns if at in generated else expand(node, ctx)
+            ctx.env.widths[id(node)] = len(several)
+            items += several
+        else:
+            item = _item(node, nodes[at + 1 :], lateral)
+            items.append(item)
+            if isinstance(item, Alias):
+                found |= content(item.child)
+                _offer(item, node, aliases, ctx)
+    if found & GENERATOR:
+        for item in items:
+            refuse_nested_generator(item, nodes[0], ctx.env)
+    made = list(generated.values())
+    found |= contents(a for g in made for a in g.call.args)
+    if not aliases.used:
+        return Items(items, found, made)
+    inlined, referring = _inlined(items, aliases, nodes, ctx)
+    return Items(inlined, found | contents(inlined), made, referring)
+
+
+def _generated(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
+    """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
+    here."""
+    try:
+        return generators.in_select(node, call, ctx)
+    except AnalysisError as error:
+        left = {ctx.key(n.alias.text) for n in before if isinstance(n, q.Alias)}
+        named = {ctx.key(parts[0]) for n in call.find_all(q.Column) if (parts := name_parts(n))}
+        if ctx.conf.before("4.0") and error.condition.startswith("UNRESOLVED_COLUMN") and left & named:
+            raise ctx.env.unknown("an alias of the SELECT list in a generator", node) from None
+        raise
+
+
+_CHECKED_LATER = (
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "NESTED_AGGREGATE_FUNCTION",
+)
+"""What `CheckAnalysis` finds of a whole Aggregate, after it found all names and types of its items in order."""
+
+
+def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
+    """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
+    first."""
+    try:
+        return named_item(node, ctx)
+    except AnalysisError as error:
+        if error.condition in _CHECKED_LATER:
+            _bind_others(node, behind, ctx)
+        raise
+
+
+def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> None:
+    """Raises what is wrong with the names or types of the items behind the refused one, which they may not name."""
+    for node in others:
+        try:
+            named_item(node, ctx)
+        except AnalysisError as error:
+            by_alias = isinstance(refused, q.Alias) and error.condition.startswith("UNRESOLVED_COLUMN")
+            if error.condition not in _CHECKED_LATER and not by_alias:
+                raise
+        except Unknown:
+            return
+
+
+def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
+    """Lets the items to the right name this one, if the query names it."""
+    named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, LateralReference))
+    if named and not _is_variable(item):
+        aliases.setdefault(ctx.key(item.name), []).append(item)
+
+
+def _is_variable(item: Alias) -> bool:
+    return not item.explicit and isinstance(item.child, (Literal, SessionVariable))
+
+
+def named_item(node: q.Node, ctx: Context) -> Expr:
+    """One select item as a Column or an Alias, named as Spark names it."""
+    refuse_named_star(node, ctx)
+    if isinstance(node, q.Aliases):
+        raise ctx.env.unknown("several names for one expression", node)
+    if isinstance(node, q.Alias):
+        return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
+    bound = bind(node, ctx)
+    if isinstance(bound, Alias):
+        return evolve(bound, id=fresh_id())
+    if isinstance(bound, Column):
+        return bound
+    return Alias(bound, _auto_name(bound, node), fresh_id(), explicit=False)
+
+
+def _auto_name(bound: Expr, node: q.Node) -> str:
+    """`ResolveAliases.assignAliases`: a path takes its last name, a cast of a name that name, all else its SQL."""
+    inner = bare(node)
+    parts = name_parts(inner)
+    if parts and isinstance(bound, _NAMED):
+        return _path_name(bound, parts)
+    if isinstance(inner, q.Cast) and isinstance(bound, Cast):
+        operand = bare(inner.operand)
+        if isinstance(bound.child, Column) and name_parts(operand):
+            return bound.child.name
+        if isinstance(bound.child, (Alias, LateralReference)):
+            return bound.child.name
+    if isinstance(bound, Call) and bound.function.name in CASTS and isinstance(bound.args[0], LateralReference):
+        return bound.args[0].name
+    return output_name(bound)
+
+
+_NAMED = (Column, GetField, GetFieldOfElements, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
+
+
+def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
+    if isinstance(bound, Call) and parts[-1].lower() == "grouping__id":
+        return "grouping__id"
+    if isinstance(bound, Call) and bound.function.name != "getmapvalue":
+        return output_name(bound)
+    return parts[-1]
+
+
+def _inlined(
+    items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
+) -> tuple[list[Expr], frozenset[int]]:
+    """References to aliases on the left replaced by what these aliases name; and the items that had such references."""
+    by_id = {a.id: a.child for found in aliases.values() for a in found}
+    sizes: dict[int, int] = {}
+    done: list[Expr] = []
+    referring: set[int] = set()
+    for item in items:
+        if isinstance(item, Alias):
+            sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
+            refuse_long(sizes[item.id])
+            _refuse_lateral(item.child, set(by_id), nodes, ctx)
+            child = substituted(item.child, by_id)
+            if child is not item.child:
+                if not holds_aggregate(item.child):
+                    referring.add(item.id)
+                item = evolve(item, child=child)
+            by_id[item.id] = item.child
+        done.append(item)
+    return done, frozenset(referring)
+
+
+def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> None:
+    """An alias on the left cannot be named inside a window or an aggregate function."""
+    for e in expr.walk():
+        if isinstance(e, Window):
+            place = "WINDOW"
+        elif isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+            place = "AGGREGATE_FUNC"
+        else:
+            continue
+        if any(isinstance(c, Column) and c.id in ids for c in e.walk()):
+            raise ctx.env.rejected(
+                f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{place}",
+                f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
+                nodes[0],
+            )
+
+
+def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
+    """The expression with columns of these ids replaced; an untouched expression comes back as the same object."""
+
+    def change(e: Expr) -> Expr:
+        return by_id.get(e.id, e) if isinstance(e, Column) else e.child if isinstance(e, LateralReference) else e
+
+    return transform_up(expr, change)
+
+
+def aggregated(node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
+    """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes.
+
+    They stand where the generators do: a position in GROUP BY counts arguments that are no constants, not columns.
+    """
+    if not items.generated:
+        grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
+        return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
+    made_ids = {c.id for made in items.generated for c in made.columns}
+    heads = {made.columns[0].id: made for made in items.generated}
+    listed: list[Expr] = []
+    for item in items.exprs:
+        if not isinstance(item, Column) or item.id not in made_ids:
+            listed.append(item)
+        elif item.id in heads:
+            arguments = (a for a in heads[item.id].call.args if not is_foldable(a))
+            listed += [Alias(a, pretty(a), fresh_id(), explicit=False) for a in arguments]
+    grouped = grouping.aggregate(node, listed, items.lateral, child, ctx)
+    held = map(column_of, grouped.items)
+    plan = grouped.plan
+    exprs: list[Expr] = []
+    for item in items.exprs:
+        if not isinstance(item, Column) or item.id not in made_ids:
+            exprs.append(next(held))
+            continue
+        if item.id in heads:
+            made = heads[item.id]
+            plan = generators.renewed(made, [a if is_foldable(a) else next(held) for a in made.call.args]).over(plan)
+        exprs.append(item)
+    return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
+
+
+def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
+    """What QUALIFY can name: the input, then the items.
+
+    Where `windows` stand among the items, Spark has already put the other items below them, behind the columns that
+    items with windows need. Source: `ResolveQualify`, `ExtractWindowExpressions`.
+    """
+    output = tuple(map(column_of, items.exprs))
+    if not windows:
+        return evolve(scope, hidden=(*scope.hidden, *output))
+    taken = (c for i in items.exprs if holds_window(i) for c in _beside_windows(i))
+    return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
+
+
+def _beside_windows(expr: Expr) -> Iterator[Column]:
+    """The columns that an expression hands on to windows or computes with above them."""
+    if isinstance(expr, Column):
+        yield expr
+    elif isinstance(expr, Window):
+        parts = (*expr.call.children, *expr.partition, *(o.child for o in expr.order))
+        yield from (p for p in parts if isinstance(p, Column))
+    else:
+        for child in expr.children:
+            yield from _beside_windows(child)
+
+
+def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node, ctx: Context) -> None:
+    """QUALIFY over an Aggregate reaches its output and what it groups by, in aggregate functions too."""
+    shown = {column_of(i).id for i in items.exprs}
+    pending = [bound]
+    while pending:
+        expr = pending.pop()
+        if expr in over.keys:
+            continue
+        if isinstance(expr, Column) and expr.id not in shown:
+            raise unresolved_over(expr, items.exprs, node, ctx)
+        pending += expr.children
+
+
+def _aggregating(bound: Expr, over: Aggregated | None, node: q.Node, ctx: Context) -> Exception:
+    """The error of an aggregate function in QUALIFY, which stands above the block's Aggregate. In the keys of a window
+    over one it is taken for one of a query without GROUP BY."""
+    if over is None or _aggregates_beside_windows(bound):
+        return ctx.env.rejected(
+            "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
+        )
+    text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."
+    return ctx.env.rejected("MISSING_GROUP_BY", text, node)
+
+
+def _aggregates_beside_windows(expr: Expr) -> bool:
+    if isinstance(expr, Window):
+        return False
+    found = isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+    return found or any(map(_aggregates_beside_windows, expr.children))
+
+
+def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
+    bound = bind(condition, evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY"))
+    if over is not None:
+        _refuse_ungrouped(bound, items, over, condition, ctx)
+    else:
+        bound = substituted(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
+    within = content(bound)
+    if within & AGGREGATE:
+        raise _aggregating(bound, over, condition, ctx)
+    if not (within | found) & WINDOW:
+        raise ctx.env.rejected(
+            "QUALIFY_REQUIRES_WINDOW_FUNCTION",
+            "QUALIFY needs a window function in the SELECT list or in it.",
+            condition,
+        )
+    return Filter(boolean(bound, "filter", condition, ctx.env), plan)

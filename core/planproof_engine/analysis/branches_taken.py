@@ -1,0 +1,94 @@
+"""When a row computes what stands within branches: of CASE, IF and COALESCE, behind AND and OR, behind a FILTER."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planproof_engine.sql import nodes as q
+
+
+def where_taken(path: Sequence[q.Node], text: str, condition: str, *, null: bool = False) -> str | None:
+    """The condition about the last node of a path, in the rows that compute it and show its value, from the path's
+    first node on. None where it stands in a lambda that is more than a look at each element of an array.
+
+    With `null` the value becomes NULL, for which COALESCE takes another one that the row has: then nothing is lost. A
+    constant is no value of the row.
+    """
+    found: list[str] = []
+    for at in range(len(path) - 1, 0, -1):
+        parent, child = path[at - 1], path[at]
+        if isinstance(parent, q.Lambda):
+            array = _array(path[at - 2], parent) if at > 1 else None
+            if array is None:
+                return None
+            inner = _all([*found, f"({condition})"])
+            condition, found = f"exists({_text(array, text)}, {_text(parent.parameters[0], text)} -> {inner})", []
+        else:
+            found = [*(f"({one})" for one in _conditions(parent, child, text, null)), *found]
+    return _all([*found, f"({condition})"]) if found else condition
+
+
+def _all(conditions: Sequence[str]) -> str:
+    return " AND ".join(conditions)
+
+
+def _array(call: q.Node, function: q.Lambda) -> q.Node | None:
+    """The array whose elements a lambda sees one by one."""
+    if not isinstance(call, q.Call) or len(call.arguments) != 2 or len(function.parameters) != 1:
+        return None
+    return call.arguments[0] if call.arguments[1] is function else None
+
+
+def _conditions(parent: q.Node, child: q.Node, text: str, null: bool) -> list[str]:
+    if isinstance(parent, q.Case):
+        return _of_case(parent, child, text)
+    if isinstance(parent, (q.And, q.Or)):
+        left = parent.left
+        word = "IS TRUE" if isinstance(parent, q.And) else "IS NOT TRUE"
+        return [] if child is left else [f"({_text(left, text)}) {word}"]
+    if isinstance(parent, q.Call):
+        return _of_call(parent, child, text, null)
+    return []
+
+
+def _of_case(case: q.Case, child: q.Node, text: str) -> list[str]:
+    if child is case.operand:
+        return []
+    found: list[str] = []
+    for branch in case.branches:
+        chosen = _text(branch.condition, text)
+        if case.operand is not None:
+            chosen = f"({_text(case.operand, text)}) = ({chosen})"
+        if branch is child:
+            return [*found, f"({chosen}) IS TRUE"]
+        found.append(f"({chosen}) IS NOT TRUE")
+    return found
+
+
+def _of_call(call: q.Call, child: q.Node, text: str, null: bool) -> list[str]:
+    arguments = list(call.arguments)
+    if call.filter is not None and child is not call.filter:
+        return [f"({_text(call.filter, text)}) IS TRUE"]
+    at = next((i for i, one in enumerate(arguments) if one is child), None)
+    name = call.name.lower() if isinstance(call.name, str) else ""
+    if at is None or not arguments:
+        return []
+    first = _text(arguments[0], text)
+    if name in ("if", "iff") and at:
+        return [f"({first}) IS {'' if at == 1 else 'NOT '}TRUE"]
+    if name == "nvl2" and at:
+        return [f"({first}) IS {'NOT ' if at == 1 else ''}NULL"]
+    if name == "coalesce" or name in ("nvl", "ifnull"):
+        others = arguments[:at] + ([one for one in arguments[at + 1 :] if not _is_constant(one)] if null else [])
+        return [f"({_text(one, text)}) IS NULL" for one in others]
+    return []
+
+
+def _is_constant(node: q.Node) -> bool:
+    while isinstance(node, (q.Cast, q.Paren, q.Neg)):
+        node = next(iter(node.children))
+    return isinstance(node, (q.Literal, q.TypedLiteral, q.IntervalLiteral))
+
+
+def _text(node: q.Node, text: str) -> str:
+    return text[slice(*node.span)]

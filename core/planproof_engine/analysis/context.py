@@ -1,0 +1,181 @@
+"""What binding an expression needs to know: where it stands, what its names can mean, which settings are in force."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any
+
+from planproof_engine.analysis.growth import Growth, Size
+from planproof_engine.analysis.names.scope import LambdaScope, Scope
+from planproof_engine.analysis.versions import lacking
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Alias, Column, Expr
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.nodes import Span
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import AnalysisError, Origin, Unknown, place
+from planproof_engine.records import evolve, record
+from planproof_engine.sql import nodes as q
+
+QueryBinder = Callable[[q.Query, "Environment", "Scope | None"], Plan]
+
+
+@record(frozen=True, slots=True)
+class Cte:
+    """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns.
+
+    A CTE that Spark rejects gives its error where a query refers to it: Spark checks it there. `size` counts its plan's
+    nodes and their columns.
+    """
+
+    name: str
+    plan: Plan
+    recursive: bool = False
+    rejection: AnalysisError | None = None
+    size: Size = (1, 0)
+
+
+@record(frozen=True, slots=True)
+class Environment:
+    """What the query blocks of a statement share while they are analyzed, and the CTEs that are visible here.
+
+    `parameters` holds the values of parameter markers, by name; a marker without a name has the key `?` and its offset.
+    `functions` and `views` hold the `Routine`s and `View`s that a script declared, by name. `broken` says why some of
+    these views cannot be read (condition and message). `widths` says how many columns a select item gave, by the `id`
+    of its node, where that is not one; `growth` how large the plan is so far. Two fields are filled under some CTE
+    precedence policies only: `preferred` are CTEs that no WITH inside shadows, and `taken` are names that no CTE may
+    have (`taken_below`: in subqueries of expressions).
+    """
+
+    text: str
+    catalog: Catalog
+    conf: Conf
+    registry: Registry
+    bind_query: QueryBinder
+    ctes: dict[str, Cte] = field(default_factory=dict)
+    variables: dict[str, Expr] = field(default_factory=dict)
+    parameters: dict[str, Expr] = field(default_factory=dict)
+    functions: dict[str, Any] = field(default_factory=dict)
+    views: dict[str, Any] = field(default_factory=dict)
+    broken: dict[str, tuple[str, str]] = field(default_factory=dict)
+    preferred: dict[str, Cte] = field(default_factory=dict)
+    widths: dict[int, int] = field(default_factory=dict)
+    growth: Growth = field(default_factory=Growth)
+    taken: frozenset[str] = frozenset()
+    taken_below: frozenset[str] = frozenset()
+
+    def lacks(self, thing: str) -> bool:
+        """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""
+        return thing in lacking(self.conf.spark)
+
+    def origin(self, node: q.Node) -> Origin | None:
+        start, stop = node.span
+        return place(self.text, start, stop) if start >= 0 else None
+
+    def error_origin(self, node: q.Node) -> Origin | None:
+        """Where Spark places an error of `node`: that of a predicate (`x IN (..)`) at the word behind its operand."""
+        if not isinstance(node, q.Predicate):
+            return self.origin(node)
+        start, stop = node.span
+        at = node.operand.span[1]
+        while 0 <= at < stop and self.text[at] in " \t\r\n)":
+            at += 1
+        return place(self.text, at, stop) if start >= 0 and at < stop else self.origin(node)
+
+    def with_ctes(self, ctes: dict[str, Cte]) -> Environment:
+        return evolve(self, ctes={**self.ctes, **ctes, **self.preferred})
+
+    def within_cte(self, ctes: dict[str, Cte]) -> Environment:
+        """The context for a CTE's own query. Under LEGACY precedence the CTEs before it win over those inside it.
+
+        Under EXCEPTION no CTE inside may have a name of one before it. Source:
+        `CTESubstitution.assertNoNameConflictsInCTE`.
+        """
+        inner = self.with_ctes(ctes)
+        policy = self.conf.cte_precedence.upper()
+        if policy == "LEGACY":
+            return evolve(inner, preferred={**self.preferred, **ctes})
+        if policy == "EXCEPTION":
+            return evolve(inner, taken=self.taken | frozenset(ctes), taken_below=frozenset())
+        return inner
+
+    def over_ctes(self, ctes: dict[str, Cte]) -> Environment:
+        """The query that a WITH clause precedes."""
+        inner = self.with_ctes(ctes)
+        exception = self.conf.cte_precedence.upper() == "EXCEPTION"
+        return evolve(inner, taken_below=self.taken | frozenset(ctes)) if exception else inner
+
+    def within_expression(self) -> Environment:
+        """A subquery of an expression."""
+        return self if self.taken == self.taken_below else evolve(self, taken=self.taken_below)
+
+    def unknown(self, construct: str, node: q.Node) -> Unknown:
+        return Unknown(construct, self.origin(node))
+
+    def rejected(self, condition: str, message: str, node: q.Node) -> AnalysisError:
+        return AnalysisError(condition, message, self.error_origin(node))
+
+    def rejected_at(self, condition: str, message: str, at: Span | None, node: q.Node) -> AnalysisError:
+        """The error at a place in the text; at `node` where the place is not known."""
+        origin = place(self.text, *at) if at is not None else self.origin(node)
+        return AnalysisError(condition, message, origin)
+
+    def mismatch(self, found: Mismatch, node: q.Node) -> AnalysisError:
+        """Spark's error for arguments that do not fit the function called at `node`."""
+        message, (start, stop) = found.message, node.span
+        if found.full_condition.startswith("DATATYPE_MISMATCH") and 0 <= start < stop:
+            shown = textwrap.shorten(self.text[start:stop], 80, placeholder="...")
+            message = f'Cannot resolve "{shown}" due to data type mismatch: {message}'
+        return AnalysisError(found.full_condition, message, self.error_origin(node))
+
+
+class Aliases(dict[str, list[Alias]]):
+    """The select items that an expression may refer to, by name. `used`: an expression did refer to one."""
+
+    used = False
+
+
+@record(frozen=True, slots=True)
+class Context:
+    """Where one expression is bound.
+
+    `aliases` are the select items to the left (lateral column aliases); in HAVING and ORDER BY all of them.
+    `place_name` is the clause, for messages. `windows` are the named windows of the block; `grouping` the grouping
+    expressions that `grouping()` may name; `time_windows` the columns that stand for `window(..)`. `shown`: the
+    expression stands over an Aggregate and names the Aggregate's input; a name found in this scope means its output.
+    `aliases_first`: an alias to the left hides a column, and not the reverse.
+    """
+
+    env: Environment
+    scope: Scope
+    lambdas: LambdaScope | None = None
+    aliases: Aliases | None = None
+    windows: dict[str, q.Window] = field(default_factory=dict)
+    clause: str = "SELECT"
+    grouping: tuple[Expr, ...] | None = None
+    time_windows: dict[Expr, Column] = field(default_factory=dict)
+    shown: Scope | None = None
+    aliases_first: bool = False
+
+    @property
+    def conf(self) -> Conf:
+        return self.env.conf
+
+    def lacks(self, thing: str) -> bool:
+        return self.env.lacks(thing)
+
+    def with_aliases(self, aliases: Aliases) -> Context:
+        return evolve(self, aliases=aliases)
+
+    def within_lambda(self, lambdas: LambdaScope) -> Context:
+        return evolve(self, lambdas=lambdas)
+
+    def key(self, name: str) -> str:
+        return self.scope.key(name)
+
+
+Bound = Sequence[Expr]

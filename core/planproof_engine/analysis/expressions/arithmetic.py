@@ -1,0 +1,230 @@
+"""Operators between two values. Where one value is a date, a timestamp or an interval, Spark puts another operation in
+the operator's place.
+
+Source: `BinaryArithmeticWithDatetimeResolver`.
+"""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import bind, call
+from planproof_engine.expr import Call, Expr, Literal
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.functions.bind import cast, cast_unless_equal, unexpected
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import (
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    Interval,
+    Time,
+    is_numeric,
+    is_string,
+)
+
+
+def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr:
+    """`left symbol right`, as Spark resolves it by the operands' types."""
+    if symbol in _RESOLVERS and (_temporal(left.type) or _temporal(right.type)):
+        _refuse_mixed(symbol, left, right, ctx, node)
+        found = _RESOLVERS[symbol](left, right, ctx, node)
+        if found is not None:
+            return found
+    truth = _truth(symbol, left, right, ctx, node)
+    return call(symbol, [left, right], ctx, node) if truth is None else truth
+
+
+def _truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    """With ANSI off, `b = 1` becomes `b` and `b = 0` becomes `NOT b` (`BooleanEquality`). None for any other
+    comparison."""
+    if ctx.conf.ansi or symbol not in ("=", "<=>"):
+        return None
+    for value, number in ((left, right), (right, left)):
+        if value.type == BOOLEAN and isinstance(number, Literal) and is_numeric(number.type) and number.value in (0, 1):
+            found = value if number.value == 1 else call("not", [value], ctx, node)
+            return found if symbol == "=" else call("and", [call("isnotnull", [value], ctx, node), found], ctx, node)
+    return None
+
+
+def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> None:
+    """Refuses operands for which Spark finds no operation: intervals of two families, and NULL where its type stays
+    open."""
+    a, b = _family(left.type), _family(right.type)
+    if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
+        raise ctx.env.mismatch(unexpected(0, left, "TIMESTAMP"), node)
+    pairs = [(left, right), (right, left)] if symbol == "+" else [(left, right)] if symbol == "-" else []
+    if any(x.type == VOID and y.type == CALENDAR_INTERVAL for x, y in pairs):
+        raise ctx.env.mismatch(Mismatch("CAST_WITHOUT_SUGGESTION", 'cannot cast "TIMESTAMP" to "VOID".'), node)
+    if symbol == "/" and left.type == VOID and b:
+        text = f'the operands of `/` have incompatible types ("VOID" and "{right.type.sql}").'
+        raise ctx.env.mismatch(Mismatch("BINARY_OP_DIFF_TYPES", text), node)
+
+
+def negate(operand: Expr, ctx: Context, node: q.Node) -> Expr:
+    """Unary minus, printed `(- x)`; the function `negative` prints its name."""
+    found = call("negative", [operand], ctx, node)
+    return evolve(found, shown="-") if isinstance(found, Call) else found
+
+
+def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    """`try_add` and the like: over dates, times and intervals the operator's type, with NULL in place of an error.
+
+    None where the call has not just two arguments: it is then bound, and refused, like any other call.
+    """
+    function = ctx.env.registry.find(name)
+    plain = all(not isinstance(n, (q.Star, q.Kwarg, q.Lambda)) for n in node.arguments)
+    if function is None or len(node.arguments) != 2 or not plain or _is_modified(node):
+        return None
+    left, right = (bind(n, ctx) for n in node.arguments)
+    if not (_temporal(left.type) or _temporal(right.type)) or function.tries not in _RESOLVERS:
+        return evolve(call(name, [left, right], ctx, node, name), span=node.span)
+    inner = binary(function.tries, left, right, ctx, node)
+    return Call(function, (left, right), inner.type, True, name, span=node.span)
+
+
+def _is_modified(node: q.Call) -> bool:
+    return any((node.distinct, node.filter, node.nulls, node.within_group, node.over))
+
+
+def _temporal(t: DataType) -> bool:
+    return isinstance(t, (Interval, Time)) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+
+
+def _is_day(t: DataType) -> bool:
+    return isinstance(t, Interval) and t.start == t.end == "day"
+
+
+def _day_time(t: DataType) -> bool:
+    return isinstance(t, Interval) and not t.year_month
+
+
+def _year_month(t: DataType) -> bool:
+    return isinstance(t, Interval) and t.year_month
+
+
+def _stamp(t: DataType) -> bool:
+    return t in (TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def _add(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    found = _add_to(left, right, ctx, node)
+    return found if found is not None else _add_to(right, left, ctx, node)
+
+
+def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    """`start + other` where `start` is the moment."""
+    a, b = start.type, other.type
+    if a == DATE:
+        return _add_to_date(start, other, ctx, node)
+    if _stamp(a) and b == VOID and not ctx.lacks("timestamps plus NULL"):
+        return call("timestamp_add_interval", [start, cast(other, CALENDAR_INTERVAL, ctx.conf)], ctx, node)
+    if _stamp(a) and _year_month(b):
+        return call("timestamp_add_ym_interval", [start, other], ctx, node)
+    if isinstance(a, Time) and (_day_time(b) or b == VOID):
+        moved = cast_unless_equal(other, _DAY_SECOND, ctx.conf) if b == VOID else other
+        return call("time_add_interval", [start, moved], ctx, node)
+    interval = b == CALENDAR_INTERVAL or _day_time(b)
+    if (interval and not _temporal(a) and a != VOID) or (b == CALENDAR_INTERVAL and a != b) or (interval and _stamp(a)):
+        moment = cast(start, TIMESTAMP, ctx.conf) if is_string(a) else start
+        added = call("timestamp_add_interval", [moment, other], ctx, node)
+        return added if added.type == a else cast(added, a, ctx.conf)
+    return None
+
+
+def _add_to_date(date: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    b = other.type
+    if b == VOID and not ctx.conf.before("4.1"):
+        parts = [cast(date, TIMESTAMP, ctx.conf), cast(other, CALENDAR_INTERVAL, ctx.conf)]
+        return call("timestamp_add_interval", parts, ctx, node)
+    if _is_day(b):
+        return call("date_add", [date, call("extractansiintervaldays", [other], ctx, node)], ctx, node)
+    if _day_time(b):
+        return call("timestamp_add_interval", [cast(date, TIMESTAMP, ctx.conf), other], ctx, node)
+    if _year_month(b):
+        return call("date_add_ym_interval", [date, other], ctx, node)
+    if b == CALENDAR_INTERVAL:
+        return call("date_add_interval", [date, other], ctx, node)
+    if b == STRING:
+        raise ctx.env.mismatch(unexpected(1, other, _DAYS), node)
+    return call("date_add", [date, other], ctx, node)
+
+
+def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    a, b = left.type, right.type
+    if ctx.conf.ansi and DATE in (a, b) and STRING in (a, b):
+        left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
+        return call("subtract_dates", [left, right], ctx, node)
+    times = _times(left, right, ctx)
+    if times is not None:
+        return call("subtract_times", times, ctx, node)
+    if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
+        return call("subtract_timestamps", [left, right], ctx, node)
+    if b == DATE or (a == DATE and b == VOID and not ctx.conf.before("4.1")):
+        return call("subtract_dates", [left, right], ctx, node)
+    if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
+        if b == STRING:
+            raise ctx.env.mismatch(unexpected(1, right, _DAYS), node)
+        return call("date_sub", [left, right], ctx, node)
+    if a == DATE and _is_day(b):
+        days = negate(call("extractansiintervaldays", [right], ctx, node), ctx, node)
+        return call("date_add", [left, days], ctx, node)
+    if (
+        isinstance(a, Interval)
+        or a in (CALENDAR_INTERVAL, VOID)
+        or not (isinstance(b, Interval) or b == CALENDAR_INTERVAL)
+    ):
+        return None
+    return _subtract_interval(left, right, ctx, node)
+
+
+def _times(left: Expr, right: Expr, ctx: Context) -> list[Expr] | None:
+    """The operands as times of day where one is a time and the other is one too, NULL, or (with ANSI on) a string."""
+    time = next((e.type for e in (left, right) if isinstance(e.type, Time)), None)
+    if time is None:
+        return None
+    text = ctx.conf.ansi and (is_string(left.type) or is_string(right.type))
+    fits = text or all(isinstance(e.type, Time) or e.type == VOID for e in (left, right))
+    return [e if isinstance(e.type, Time) else cast(e, time, ctx.conf) for e in (left, right)] if fits else None
+
+
+def _subtract_interval(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    """A moment less an interval: the sum with its negation, printed `moment - interval`."""
+    summed = _add_to(left, right, ctx, node)
+    if summed is None:
+        return None
+    if isinstance(left.type, Time):
+        return call("time_sub_interval", [left, right], ctx, node)
+    shown = call("datetime_sub", [left, right], ctx, node)
+    inner = evolve(shown, type=summed.type, nullable=summed.nullable) if isinstance(shown, Call) else shown
+    return cast_unless_equal(inner, left.type, ctx.conf) if is_string(left.type) else inner
+
+
+def _multiply(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    for interval, number in ((left, right), (right, left)):
+        name = _INTERVAL_TIMES.get(_family(interval.type))
+        if name is not None:
+            return call(f"multiply_{name}", [interval, number], ctx, node)
+    return None
+
+
+def _divide(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+    name = _INTERVAL_TIMES.get(_family(left.type))
+    return call(f"divide_{name}", [left, right], ctx, node) if name is not None else None
+
+
+def _family(t: DataType) -> str:
+    if t == CALENDAR_INTERVAL:
+        return "calendar"
+    return "ym" if _year_month(t) else "dt" if _day_time(t) else ""
+
+
+_DAYS = '("INT" or "SMALLINT" or "TINYINT")'
+_DAY_SECOND = Interval("day", "second")
+_INTERVAL_TIMES = {"calendar": "interval", "ym": "ym_interval", "dt": "dt_interval"}
+_RESOLVERS = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

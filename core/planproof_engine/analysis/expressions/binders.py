@@ -1,0 +1,443 @@
+"""The binders of expressions: an SQL tree and a scope to a typed expression, in one pass from the leaves up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planproof_engine.analysis.blocks.evidence import guarded
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions import literals, subqueries
+from planproof_engine.analysis.expressions.arithmetic import binary, negate
+from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, call, unresolved
+from planproof_engine.analysis.expressions.calls import bind_call
+from planproof_engine.analysis.expressions.constants import bare_call, spelt_name
+from planproof_engine.analysis.expressions.quantified import quantified_like
+from planproof_engine.analysis.names.scope import ambiguous, extract, fields_of, item, placed, resolve
+from planproof_engine.analysis.names.stars import expand, refuse_star
+from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
+from planproof_engine.catalog import split_name
+from planproof_engine.expr import (
+    UNNUMBERED,
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Lambda,
+    LateralReference,
+    Literal,
+    SessionVariable,
+    Variable,
+    Window,
+    column_of,
+)
+from planproof_engine.functions.bind import cast, cast_unless_equal, refused_cast, refused_type
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+from planproof_engine.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar
+
+
+def _paren(node: q.Paren, ctx: Context) -> Expr:
+    return bind(node.operand, ctx)
+
+
+def _literal(node: q.Literal, ctx: Context) -> Expr:
+    found = literals.string(node) if node.is_string else literals.number(node, ctx.conf)
+    return spanned(found, node)
+
+
+def _boolean(node: q.Boolean, ctx: Context) -> Expr:
+    return literals.TRUE if node.value else literals.FALSE
+
+
+def _null(node: q.Null, ctx: Context) -> Expr:
+    return literals.NULL
+
+
+def _typed(node: q.TypedLiteral, ctx: Context) -> Expr:
+    return spanned(literals.typed(node, ctx.conf), node)
+
+
+def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
+    return spanned(literals.interval(node, ctx.conf), node)
+
+
+def _column(node: q.Node, ctx: Context) -> Expr:
+    return spanned(bind_name(name_parts(node), node, ctx), node)
+
+
+def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
+    """A dotted name: a lambda variable, column, alias to the left, outer column, session variable or bare function."""
+    if ctx.lambdas is not None:
+        variable = ctx.lambdas.find(ctx.key(parts[0]))
+        if variable is not None:
+            return fields_of(placed(variable, node.span, ctx.env.text), parts[1:], ctx.conf, ctx.env.registry)
+    found = _named(parts, node, ctx)
+    if found is not None:
+        return found
+    bare = bare_call(parts, ctx)
+    if bare is not None:
+        return call(bare, [], ctx, node)
+    raise unresolved(parts, ctx, node)
+
+
+def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
+    hiding = _lateral_alias(parts, node, ctx) if ctx.aliases_first else None
+    if hiding is not None:
+        return hiding
+    try:
+        found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
+    except AnalysisError:
+        # Over an Aggregate, a name that means nothing in the input is looked for in the output.
+        over = _lateral_alias(parts, node, ctx) if ctx.clause in ("HAVING", "ORDER BY", "SORT BY") else None
+        if over is None:
+            raise
+        return over
+    if found is not None:
+        return found[0]
+    lateral = _lateral_alias(parts, node, ctx)
+    if lateral is not None:
+        return lateral
+    if ctx.scope.outer is not None:
+        bare = bare_call(parts, ctx)
+        outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry)
+        if outer is not None and bare is None:
+            return outer[0]
+    return _session_variable(parts, ctx)
+
+
+def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
+    """The select item to the left whose alias the name is (lateral column alias). A column of the child with that name
+    comes first.
+
+    Outside of the select list the alias is a column of the output.
+    """
+    found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
+    if not found:
+        return None
+    assert ctx.aliases is not None
+    ctx.aliases.used = True
+    if len(found) > 1 and ctx.clause == "HAVING":
+        raise ambiguous(parts, [column_of(a) for a in found], ctx.env.origin(node))
+    if len(found) > 1:
+        raise ctx.env.rejected(
+            "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
+            f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches.",
+            node,
+        )
+    alias = found[0]
+    known = alias.child.evidence if alias.nullable else None
+    column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
+    value = spanned(fields_of(column, parts[1:], ctx.conf, ctx.env.registry), node)
+    return LateralReference(value, parts[-1]) if ctx.clause == "SELECT" else value
+
+
+def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
+    names = parts[-1:] if len(parts) > 1 and parts[-2].lower() == "session" else parts
+    key = names[0].lower()
+    if len(names) > 1 or key not in ctx.env.variables:
+        return None
+    found = ctx.env.variables[key]
+    if isinstance(found, SessionVariable) and not found.known:
+        raise Unknown(f"the value of the variable {found.name}")
+    return found
+
+
+def _dot(node: q.Dot, ctx: Context) -> Expr:
+    parts = name_parts(node)
+    if parts:
+        return spanned(bind_name(parts, node, ctx), node)
+    child = bind(node.operand, ctx)
+    return spanned(extract(child, node.field.text, ctx.conf, ctx.env.registry), node)
+
+
+def _bracket(node: q.Bracket, ctx: Context) -> Expr:
+    child = bind(node.operand, ctx)
+    within = evolve(ctx, aliases_first=True) if ctx.aliases and ctx.lacks("columns before aliases in keys") else ctx
+    try:
+        key = bind(node.index, within)
+    except AnalysisError as error:
+        if not isinstance(child.type, Map) or not error.condition.startswith("UNRESOLVED_COLUMN."):
+            raise
+        condition = error.condition.replace("COLUMN", "MAP_KEY")
+        raise AnalysisError(
+            condition, f"{error.message} If the map's key is meant to be a text, put it in quotes.", error.origin
+        ) from None
+    return spanned(item(child, key, ctx.conf, ctx.env.registry), node)
+
+
+def spanned(expr: Expr, node: q.Node) -> Expr:
+    """The expression with the place in the text that it came from."""
+    if isinstance(expr, (Call, Cast, Column, GetField, GetFieldOfElements, Literal, Variable)):
+        found = node.span
+        return expr if expr.span == found else evolve(expr, span=found)
+    return expr
+
+
+def _cast(node: q.Cast, ctx: Context) -> Expr:
+    child = bind(node.operand, ctx)
+    given = node.target.data_type
+    target = _without_lengths(given, ctx)
+    mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
+    refused = refused_type(child.type, target, ctx.conf) or refused_cast(child.type, target, mode)
+    if refused is not None:
+        raise ctx.env.mismatch(refused, node)
+    ignored = None if given == target else given
+    return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=node.span, ignored=ignored)
+
+
+def _without_lengths(given: DataType, ctx: Context) -> DataType:
+    """A cast to char or varchar is one to string, unless the setting keeps the length.
+
+    Before Spark 4.2 a written UTF8_BINARY is the default string.
+    """
+    if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
+        return STRING
+    if isinstance(given, (Char, Varchar)) and not ctx.conf.preserve_char_varchar:
+        return STRING
+    return given
+
+
+def _binary(symbol: str) -> Binder:
+    def binder(node: q.Binary, ctx: Context) -> Expr:
+        left, right = bind(node.left, ctx), bind(node.right, ctx)
+        return spanned(binary(symbol, left, right, ctx, node), node)
+
+    return binder
+
+
+def _unary_call(name: str) -> Binder:
+    def binder(node: q.Unary, ctx: Context) -> Expr:
+        return spanned(call(name, [bind(node.operand, ctx)], ctx, node), node)
+
+    return binder
+
+
+def _binary_call(name: str) -> Binder:
+    def binder(node: q.Binary, ctx: Context) -> Expr:
+        return spanned(call(name, [bind(node.left, ctx), bind(node.right, ctx)], ctx, node), node)
+
+    return binder
+
+
+def _negated_binary(symbol: str) -> Binder:
+    inner = _binary(symbol)
+    return lambda node, ctx: spanned(call("not", [inner(node, ctx)], ctx, node), node)
+
+
+def _neg(node: q.Neg, ctx: Context) -> Expr:
+    return spanned(negate(bind(node.operand, ctx), ctx, node), node)
+
+
+def _between(node: q.Between, ctx: Context) -> Expr:
+    operands = [bind(part, ctx) for part in (node.operand, node.low, node.high)]
+    value, *bounds = operands
+    low, high = (binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
+    if ctx.conf.before("4.0"):
+        return spanned(call("and", [low, high], ctx, node), node)
+    return spanned(call("between", operands, ctx, node), node)
+
+
+def _is(node: q.Is, ctx: Context) -> Expr:
+    operand, test, negated = bind(node.operand, ctx), node.test, node.negated
+    if isinstance(test, q.Boolean):
+        found = binary("<=>", operand, _boolean(test, ctx), ctx, node)
+        return spanned(call("not", [found], ctx, node) if negated else found, node)
+    if isinstance(test, q.Var):
+        operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
+    return spanned(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
+
+
+def _like(name: str) -> Binder:
+    def binder(node: q.LikeBinary, ctx: Context) -> Expr:
+        operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
+        if isinstance(node, q.Like) and node.escape is not None:
+            operands.append(bind(node.escape, ctx))
+        return spanned(call(name, operands, ctx, node), node)
+
+    return binder
+
+
+def _in(node: q.In, ctx: Context) -> Expr:
+    value, query = node.operand, node.query
+    if query is None:
+        members = [m for n in node.members for m in _starred(n, ctx)]
+        return spanned(call("in", [bind(value, ctx), *members], ctx, node), node)
+    values = [bind_item(v, ctx) for v in _row(value)]
+    return subqueries.in_subquery(values, query, ctx, node)
+
+
+def _row(node: q.Node) -> Sequence[q.Node]:
+    """The values of `(a, b)` or `struct(a, b)`, which Spark's parser makes the same; else the node alone."""
+    if isinstance(node, q.Tuple):
+        return node.members
+    if isinstance(node, q.Call) and node.name == "struct" and not any(isinstance(a, q.Kwarg) for a in node.arguments):
+        return node.arguments
+    return [node]
+
+
+def _case(node: q.Case, ctx: Context) -> Expr:
+    value = bind(node.operand, ctx) if node.operand is not None else None
+    args: list[Expr] = []
+    for branch in node.branches:
+        condition = bind(branch.condition, ctx)
+        if value is not None:
+            condition = binary("=", value, condition, ctx, branch)
+        args += [condition, bind(branch.value, ctx)]
+    if node.default is not None:
+        args.append(bind(node.default, ctx))
+    return spanned(_with_guards(call("when", args, ctx, node), ctx), node)
+
+
+def _call(node: q.Call, ctx: Context) -> Expr:
+    bound = bind_call(node, ctx)
+    if isinstance(bound, Call) and any(isinstance(a, Lambda) for a in bound.args):
+        _check_higher_order(bound, ctx, node)
+    return _with_guards(bound, ctx)
+
+
+def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
+    found = content(bound)
+    if found & SUBQUERY:
+        subqueries.refuse_in_higher_order(ctx, node)
+    if found & WINDOW and any(isinstance(a, Lambda) and _window_of_variable(a) for a in bound.args):
+        raise ctx.env.rejected(
+            "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+            "A window function inside a lambda function cannot see the lambda's variables.",
+            node,
+        )
+
+
+def _window_of_variable(function: Lambda) -> bool:
+    """Whether a window reads a variable of the lambda around it. Spark computes windows outside of lambdas, where the
+    variable does not exist."""
+    windows = (e for e in function.body.walk() if isinstance(e, Window))
+    return any(e in function.parameters for window in windows for e in window.walk())
+
+
+def _with_guards(bound: Expr, ctx: Context) -> Expr:
+    """CASE or IF with the evidence that its conditions give."""
+    if not isinstance(bound, Call) or not bound.nullable or bound.known or bound.function.name not in ("when", "if"):
+        return bound
+    known = guarded(bound, ctx.conf)
+    return bound if known is None else evolve(bound, known=known)
+
+
+def _tuple(node: q.Tuple, ctx: Context) -> Expr:
+    members = [bind_item(n, ctx) for n in node.members]
+    return spanned(call("struct", members, ctx, node, "named_struct"), node)
+
+
+def _starred(node: q.Node, ctx: Context) -> list[Expr]:
+    if isinstance(node, q.Star):
+        refuse_star(node, ctx)
+        return list(expand(node, ctx))
+    return [bind(node, ctx)]
+
+
+def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
+    name = node.name
+    found = ctx.env.parameters.get(name.lower() if name else f"?{node.span[0]}")
+    if found is None:
+        raise ctx.env.rejected(
+            "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
+        )
+    return found
+
+
+def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
+    """`IDENTIFIER(expr)` as a column: the name that the text spells."""
+    return bind_name(split_name(spelt_name(node, ctx)), node, ctx)
+
+
+_KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")
+
+
+def _last_key(path: str) -> str | None:
+    """The last name in a variant's path, which names what is found there; None where it has places only."""
+    names = [quoted.replace("``", "`").split(".")[-1] or text or plain for quoted, text, plain in _KEYS.findall(path)]
+    return next((n for n in reversed(names) if n), None)
+
+
+def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
+    """`v:a.b[0]`: what `variant_get` reads at that path."""
+    child = bind(node.operand, ctx)
+    if child.type != VARIANT:
+        raise ctx.env.rejected(
+            "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
+        )
+    path = node.path
+    text = f"${path}" if path.startswith("[") else f"$.{path}"
+    found = spanned(call("variant_get", [child, Literal(text, STRING, text)], ctx, node), node)
+    name = _last_key(path)
+    return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
+
+
+def _collate(node: q.Collate, ctx: Context) -> Expr:
+    name = node.collation.parts[-1].text
+    return call("collate", [bind(node.operand, ctx), Literal(name, STRING, name)], ctx, node)
+
+
+BINDERS: dict[type, Binder] = {
+    q.Paren: _paren,
+    q.Literal: _literal,
+    q.Boolean: _boolean,
+    q.Null: _null,
+    q.TypedLiteral: _typed,
+    q.IntervalLiteral: _interval,
+    q.Column: _column,
+    q.Identifier: _column,
+    q.Dot: _dot,
+    q.Bracket: _bracket,
+    q.Cast: _cast,
+    q.TryCast: _cast,
+    q.Call: _call,
+    q.SpecialCall: _call,
+    q.Neg: _neg,
+    q.Pos: _unary_call("positive"),
+    q.BitwiseNot: _unary_call("~"),
+    q.Not: _unary_call("not"),
+    q.And: _binary("and"),
+    q.Or: _binary("or"),
+    q.Add: _binary("+"),
+    q.Sub: _binary("-"),
+    q.Mul: _binary("*"),
+    q.Div: _binary("/"),
+    q.Mod: _binary("%"),
+    q.IntDiv: _binary("div"),
+    q.DPipe: _binary_call("concat"),
+    q.BitwiseAnd: _binary("&"),
+    q.BitwiseOr: _binary("|"),
+    q.BitwiseXor: _binary("^"),
+    q.BitwiseLeftShift: _binary_call("<<"),
+    q.BitwiseRightShift: _binary_call(">>"),
+    q.UnsignedRightShift: _binary_call(">>>"),
+    q.EQ: _binary("="),
+    q.NEQ: _negated_binary("="),
+    q.LT: _binary("<"),
+    q.LTE: _binary("<="),
+    q.GT: _binary(">"),
+    q.GTE: _binary(">="),
+    q.NullSafeEQ: _binary("<=>"),
+    q.NullSafeNEQ: _negated_binary("<=>"),
+    q.Between: _between,
+    q.Is: _is,
+    q.Like: _like("like"),
+    q.ILike: _like("ilike"),
+    q.RegexpLike: _like("rlike"),
+    q.QuantifiedLike: quantified_like,
+    q.IdentifierClause: _identifier,
+    q.In: _in,
+    q.Exists: subqueries.exists,
+    q.Subquery: subqueries.scalar,
+    q.Case: _case,
+    q.Tuple: _tuple,
+    q.Placeholder: _placeholder,
+    q.VariantPath: _variant_path,
+    q.Collate: _collate,
+}

@@ -1,0 +1,110 @@
+"""Binding an expression: from a node of the SQL tree, by its class, to a typed expression.
+
+Binders call each other (a call binds its arguments). They find each other in one table, which `binders` fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.expr import Alias, Call, Expr, fresh_id
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.functions.bind import apply
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql import nodes as q
+
+Binder = Callable[[Any, Context], Expr]
+
+_BINDERS: dict[type, Binder] = {}
+_NO_VALUES = {
+    q.Star: ("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here: it is no single value."),
+    q.Lambda: ("INTERNAL_ERROR", "A lambda stands only among the arguments of a function."),
+}
+"""Nodes that the call or list around them binds. Spark refuses them anywhere else."""
+
+
+def binders(table: Mapping[type, Binder]) -> None:
+    """Adds the binders of a family of nodes."""
+    _BINDERS.update(table)
+
+
+class GeneratorMismatch(AnalysisError):
+    """The arguments of a generator's call do not fit.
+
+    Inside an expression Spark refuses the generator because of its place, before it looks at types: `bind` raises that
+    error instead.
+    """
+
+    def __init__(self, error: AnalysisError, call: q.Call) -> None:
+        super().__init__(error.condition, error.message, error.origin)
+        self.call = call
+
+
+def bind(node: q.Node, ctx: Context) -> Expr:
+    """The typed expression that `node` means. Raises `AnalysisError` where Spark rejects it, else `Unknown`.
+
+    An error that was raised without a place gets the place of the innermost expression around it.
+    """
+    binder = _BINDERS.get(type(node))
+    if type(node) in _NO_VALUES:
+        raise ctx.env.rejected(*_NO_VALUES[type(node)], node)
+    if binder is None:
+        raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
+    try:
+        return binder(node, ctx)
+    except (AnalysisError, Unknown) as error:
+        if isinstance(error, GeneratorMismatch) and error.call is not node and not isinstance(node, q.Paren):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
+                "A generator cannot stand inside an expression.",
+                error.call,
+            ) from None
+        if error.origin is not None:
+            raise
+        raise error.at(ctx.env.error_origin(node)) from None
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
+
+
+def bind_item(node: q.Node, ctx: Context) -> Expr:
+    """An expression that may carry an alias: in `struct(a AS x)`, in a row constructor, in SELECT."""
+    if isinstance(node, q.Alias):
+        return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
+    return bind(node, ctx)
+
+
+def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str | None = None) -> Call:
+    """The function called `name` on bound arguments. Raises `Unknown` for one that planproof does not know."""
+    function = ctx.env.registry.find(name)
+    if function is None:
+        raise ctx.env.unknown(f"the function {name}", node)
+    try:
+        return apply(function, args, ctx.conf, shown or (name if function.alias else None))
+    except Mismatch as mismatch:
+        raise ctx.env.mismatch(mismatch, node) from None
+
+
+def is_of_files(parts: Sequence[str], ctx: Context) -> bool:
+    """Whether a name may mean the struct that file sources offer beside their columns (`FileFormat.METADATA_NAME`).
+
+    A catalog does not tell which tables are files.
+    """
+    return bool(ctx.scope.columns) and any(ctx.key(part) == "_metadata" for part in parts)
+
+
+def unresolved(parts: tuple[str, ...], ctx: Context, node: q.Node) -> AnalysisError | Unknown:
+    """The error for a name that nothing has, with Spark's suggestions; `Unknown` for a hidden column of files."""
+    if is_of_files(parts, ctx):
+        return ctx.env.unknown("the hidden column _metadata of a table's files", node)
+    name = ".".join(f"`{p}`" for p in parts)
+    candidates = ctx.scope.candidates(parts)
+    text = f"A column, variable, or function parameter with name {name} cannot be resolved."
+    if not candidates:
+        return ctx.env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
+    return ctx.env.rejected(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"{text} Did you mean one of the following? [{', '.join(candidates)}].",
+        node,
+    )

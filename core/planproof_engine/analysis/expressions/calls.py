@@ -1,0 +1,491 @@
+"""Binds function calls: arguments, lambdas, aggregates and windows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions import windows
+from planproof_engine.analysis.expressions.arithmetic import tried
+from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, call
+from planproof_engine.analysis.expressions.constants import function_name
+from planproof_engine.analysis.expressions.modifiers import (
+    NESTED,
+    Argument,
+    modified,
+    ordered_arguments,
+    refuse_modifiers,
+)
+from planproof_engine.analysis.expressions.windows import sort_keys
+from planproof_engine.analysis.names.scope import LambdaScope
+from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
+from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.script import routines
+from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
+from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optional, Signature
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.bind import apply, check_arity, check_kinds, coerced
+from planproof_engine.functions.declared import calls_declared, is_declared
+from planproof_engine.functions.registry import named
+from planproof_engine.origin import AnalysisError
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.types import INT, STRING, Array, Struct
+
+
+def bind_call(node: q.Call, ctx: Context) -> Expr:
+    """A call as the query wrote it, with all that may follow its parentheses."""
+    name = _name(node, ctx)
+    key = name.lower()
+    special = (_SPECIAL.get(node.form) if isinstance(node, q.SpecialCall) else None) or _SPECIAL.get(key)
+    if special is not None:
+        found = special(node, ctx, key)
+        if found is not None:
+            return found
+    function = ctx.env.registry.find(key)
+    if function is None or key in ctx.env.registry.internal:
+        routine = routines.find(name, ctx.env)
+        if routine is not None:
+            return routines.scalar(routine, node, ctx)
+        raise _missing(name, node, ctx)
+    if function.category is Category.TABLE:
+        raise ctx.env.rejected(
+            "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
+        )
+    bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
+    over = node.over
+    if over is None and function.category is Category.WINDOW:
+        raise ctx.env.rejected(
+            "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
+        )
+    return windows.over(bound, over, ctx, node) if over is not None else bound
+
+
+_COUNTED_LATER = (q.Star, q.Lambda, q.Kwarg)
+
+
+def _fed_by_python(bound: Call, ctx: Context) -> Call:
+    """Spark takes a row's value from Python as nullable, whatever the function declares, and the elements of a list of
+    such values too."""
+    if bound.nullable or ctx.lambdas is not None or not ctx.env.registry.declared:
+        return bound
+    bodies = [a for a in bound.args if isinstance(a, Lambda)]
+    fed = is_declared(bound.function) or any(calls_declared(b) for b in bodies)
+    return evolve(bound, nullable=True) if fed else bound
+
+
+def plain_call(node: q.Call, ctx: Context) -> Call:
+    """The call of a function that planproof knows, without an OVER."""
+    name = _name(node, ctx)
+    function = ctx.env.registry.find(name)
+    if function is None:
+        raise _missing(name, node, ctx)
+    return _applied(function, name, node, ctx)
+
+
+def _time_window(node: q.Call, ctx: Context, name: str) -> Expr:
+    return _column_of_window(plain_call(node, ctx), node, ctx)
+
+
+def _column_of_window(call: Call, node: q.Node, ctx: Context) -> Column:
+    """The column that stands for a time window. Raises `Unknown` where the block made none."""
+    found = ctx.time_windows.get(call)
+    if found is None:
+        raise ctx.env.unknown("a time window here", node)
+    return found
+
+
+def _name(node: q.Call, ctx: Context) -> str:
+    return without_schema(function_name(node, ctx), ctx.env)
+
+
+def without_schema(name: str, env: Environment) -> str:
+    """The name without the schema of Spark's own functions."""
+    if "." not in name or env.lacks("a schema of builtin functions"):
+        return name
+    lowered = name.lower()
+    for prefix in ("system.builtin.", "builtin."):
+        if lowered.startswith(prefix):
+            return name[len(prefix) :]
+    return name
+
+
+def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for the first function that does not exist, else for the first call with too few or too many arguments.
+
+    Spark looks up functions before anything else, and counts arguments before it looks at tables, columns and types.
+    """
+    if env.catalog.source is not None:
+        return None
+    miscounted: AnalysisError | None = None
+    tables: set[q.Node] = set()
+    for node in tree.walk():
+        if isinstance(node, (q.TableFunction, q.LateralView)):
+            tables.add(node.call)
+        if isinstance(node, q.Hint):
+            tables.update(node.calls)
+        if not isinstance(node, q.Call) or node in tables or not isinstance(node.name, str):
+            continue
+        name = node.name
+        lowered = without_schema(name, env).lower()
+        registry = env.registry
+        function = registry.find(lowered)
+        known = lowered in registry.known or lowered in _SPECIAL or function is not None
+        if not known and routines.find(name, env) is None:
+            return _unresolved_routine(name, node, env)
+        if miscounted is None and function is not None and lowered not in _SPECIAL:
+            miscounted = _miscounted(function, node, env)
+    return miscounted
+
+
+def _miscounted(function: Signature, node: q.Call, env: Environment) -> AnalysisError | None:
+    """The error of a plain call with too few or too many arguments; one with a lambda waits for its columns."""
+    of_groups = node.within_group or any(m.startswith("order") for m in function.modifiers)
+    if isinstance(node, q.SpecialCall) or of_groups or any(isinstance(a, _COUNTED_LATER) for a in node.arguments):
+        return None
+    try:
+        check_arity(function, len(node.arguments))
+    except Mismatch as mismatch:
+        return env.mismatch(mismatch, node)
+    return None
+
+
+def _unresolved_routine(name: str, node: q.Node, env: Environment) -> AnalysisError:
+    schema = name.split(".")[:-1]
+    if len(schema) > 1 and schema[0].lower() == env.catalog.catalog:
+        del schema[0]
+    if len(schema) > 1:
+        return env.rejected(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}.",
+            node,
+        )
+    parts = ".".join(f"`{p}`" for p in name.split("."))
+    close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
+    hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
+    return env.rejected(
+        "UNRESOLVED_ROUTINE",
+        f"Cannot resolve routine {parts} on search path "
+        f"[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].{hint}",
+        node,
+    )
+
+
+def _missing(name: str, node: q.Node, ctx: Context) -> Exception:
+    # A live catalog may hold functions of its own. They are not read, so that an unknown name is no error.
+    live = ctx.env.catalog.source is not None
+    known = ctx.env.registry.find(name) is None and name.lower() in ctx.env.registry.known
+    if live or known:
+        return ctx.env.unknown(f"the function {name.lower()}", node)
+    return _unresolved_routine(name, node, ctx.env)
+
+
+def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
+    arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
+    shown = name.lower() if function.alias else None
+    try:
+        check_arity(function, len(arguments))
+        args = _bound_arguments(function, arguments, ctx)
+        if function.category is Category.AGGREGATE:
+            _refuse_nested(function, args, node, ctx)
+        found = apply(function, args, ctx.conf, shown, node.span)
+    except Mismatch as mismatch:
+        if mismatch.is_of_types:
+            refuse_modifiers(function, node, ctx)
+            sort_keys(node.within_group, ctx)
+        error = ctx.env.mismatch(mismatch, node)
+        if mismatch.is_of_types and function.category is Category.GENERATOR:
+            error = GeneratorMismatch(error, node)
+        raise error from None
+    return modified(found, node, ctx)
+
+
+def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
+    """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
+    if node.over is None and any(holds_aggregate(a) for a in args):
+        inner = next(
+            e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
+        )
+        raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
+
+
+def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
+    """The arguments in the function's order: stars expanded, named ones put in their places."""
+    arguments: list[Argument] = []
+    named: dict[str, q.Node] = {}
+    for argument in node.arguments:
+        if is_star(argument, ctx):
+            arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
+        elif isinstance(argument, q.Kwarg):
+            if function.name == "struct" or _takes_any_name(function, ctx):
+                value = bind(argument.value, ctx)
+                arguments.append(call("namedargumentexpression", [value], ctx, argument))
+                continue
+            _refuse_names(function, node, ctx)
+            name = _parameter(argument.name.text, ctx)
+            if name in named:
+                raise ctx.env.rejected(
+                    "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
+                    f"`{function.name}` gets its parameter `{name}` twice.",
+                    node,
+                )
+            named[name] = argument.value
+        elif named:
+            raise ctx.env.rejected(
+                "UNEXPECTED_POSITIONAL_ARGUMENT",
+                f"`{function.name}` gets a positional argument behind the named argument `{next(reversed(named))}`: "
+                "rearrange them so that the positional ones come first.",
+                node,
+            )
+        else:
+            arguments.append(argument)
+    return _placed(function, arguments, named, node, ctx) if named else arguments
+
+
+def _takes_any_name(function: Signature, ctx: Context) -> bool:
+    """Whether names of arguments are passed on unread: FROM and LATERAL VIEW do not look at those of a generator that
+    has no parameters' names."""
+    return function.category is Category.GENERATOR and not function.names and ctx.clause in ("FROM", "LATERAL VIEW")
+
+
+def _parameter(name: str, ctx: Context) -> str:
+    """A parameter's name as it is compared: in lower case, before Spark 4.1 as it is written."""
+    return name if ctx.lacks("parameters in any case") else name.lower()
+
+
+def _starred(star: q.Node, ctx: Context) -> list[Expr]:
+    if ctx.clause == "WHERE":
+        refuse_star(star, ctx)
+    return expand(star, ctx)
+
+
+def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
+    """`count(*)` counts rows: Spark makes it `count(1)`."""
+    if function.name != "count" or len(node.arguments) != 1:
+        return []
+    star = node.arguments[0]
+    if isinstance(star, q.Star) and star.qualifier:
+        if ctx.conf.count_of_table_star:
+            return []
+        raise ctx.env.rejected(
+            "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
+            "count(table.*) is not allowed. Use count(*) or name the columns.",
+            node,
+        )
+    return [] if node.distinct else [Literal(1, INT, "1")]
+
+
+def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
+    if not function.names:
+        raise ctx.env.rejected(
+            "NAMED_PARAMETERS_NOT_SUPPORTED",
+            f"Named parameters are not supported for function `{function.name}`.",
+            node,
+        )
+
+
+def _placed(
+    function: Signature, positional: list[Argument], named: dict[str, q.Node], node: q.Node, ctx: Context
+) -> list[Argument]:
+    names = tuple(_parameter(n, ctx) for n in function.names)
+    unknown = [n for n in named if n not in names]
+    if unknown:
+        raise ctx.env.rejected(
+            "UNRECOGNIZED_PARAMETER_NAME", f"`{function.name}` has no parameter named `{unknown[0]}`.", node
+        )
+    twice = [n for n in names[: len(positional)] if n in named]
+    if twice:
+        raise ctx.env.rejected(
+            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
+            f"`{function.name}` gets its parameter `{twice[0]}` twice.",
+            node,
+        )
+    found = list(positional)
+    for at in range(len(positional), len(function.names)):
+        given = named.get(names[at])
+        if given is not None:
+            found.append(given)
+            continue
+        parameter = function.inputs[at] if at < len(function.inputs) else None
+        default = parameter.default if isinstance(parameter, Optional) else None
+        if any(n in named for n in names[at:]):
+            if default is None:
+                raise ctx.env.rejected(
+                    "REQUIRED_PARAMETER_NOT_FOUND",
+                    f"`{function.name}` needs its parameter `{function.names[at]}`.",
+                    node,
+                )
+            found.append(default)
+    return found
+
+
+def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
+    """Binds the arguments. A lambda comes after the arguments before it, because these give its parameters' types."""
+    bound: list[Expr] = []
+    expected = function.expected(len(arguments))
+    for at, argument in enumerate(arguments):
+        if isinstance(argument, Expr):
+            bound.append(argument)
+        elif isinstance(expected[at], LambdaOf):
+            if not any(isinstance(b, Lambda) for b in bound):
+                bound = _before_lambdas(function, bound, arguments, ctx)
+            bound.append(_bound_lambda(function, argument, at, bound, ctx))
+        elif isinstance(argument, q.Lambda):
+            raise ctx.env.rejected(
+                "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
+                "A lambda function should only be used in a higher order function. "
+                f"However, its class is {function.name}.",
+                argument,
+            )
+        else:
+            bound.append(bind_item(argument, ctx))
+    return _with_identity(function, bound, ctx)
+
+
+def _before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
+    """The arguments that give the types of a lambda's parameters, with their implicit casts.
+
+    Spark gives a NULL its type only when everything in the call is resolved. A lambda with parameters, and one that is
+    left out, stay unresolved until these arguments are checked (`HigherOrderFunction.checkArgumentDataTypes`).
+    """
+    left_out = len(arguments) < len(function.inputs)
+    if left_out or any(isinstance(a, q.Lambda) for a in arguments):
+        check_kinds(function, bound)
+    return coerced(function, bound, ctx.conf)
+
+
+def _with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
+    """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
+    last = function.inputs[-1] if function.inputs else None
+    left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
+    if left_out:
+        check_kinds(function, bound)
+    if not left_out or function.variables is None or not isinstance(function.inputs[-2], LambdaOf):
+        return bound
+    (data_type, nullable), *_ = function.variables(bound, len(bound))
+    variable = Variable(fresh_id(), "id", data_type, nullable)
+    return [*bound, Lambda((variable,), variable)]
+
+
+def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+    place = function.inputs[at]
+    assert isinstance(place, LambdaOf)
+    assert function.variables is not None
+    types = function.variables(bound, at)
+    if not isinstance(node, q.Lambda):
+        # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
+        hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
+        return Lambda(hidden, bind(node, ctx))
+    names = [p.text for p in node.parameters]
+    keys = [ctx.key(n) for n in names]
+    if len(set(keys)) != len(keys):
+        raise ctx.env.rejected(
+            "INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES",
+            f"The lambda function has duplicate arguments: {', '.join(names)}.",
+            node,
+        )
+    if len(names) not in place.takes:
+        raise ctx.env.rejected(
+            "INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
+            f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}.",
+            node,
+        )
+    variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
+    # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
+    named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
+    inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
+    return Lambda(variables, bind(node.body, inner), node.span)
+
+
+def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if not isinstance(node, q.SpecialCall) or node.form != "trim":
+        return None
+    side = node.side or "BOTH"
+    text, *pattern = (bind(n, ctx) for n in node.arguments)
+    function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
+    return evolve(call(function, [*pattern, text], ctx, node, f"TRIM_{side}"), span=node.span)
+
+
+def _extract(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if not isinstance(node, q.SpecialCall) or node.form != "extract":
+        return None
+    part, source = node.arguments
+    assert isinstance(part, q.Identifier)
+    field = Literal(part.text, STRING, part.text)
+    return evolve(call("extract", [field, bind(source, ctx)], ctx, node), span=node.span)
+
+
+def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if not isinstance(node, q.SpecialCall) or not node.unit:
+        return None
+    args = [Literal(node.written, STRING, node.written), *(bind(n, ctx) for n in node.arguments)]
+    return evolve(call(node.form, args, ctx, node), span=node.span)
+
+
+def _tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    return tried(node, ctx, name)
+
+
+def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if ctx.grouping is None:
+        raise AnalysisError(
+            "UNSUPPORTED_GROUPING_EXPRESSION",
+            "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
+            ctx.env.origin(node),
+        )
+    return None
+
+
+def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr | None]:
+    """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
+
+    def bound(node: q.Call, ctx: Context, name: str) -> Expr | None:
+        if not isinstance(node, q.SpecialCall) or node.form != form:
+            return None
+        return evolve(call(function, [bind(n, ctx) for n in node.arguments], ctx, node), span=node.span)
+
+    return bound
+
+
+def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    """Over an Aggregate, where Spark keeps its input's names apart (`TempResolvedColumn`), they name no field."""
+    nodes = node.arguments
+    if ctx.shown is None:
+        return None
+    if any(is_star(n, ctx) for n in nodes):
+        raise ctx.env.unknown("a star in arrays_zip over an aggregation", node)
+    found = plain_call(node, ctx)
+    given = found.type
+    assert isinstance(given, Array)
+    assert isinstance(given.element, Struct)
+    unnamed = [_means_input(name_parts(bare(n)), a, ctx) for n, a in zip(nodes, found.args)]
+    fields = (evolve(f, name=str(at)) if unnamed[at] else f for at, f in enumerate(given.element.fields))
+    return evolve(found, type=Array(Struct(tuple(fields)), given.contains_null))
+
+
+def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:
+    """Whether a dotted name over an Aggregate means its input, or a field of that."""
+    while isinstance(expr, (GetField, GetFieldOfElements, Call)) and expr.children:
+        expr = expr.children[0]
+    if not parts or not isinstance(expr, Column) or (ctx.shown is not None and ctx.shown.matches(parts)[0]):
+        return False
+    made = {a.id for found in (ctx.aliases or {}).values() for a in found}
+    return expr.id not in made
+
+
+_SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
+    "position": _written("position", "locate"),
+    "substring": _written("substring", "substring"),
+    "trim": _trim,
+    "extract": _extract,
+    "timestampadd": _unit_call,
+    "timestampdiff": _unit_call,
+    **dict.fromkeys(named(lambda function: bool(function.tries)), _tried),
+    "arrays_zip": _arrays_zip,
+    "window": _time_window,
+    "session_window": _time_window,
+    "grouping": _grouping,
+    "grouping_id": _grouping,
+}

@@ -1,0 +1,155 @@
+"""Values that are known before a query runs: session variables, and the texts that IDENTIFIER and EXECUTE take."""
+
+from __future__ import annotations
+
+import re
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, ScalarSubquery, SessionVariable
+from planproof_engine.functions.bind import cast_unless_same
+from planproof_engine.functions.constants import COMPUTED
+from planproof_engine.logical.nodes import OneRow, Plan, Project
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import (
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    DataType,
+    Decimal,
+    is_integral,
+    is_string,
+    same_type,
+)
+
+_SUFFIXES: dict[DataType, str] = {BYTE: "Y", SHORT: "S", INT: "", LONG: "L", DOUBLE: "D", FLOAT: "F"}
+
+
+def folded(expr: Expr) -> Expr:
+    """The literal that simple arithmetic, concatenation and casts of literals give. Any other expression comes back as
+    it is."""
+    if isinstance(expr, ScalarSubquery):
+        only = row(expr.plan)
+        return folded(only[0]) if only else expr
+    if isinstance(expr, Cast):
+        child = folded(expr.child)
+        return _converted(child, expr.type) or expr if isinstance(child, Literal) else expr
+    if not isinstance(expr, Call):
+        return expr
+    args = [folded(a) for a in expr.args]
+    if not all(isinstance(a, Literal) for a in args):
+        return expr
+    compute = COMPUTED.get(expr.function.name)
+    if compute is None:
+        return expr
+    value = compute([getattr(a, "value", None) for a in args])
+    return expr if value is None else Literal(value, expr.type, str(value))
+
+
+def row(plan: Plan) -> tuple[Expr, ...] | None:
+    """The one row of a query without FROM. None for any other query, whose rows only a run can tell."""
+    if not isinstance(plan, Project) or not isinstance(plan.child, OneRow):
+        return None
+    return tuple(item.child if isinstance(item, Alias) else item for item in plan.items)
+
+
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+_BOUNDS: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+
+
+def _converted(literal: Literal, target: DataType) -> Literal | None:
+    """The literal as a value of another type; None for a conversion that is not computed here."""
+    value = literal.value
+    if value is None or same_type(literal.type, target):
+        return Literal(value, target, literal.text)
+    if is_integral(target) and is_integral(literal.type):
+        return Literal(value, target, literal.text)
+    if is_integral(target) and is_string(literal.type) and _INTEGER.fullmatch(value):
+        found = int(value)
+        return Literal(found, target, str(found)) if abs(found) < _BOUNDS[target] else None
+    if is_string(target) and (is_string(literal.type) or is_integral(literal.type)):
+        return Literal(str(value), target, str(value))
+    if target in (DOUBLE, FLOAT) and (is_integral(literal.type) or isinstance(literal.type, Decimal)):
+        return Literal(float(value), target, str(float(value)))
+    return None
+
+
+def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
+    """What a session variable's name stands for: a literal that prints as Spark prints it, where the value is known."""
+    given = cast_unless_same(value, target, ctx.conf)
+    found = folded(given)
+    if isinstance(found, Literal) and not same_type(found.type, target):
+        found = _converted(found, target) or given
+    if not isinstance(found, Literal):
+        return SessionVariable(name, target, False, known=not given.nullable)
+    return Literal(found.value, target, f"variablereference(system.session.{name}={literal_sql(found)})")
+
+
+def unset(name: str, declared: Expr) -> Expr:
+    """The session variable after an assignment of which the value is not known."""
+    return SessionVariable(name, declared.type, True, known=False)
+
+
+def literal_sql(literal: Literal) -> str:
+    """The literal as SQL (`Literal.sql`)."""
+    value, data_type = literal.value, literal.type
+    if value is None:
+        return f"CAST(NULL AS {data_type.sql})"
+    if data_type == BOOLEAN:
+        return str(value).lower()
+    if is_string(data_type):
+        return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if data_type in _SUFFIXES:
+        return f"{value}{_SUFFIXES[data_type]}"
+    if isinstance(data_type, Decimal):
+        return f"{literal.text}BD"
+    return literal.sql or literal.text
+
+
+def function_name(node: q.Call, ctx: Context) -> str:
+    """The name of the function that is called, which `IDENTIFIER(expr)` may spell."""
+    name = node.name
+    return name if isinstance(name, str) else text_of(name.operand, ctx, "IDENTIFIER() as a function's name")
+
+
+def text_of(node: q.Node, ctx: Context, what: str) -> str:
+    """The text that a constant expression gives."""
+    found = folded(bind(node, ctx))
+    value = getattr(found, "value", None)
+    if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
+        raise ctx.env.unknown(what, node)
+    return value
+
+
+def spelt_name(node: q.IdentifierClause, ctx: Context) -> str:
+    """The name that `IDENTIFIER(expr)` spells. Raises `AnalysisError` where it is no constant text."""
+    spelt = bind(node.operand, ctx)
+    if not is_string(spelt.type) or spelt.holds(Column):
+        reason = "NOT_CONSTANT" if spelt.holds(Column) else "WRONG_TYPE"
+        text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
+        raise ctx.env.rejected(f"NOT_A_CONSTANT_STRING.{reason}", text, node)
+    return text_of(node.operand, ctx, "IDENTIFIER of a computed name")
+
+
+BARE = {
+    "current_date": "current_date",
+    "current_timestamp": "current_timestamp",
+    "current_time": "current_time",
+    "current_user": "current_user",
+    "session_user": "current_user",
+    "user": "current_user",
+    "localtime": "localtime",
+    "grouping__id": "grouping_id",
+}
+"""Functions that a query may name without parentheses, where no column has the name."""
+
+
+def bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
+    """The function that a name without parentheses means, where no column has the name."""
+    name = parts[0].lower()
+    return BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None

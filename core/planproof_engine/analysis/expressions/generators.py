@@ -1,0 +1,143 @@
+"""Generators: `explode` and its kin in SELECT, in LATERAL VIEW and in FROM.
+
+Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveTableValuedFunctions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.calls import bind_call, plain_call, without_schema
+from planproof_engine.analysis.expressions.constants import function_name
+from planproof_engine.analysis.refusals.checks import refuse_nested_generator
+from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
+from planproof_engine.expr.function import Category
+from planproof_engine.logical.nodes import Generate, Plan
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import DataType
+
+Outputs = list[tuple[str, DataType, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A generator among the items of a SELECT, and the columns that it makes."""
+
+    call: Call
+    columns: tuple[Column, ...]
+
+    @property
+    def outer(self) -> bool:
+        return is_outer(self.call)
+
+    def over(self, child: Plan) -> Plan:
+        return Generate(self.call, self.outer, self.columns, child)
+
+
+def is_outer(call: Call) -> bool:
+    """Whether it is called by its `_outer` name, which gives a row of nulls for an empty array."""
+    return call.shown.endswith("_outer")
+
+
+def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
+    """A generator's call, and the name, type and nullability of each column that it makes.
+
+    `in_from`: the call stands in FROM, where functions are allowed that are no expressions (`range`).
+    """
+    name = without_schema(function_name(node, ctx), ctx.env)
+    function = ctx.env.registry.find(name)
+    if function is None:
+        if name.lower() in ctx.env.registry.known:
+            raise ctx.env.unknown(f"the function {name.lower()}", node)
+        condition = "UNRESOLVABLE_TABLE_VALUED_FUNCTION" if in_from else "ROUTINE_NOT_FOUND"
+        raise ctx.env.rejected(condition, f"Could not resolve `{name}` to a table-valued function.", node)
+    table = in_from and function.category is Category.TABLE
+    if not table and (function.category is not Category.GENERATOR or function.columns is None):
+        raise _no_table(name, node, ctx, in_from=in_from)
+    _refuse_nested(node, ctx)
+    bound = plain_call(node, ctx) if table else bind_call(node, ctx)
+    if not isinstance(bound, Call):
+        refuse_nested_generator(bound, node, ctx.env)
+    assert isinstance(bound, Call)
+    for argument in bound.args:
+        refuse_nested_generator(argument, node, ctx.env)
+        if any(isinstance(e, (Exists, InSubquery)) for e in argument.walk()):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY",
+                "Unsupported subquery expression: IN and EXISTS stand in filters, joins and SELECT lists, not in what "
+                "makes rows.",
+                node,
+            )
+    assert function.columns is not None
+    return bound, list(function.columns(bound.args, ctx.conf))
+
+
+def _no_table(name: str, node: q.Node, ctx: Context, *, in_from: bool) -> Exception:
+    """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
+    if in_from:
+        return ctx.env.rejected(
+            "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
+        )
+    return ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
+
+
+def _refuse_nested(node: q.Call, ctx: Context) -> None:
+    """Refuses a generator inside a generator: Spark does so before it looks at types."""
+    for argument in node.arguments:
+        inner = argument.value if isinstance(argument, q.Kwarg) else argument
+        if call_of(inner, ctx) is not None:
+            raise ctx.env.rejected(
+                "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
+            )
+
+
+def call_of(node: q.Node, ctx: Context) -> q.Call | None:
+    """The generator's call that a select item is, perhaps under a name."""
+    inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
+    if not isinstance(inner, q.Call) or inner.over is not None:
+        return None
+    function = ctx.env.registry.find(function_name(inner, ctx))
+    return inner if function is not None and function.category is Category.GENERATOR else None
+
+
+def in_select(node: q.Node, call: q.Call, ctx: Context) -> Generated:
+    """The generator that a select item is, with the names that the item gives to its columns."""
+    bound, outputs = generator(call, evolve(ctx, clause="GENERATOR"))
+    if isinstance(node, q.Alias):
+        given = [node.alias.text]
+    elif isinstance(node, q.Aliases):
+        given = [i.text for i in node.names]
+    else:
+        given = [name for name, _, _ in outputs]
+    return Generated(bound, named_columns(bound, outputs, given, (), is_outer(bound), node, ctx))
+
+
+def named_columns(
+    call: Call,
+    outputs: Outputs,
+    names: Sequence[str],
+    qualifier: tuple[str, ...],
+    outer: bool,
+    node: q.Node,
+    ctx: Context,
+) -> tuple[Column, ...]:
+    """The columns of a generator under these names, as many as it makes; those of an outer one are nullable."""
+    if len(names) != len(outputs):
+        raise ctx.env.rejected(
+            "UDTF_ALIAS_NUMBER_MISMATCH",
+            f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
+            f"expected {len(outputs)} aliases, but got {len(names)}.",
+            node,
+        )
+    return tuple(
+        Column(fresh_id(), name, data_type, nullable or outer, qualifier)
+        for name, (_, data_type, nullable) in zip(names, outputs)
+    )
+
+
+def renewed(made: Generated, args: Sequence[Expr]) -> Generated:
+    """The generator over columns that hold its arguments, but for constants."""
+    return evolve(made, call=evolve(made.call, args=tuple(args)))

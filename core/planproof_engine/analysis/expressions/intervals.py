@@ -1,0 +1,208 @@
+"""Interval literals, to their type and to the text that Spark prints for them.
+
+Source: `AstBuilder.visitInterval`, `IntervalUtils.fromYearMonthString`, `toDayTimeIntervalString`.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal as Number
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Literal
+from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import CALENDAR_INTERVAL, Interval
+from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
+
+_MICROS = {
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
+}
+_SECOND_PARTS = ("millisecond", "microsecond")
+_DAYS = {"week": 7}
+
+
+def _singular(unit: str) -> str:
+    lowered = unit.lower()
+    return lowered[:-1] if lowered.endswith("s") else lowered
+
+
+def _value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
+    text = node.text.strip()
+    if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
+        raise AnalysisError(
+            "_LEGACY_ERROR_TEMP_0026", f"Can only use numbers in an interval's values, but got {text!r}.", origin
+        )
+    value = Number("".join(text.split()))
+    return -value if negative else value
+
+
+def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+    """`INTERVAL 1 DAY 2 HOURS` and `INTERVAL '1-2' YEAR TO MONTH`."""
+    if node.to:
+        part = node.parts[0]
+        return _from_to(part, _singular(part.unit), _singular(node.to), conf, origin)
+    units = [(_value(p.value, p.negative, origin), _singular(p.unit)) for p in node.parts]
+    return of_units(units, conf, origin)
+
+
+def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    """`INTERVAL '1 day 2 hours'`."""
+    body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
+    found = re.findall(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", body)
+    rest = re.sub(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", "", body).strip()
+    units = [(Number("".join(n.split())), _singular(u)) for n, u in found]
+    if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
+        raise AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
+    return of_units(units, conf, origin)
+
+
+def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
+    """An interval of values and units: year-month, day-time, or (by the legacy setting) a calendar interval."""
+    if any(u == "nanosecond" for _, u in units):
+        raise Unknown("an interval in nanoseconds", origin)
+    names = {u for _, u in units}
+    months_only = names <= set(YEAR_MONTH_UNITS)
+    if conf.legacy_interval:
+        return _calendar(units)
+    if months_only:
+        return _year_month(units)
+    if names & set(YEAR_MONTH_UNITS):
+        raise AnalysisError(
+            "_LEGACY_ERROR_TEMP_0029",
+            "Cannot mix year-month and day-time fields in one interval literal.",
+            origin,
+        )
+    return _day_time(units, origin)
+
+
+def _year_month(units: list[tuple[Number, str]]) -> Literal:
+    months = int(sum(v * (12 if u == "year" else 1) for v, u in units))
+    present = [u for u in YEAR_MONTH_UNITS if any(u == x for _, x in units)]
+    return year_month(months, present[0], present[-1])
+
+
+def year_month(months: int, start: str, end: str) -> Literal:
+    """A year-month interval of so many months, as Spark prints it."""
+    sign, size = ("-" if months < 0 else ""), abs(months)
+    shown = f"{sign}{size // 12 if start == 'year' else size}" if start == end else f"{sign}{size // 12}-{size % 12}"
+    return Literal(months, Interval(start, end), f"INTERVAL '{shown}' {_fields(start, end)}")
+
+
+def _fields(start: str, end: str) -> str:
+    return start.upper() if start == end else f"{start.upper()} TO {end.upper()}"
+
+
+_LONGEST = 2**63 - 1
+
+
+def _day_time(units: list[tuple[Number, str]], origin: Origin | None = None) -> Literal:
+    """Each part is cut to microseconds before the parts are added."""
+    micros = sum(int(v * (_DAYS[u] * _MICROS["day"] if u in _DAYS else _MICROS[u])) for v, u in units)
+    if not -_LONGEST - 1 <= micros <= _LONGEST:
+        raise AnalysisError(
+            "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
+            "Integer overflow while operating with intervals.",
+            origin,
+        )
+    as_fields = {"second" if u in _SECOND_PARTS else "day" if u in _DAYS else u for _, u in units}
+    present = [u for u in DAY_TIME_UNITS if u in as_fields]
+    return day_time(micros, present[0], present[-1])
+
+
+def day_time(micros: int, start: str, end: str) -> Literal:
+    """The literal as `toDayTimeIntervalString` prints it in ANSI style."""
+    sign, rest = ("-" if micros < 0 else ""), abs(micros)
+    from_unit, to_unit = DAY_TIME_UNITS.index(start), DAY_TIME_UNITS.index(end)
+    texts = []
+    for at in range(from_unit, to_unit + 1):
+        unit = DAY_TIME_UNITS[at]
+        whole, rest = divmod(rest, _MICROS[unit])
+        text = str(whole) if at == from_unit else f"{whole:02d}"
+        if at == from_unit and at > 0:
+            text = f"{whole:02d}"
+        if unit == "second" and rest:
+            text += f".{rest:06d}".rstrip("0")
+        texts.append(text)
+    shown = texts[0]
+    for at, text in zip(range(from_unit + 1, to_unit + 1), texts[1:]):
+        shown += (" " if DAY_TIME_UNITS[at - 1] == "day" else ":") + text
+    return Literal(micros, Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")
+
+
+def _calendar(units: list[tuple[Number, str]]) -> Literal:
+    months = int(sum(v * (12 if u == "year" else 1) for v, u in units if u in YEAR_MONTH_UNITS))
+    days = int(sum(v * _DAYS.get(u, 1) for v, u in units if u in ("day", "week")))
+    micros = int(sum(v * _MICROS[u] for v, u in units if u in _MICROS and u != "day"))
+    return Literal((months, days, micros), CALENDAR_INTERVAL, f"INTERVAL '{calendar_text(months, days, micros)}'")
+
+
+def calendar_text(months: int, days: int, micros: int) -> str:
+    """`IntervalUtils.toMultiUnitsString`."""
+    years, rest_months = divmod(abs(months), 12)
+    words = []
+    sign = "-" if months < 0 else ""
+    words += [f"{sign}{years} years"] if years else []
+    words += [f"{sign}{rest_months} months"] if rest_months else []
+    words += [f"{days} days"] if days else []
+    sign, rest = ("-" if micros < 0 else ""), abs(micros)
+    for unit in ("hour", "minute"):
+        whole, rest = divmod(rest, _MICROS[unit])
+        words += [f"{sign}{whole} {unit}s"] if whole else []
+    if rest:
+        seconds, fraction = divmod(rest, 1_000_000)
+        tail = f".{fraction:06d}".rstrip("0") if fraction else ""
+        words.append(f"{sign}{seconds}{tail} seconds")
+    return " ".join(words) or "0 seconds"
+
+
+def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    text = part.value.text.strip()
+    negative = part.negative != text.startswith("-")
+    body = text.lstrip("+-")
+    if conf.legacy_interval:
+        raise Unknown("an interval with TO under spark.sql.legacy.interval.enabled", origin)
+    if start == "year" and end == "month":
+        found = re.fullmatch(r"(\d+)-(\d{1,2})", body)
+        if not found or int(found[2]) > 11:
+            raise _malformed(text, start, end, origin)
+        months = int(found[1]) * 12 + int(found[2])
+        return year_month(-months if negative else months, "year", "month")
+    known = start in DAY_TIME_UNITS and end in DAY_TIME_UNITS
+    units = DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if known else ()
+    if len(units) < 2:
+        raise AnalysisError(
+            "INVALID_INTERVAL_FORMAT.UNSUPPORTED_FROM_TO_EXPRESSION",
+            f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}.",
+            origin,
+        )
+    numbers = re.split(r"[ :]+", body)
+    # A field below another one has two digits at most, and seconds alone have a fraction, of nine digits at most.
+    forms = [r"\d+", *[r"\d{1,2}"] * (len(units) - 1)]
+    if end == "second":
+        forms[-1] += r"(\.\d{1,9})?"
+    if len(numbers) != len(units) or not all(map(re.fullmatch, forms, numbers)):
+        raise _malformed(text, start, end, origin)
+    for number, unit, above in zip(numbers[1:], units[1:], units):
+        most = _MICROS[above] // _MICROS[unit] - 1
+        if int(Number(number)) > most:
+            text = f"requirement failed: {unit} {number} outside range [0, {most}]."
+            raise AnalysisError("_LEGACY_ERROR_TEMP_0063", text, origin)
+    micros = int(sum(Number(n) * _MICROS[u] for n, u in zip(numbers, units)))
+    if micros > _LONGEST + negative:
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.", origin)
+    return day_time(-micros if negative else micros, start, end)
+
+
+def _malformed(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
+    noticed = "_WITH_NOTICE" if start in DAY_TIME_UNITS else ""  # It names a setting for the old format.
+    return AnalysisError(
+        f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}",
+        f"Interval string {text!r} does not match the {start} to {end} format.",
+        origin,
+    )

@@ -1,0 +1,218 @@
+"""Constants: a token's text to a typed literal, with the text that Spark prints for it.
+
+Source: `AstBuilder.visitNumericLiteral`, `visitTypeConstructor`, `visitInterval`; `Literal.sql`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal as Number
+from functools import partial
+from typing import TypeGuard
+
+from planproof_engine.analysis.expressions import intervals, moments
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Literal
+from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    STRING,
+    VOID,
+    DataType,
+    Decimal,
+    Time,
+)
+
+Reader = Callable[[str, Conf, "Origin | None"], Literal]
+
+NULL = Literal(None, VOID, "NULL")
+TRUE = Literal(True, BOOLEAN, "true")
+FALSE = Literal(False, BOOLEAN, "false")
+
+_SUFFIXES: dict[str, tuple[int, DataType, int]] = {
+    "BIGINT_LITERAL": (1, LONG, 63),
+    "SMALLINT_LITERAL": (1, SHORT, 15),
+    "TINYINT_LITERAL": (1, BYTE, 7),
+}
+
+
+def is_position(node: q.Node) -> TypeGuard[q.Literal]:
+    """Whether it is an int, which in GROUP BY and ORDER BY says the place of an item: 2147483648 is a bigint."""
+    return isinstance(node, q.Literal) and node.kind == "INTEGER_VALUE" and int(node.text) < 2**31
+
+
+def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal:
+    """A numeric token. An integer takes the first of int, bigint and decimal that holds it."""
+    text, kind = node.text, node.kind
+    if kind in _SUFFIXES:
+        width, data_type, bits = _SUFFIXES[kind]
+        return _bounded(text[:-width], data_type, bits, origin)
+    if kind == "INTEGER_VALUE":
+        value = int(text)
+        if -(2**31) <= value < 2**31:
+            return Literal(value, INT, str(value))
+        if -(2**63) <= value < 2**63:
+            return Literal(value, LONG, str(value))
+        return _decimal(Number(text), origin)
+    if kind in ("DOUBLE_LITERAL", "FLOAT_LITERAL"):
+        double = kind == "DOUBLE_LITERAL"
+        real = _finite(float(text.rstrip("dDfF")), text, not double, origin)
+        return Literal(real, DOUBLE if double else FLOAT, java_double(real, single=not double))
+    if kind == "EXPONENT_VALUE":
+        return Literal(_finite(float(text), text, False, origin), DOUBLE, java_double(float(text)))
+    if kind != "BIGDECIMAL_LITERAL":
+        return _decimal(Number(text), origin)
+    try:
+        return _decimal(Number(text.upper().rstrip("BD")), origin)
+    except AnalysisError as error:
+        if not conf.before("4.0"):
+            raise
+        raise AnalysisError("_LEGACY_ERROR_TEMP_0061", error.message, origin) from None
+
+
+_LARGEST = {True: 3.4028234663852886e38, False: 1.7976931348623157e308}
+
+
+def _finite(value: float, text: str, single: bool, origin: Origin | None) -> float:
+    if abs(value) > _LARGEST[single]:
+        raise AnalysisError(
+            "INVALID_NUMERIC_LITERAL_RANGE",
+            f"Numeric literal {text} is outside the valid range for {'float' if single else 'double'}.",
+            origin,
+        )
+    return value
+
+
+def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
+    value = int(text)
+    if not -(2**bits) <= value < 2**bits:
+        raise AnalysisError(
+            "INVALID_NUMERIC_LITERAL_RANGE",
+            f"Numeric literal {text} is outside the valid range for {data_type.simple}.",
+            origin,
+        )
+    return Literal(value, data_type, str(value))
+
+
+def _decimal(value: Number, origin: Origin | None = None) -> Literal:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    precision = max(len(digits) + max(exponent, 0), scale)
+    if precision > 38:
+        raise AnalysisError(
+            "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
+            f"Decimal precision {precision} exceeds max precision 38.",
+            origin,
+        )
+    return Literal(value, Decimal(precision, scale), _plain(value, scale))
+
+
+def _plain(value: Number, scale: int) -> str:
+    """Java's `BigDecimal.toString`: scientific where the number is below 1e-6."""
+    if (value == 0 and scale > 6) or (value != 0 and value.adjusted() < -6):
+        digits = "".join(map(str, value.as_tuple().digits)).lstrip("0") or "0"
+        power = value.adjusted() if value else -scale
+        mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
+        return f"{'-' if value < 0 else ''}{mantissa}E{power:+d}"
+    return f"{abs(value) if value == 0 else value:f}"
+
+
+def java_double(value: float, *, single: bool = False) -> str:
+    """Java's `Double.toString` (or `Float.toString`), which Spark prints."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    shortest = _shortest_float(value) if single else repr(value)
+    if value == 0:
+        return shortest if "." in shortest else f"{shortest}.0"
+    mantissa, exponent = f"{Number(shortest):e}".lower().split("e")
+    digits = mantissa.replace(".", "").replace("-", "").rstrip("0") or "0"
+    power = int(exponent)
+    sign = "-" if value < 0 else ""
+    if -3 <= power < 7:
+        plain = f"{Number(shortest):f}"
+        return plain if "." in plain else f"{plain}.0"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
+
+
+def _shortest_float(value: float) -> str:
+    import struct
+
+    for places in range(1, 10):
+        text = f"{value:.{places}g}"
+        if struct.pack("f", float(text)) == struct.pack("f", value):
+            return text
+    return repr(value)
+
+
+def typed(node: q.TypedLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+    """`DATE '..'`, `TIMESTAMP '..'`, `X'..'` and their kind."""
+    text, kind = node.text, node.kind
+    reader = _TYPED.get(kind)
+    if reader is None:
+        raise Unknown(f"the literal {kind} '{text}'", origin)
+    return reader(text, conf, origin)
+
+
+_TIME = re.compile(r"\s*[Tt]?(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*([AaPp][Mm])?\s*")
+
+
+def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    found = _TIME.fullmatch(text)
+    if not found or found[2] is None:
+        raise moments.invalid("TIME", text, origin)
+    hour, minute, second, fraction = int(found[1]), int(found[2]), int(found[3] or 0), found[4] or ""
+    if found[5] and not 1 <= hour <= 12:
+        raise moments.invalid("TIME", text, origin)
+    if found[5]:
+        hour = hour % 12 + (12 if found[5].lower() == "pm" else 0)
+    if hour > 23 or minute > 59 or second > 59:
+        raise moments.invalid("TIME", text, origin)
+    shown = f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{fraction}".rstrip("0").rstrip("."))
+    return Literal(shown, Time(max(6, min(len(fraction), 9))), f"TIME '{shown}'")
+
+
+def _binary(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    padded = text if len(text) % 2 == 0 else f"0{text}"
+    if not re.fullmatch(r"[0-9a-fA-F]*", padded):
+        raise moments.invalid("X", text, origin)
+    return Literal(padded.upper(), BINARY, f"X'{padded.upper()}'")
+
+
+def _interval(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    return intervals.from_text(text, conf, origin)
+
+
+_TYPED: dict[str, Reader] = {
+    "DATE": moments.date,
+    "TIMESTAMP": partial(moments.timestamp, "TIMESTAMP"),
+    "TIMESTAMP_NTZ": partial(moments.timestamp, "TIMESTAMP_NTZ"),
+    "TIMESTAMP_LTZ": partial(moments.timestamp, "TIMESTAMP_LTZ"),
+    "TIME": _time,
+    "X": _binary,
+    "INTERVAL": _interval,
+}
+
+
+def interval(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
+    """The constant of an INTERVAL literal. Raises `AnalysisError` where Spark cannot read it."""
+    return intervals.from_parts(node, conf, origin)
+
+
+def string(node: q.Literal) -> Literal:
+    """The constant of a text literal."""
+    return Literal(node.text, STRING, node.text)
+
+
+__all__ = ["FALSE", "NULL", "TRUE", "interval", "number", "string", "typed"]

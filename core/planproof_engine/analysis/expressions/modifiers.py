@@ -1,0 +1,195 @@
+"""What may follow an aggregate or window function: DISTINCT, FILTER, IGNORE NULLS, WITHIN GROUP.
+
+Source: `FunctionResolution`, `CheckAnalysis`, `ResolveAggregateFunctions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.windows import sort_keys
+from planproof_engine.analysis.refusals.checks import holds_aggregate, holds_window
+from planproof_engine.expr import Call, Cast, Expr, Sort
+from planproof_engine.expr.function import Category, Signature
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import (
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DATE,
+    TIMESTAMP_NTZ,
+    Array,
+    Decimal,
+    Interval,
+    Time,
+    is_integral,
+)
+
+Argument = q.Node | Expr
+"""An argument as the text has it, or bound already: a star's columns, a default."""
+
+
+def ordered_arguments(function: Signature, arguments: list[Argument], node: q.Call, ctx: Context) -> list[Argument]:
+    """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
+    if not {"order first", "order instead"} & set(function.modifiers):
+        return arguments
+    within = node.within_group
+    written = len(function.inputs) - 1
+    if "order first" in function.modifiers and len(arguments) != written:
+        raise ctx.env.rejected(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
+            node,
+        )
+    if node.distinct:
+        raise _within_group("DISTINCT_UNSUPPORTED", function, node, ctx)
+    if "order instead" in function.modifiers and arguments:
+        if within:
+            raise _within_group("WRONG_NUM_ORDERINGS", function, node, ctx)
+        return arguments
+    if not within:
+        raise _within_group("WITHIN_GROUP_MISSING", function, node, ctx)
+    if len(within) > 1:
+        raise _within_group("WRONG_NUM_ORDERINGS", function, node, ctx)
+    key = within[0]
+    return [key.key, *arguments]
+
+
+def _within_group(reason: str, function: Signature, node: q.Node, ctx: Context) -> Exception:
+    return ctx.env.rejected(
+        f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
+    )
+
+
+def modified(found: Call, node: q.Call, ctx: Context) -> Call:
+    """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
+    changes: dict[str, Any] = {}
+    filtered = refuse_modifiers(found.function, node, ctx)
+    if filtered is not None and node.over is not None and ctx.lacks("FILTER of windows"):
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1030", "Window aggregate function with filter predicate is not supported yet.", node
+        )
+    if node.distinct:
+        changes["distinct"] = True
+    if node.nulls is not None:
+        changes |= _nulls(found, node.nulls, ctx)
+    if filtered is not None:
+        changes["filter"] = filtered
+    if node.within_group:
+        changes["order"] = tuple(sort_keys(node.within_group, ctx))
+    _refuse(found, changes, node, ctx)
+    return evolve(found, **changes) if changes else found
+
+
+def refuse_modifiers(function: Signature, node: q.Call, ctx: Context) -> Expr | None:
+    """The bound FILTER condition. Raises `AnalysisError` for what follows the call and the function does not take."""
+    said = (
+        ("DISTINCT", node.distinct),
+        ("FILTER", node.filter),
+        ("WITHIN GROUP", node.within_group),
+        ("IGNORE NULLS", node.nulls == "IGNORE"),
+    )
+    words = [word for word, stands in said if stands]
+    if _unsupported(function, words) or (node.nulls and not _of_groups(function)):
+        raise ctx.env.rejected(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            f"The function `{function.name}` does not support {', '.join(words)}.",
+            node,
+        )
+    return _filter(node.filter, ctx) if node.filter is not None else None
+
+
+def _of_groups(function: Signature) -> bool:
+    return function.category in (Category.AGGREGATE, Category.WINDOW)
+
+
+def _nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
+    """Either word makes Spark forget the alias under which the function was called; before 4.2 IGNORE alone does."""
+    function = found.function
+    if word == "IGNORE":
+        return {"ignore_nulls": True, "shown": function.name}
+    if ctx.conf.before("4.2"):
+        return {}
+    if function.name not in ("collect_list", "collect_set"):
+        return {"shown": function.name}
+    return {"respect_nulls": True, "type": Array(found.args[0].type, True)}
+
+
+def _filter(condition: q.Node, ctx: Context) -> Expr:
+    bound = bind(condition, ctx)
+    reason = None
+    if bound.type != BOOLEAN:
+        reason = "NOT_BOOLEAN"
+    elif holds_aggregate(bound):
+        reason = "CONTAINS_AGGREGATE"
+    elif holds_window(bound):
+        reason = "CONTAINS_WINDOW_FUNCTION"
+    elif is_random(bound):
+        reason = "NON_DETERMINISTIC"
+    if reason is not None:
+        text = f"The FILTER {pretty(bound)} is invalid."
+        raise ctx.env.rejected(f"INVALID_AGGREGATE_FILTER.{reason}", text, condition)
+    return bound
+
+
+def is_random(expr: Expr) -> bool:
+    """Whether a function in it takes a seed and gives random numbers."""
+    return any(isinstance(e, Call) and e.function.traits.random for e in expr.walk())
+
+
+NESTED = (
+    "It is not allowed to use an aggregate function in the argument of another aggregate function. "
+    "Please use the inner aggregate function in a sub-query."
+)
+
+
+def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) -> None:
+    function = found.function
+    if function.category is not Category.AGGREGATE:
+        return
+    keys = changes.get("order", ())
+    if node.over is None and any(holds_aggregate(key.child) for key in keys):
+        raise ctx.env.rejected("NESTED_AGGREGATE_FUNCTION", NESTED, node)
+    if node.over is None and any(is_random(e) for e in (*found.args, *(key.child for key in keys))):
+        raise ctx.env.rejected(
+            "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+            f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",
+            node,
+        )
+    if "order" in function.modifiers and changes.get("distinct"):
+        reason = _other_order(found, keys, ctx)
+        if reason is not None:
+            raise _within_group(reason, function, node, ctx)
+
+
+def _unsupported(function: Signature, words: Sequence[str]) -> bool:
+    if not words:
+        return False
+    if not _of_groups(function):
+        return True
+    if function.category is Category.WINDOW and ("FILTER" in words or "DISTINCT" in words):
+        return True
+    ordered = any(m.startswith("order") for m in function.modifiers)
+    return ("IGNORE NULLS" in words and "nulls" not in function.modifiers) or ("WITHIN GROUP" in words and not ordered)
+
+
+_APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
+
+
+def _other_order(found: Call, keys: Sequence[Sort], ctx: Context) -> str | None:
+    """Why Spark refuses a sort key beside DISTINCT; None where it does not. The key must be the listed expression, or
+    that expression before Spark cast it: the cast must then give different texts for different values."""
+    listed = found.args[0]
+    for key in keys:
+        if key.child == listed:
+            continue
+        if not isinstance(listed, Cast) or listed.written or key.child != listed.child or ctx.conf.before("4.2"):
+            return "MISMATCH_WITH_DISTINCT_INPUT"
+        source = listed.child.type
+        if not (is_integral(source) or isinstance(source, (Decimal, Time, Interval)) or source in _APART):
+            return "MISMATCH_WITH_DISTINCT_INPUT_UNSAFE_CAST"
+    return None

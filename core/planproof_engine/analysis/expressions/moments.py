@@ -1,0 +1,207 @@
+"""Dates and timestamps in typed literals: the text to the moment, as Spark prints it in the session's time zone.
+
+Source: `SparkDateTimeUtils.parseTimestampString`, `stringToDate`, `convertSpecialTimestamp`, `getZoneId`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Literal
+from planproof_engine.origin import AnalysisError, Origin, Unknown
+from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+
+_DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.S)
+_CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(\D.*?)?)?)?"
+_STAMP = re.compile(rf"\s*([+-]?\d{{4,6}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]{_CLOCK})?)?)?\s*", re.S)
+"""A timestamp's text: a zone only after seconds, and one `T` or blank before the hours."""
+
+_ONLY_CLOCK = re.compile(rf"\s*(?:T(?=\d)|(?=\d{{1,2}}:)){_CLOCK}\s*", re.S)
+_SPECIAL = re.compile(r"\s*(epoch|now|yesterday|today|tomorrow)[ \t]*(.*?)\s*", re.S | re.I)
+_DAYS = {"yesterday": -1, "tomorrow": 1}
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?")
+_MOST = dt.timedelta(hours=18)
+"""The largest offset that Java's ZoneOffset takes."""
+
+
+def invalid(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
+    """The error for a typed literal whose text is no such value."""
+    return AnalysisError(
+        "INVALID_TYPED_LITERAL", f"The value of the typed literal {kind} is invalid: '{text}'.", origin
+    )
+
+
+def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    """`DATE '..'`. Raises `AnalysisError` for a text that is no date."""
+    word = _special("DATE", text, conf, origin)
+    if word is not None:
+        return _special_date(word, conf)
+    found = _DATE.fullmatch(text)
+    if not found:
+        raise invalid("DATE", text, origin)
+    year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
+    if not _valid_day(year, month, day):
+        raise invalid("DATE", text, origin)
+    return Literal(f"{year:04d}-{month:02d}-{day:02d}", DATE, f"DATE '{_year(year)}-{month:02d}-{day:02d}'")
+
+
+def is_date(text: str) -> bool:
+    """Whether a cast makes a date of the text. Words such as `today` are dates in literals alone."""
+    found = _DATE.fullmatch(text)
+    return found is not None and _valid_day(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+
+
+def _special(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
+    """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
+    does not use it."""
+    found = _SPECIAL.fullmatch(text)
+    if found is None:
+        return None
+    word = found[1].lower()
+    if found[2] and (word == "now" or _zone_of(kind, text, found[2], origin) is None):
+        raise invalid(kind, text, origin)
+    return word
+
+
+def _special_date(word: str, conf: Conf) -> Literal:
+    if word == "epoch":
+        return Literal("1970-01-01", DATE, "DATE '1970-01-01'")
+    today = dt.datetime.now(_zone(conf.time_zone)).date() + dt.timedelta(days=_DAYS.get(word, 0))
+    return Literal(today.isoformat(), DATE, f"DATE '{today.isoformat()}'")
+
+
+def _year(year: int) -> str:
+    return f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
+
+
+def _valid_day(year: int, month: int, day: int) -> bool:
+    try:
+        dt.date(year if 1 <= year <= 9999 else 2000 + year % 400, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def timestamp(kind: str, text: str, conf: Conf, origin: Origin | None = None) -> Literal:
+    """`TIMESTAMP '..'`, `TIMESTAMP_NTZ '..'` or `TIMESTAMP_LTZ '..'`. Raises `AnalysisError` for a text that is none,
+    `Unknown` for a zone that only Java may know."""
+    word = _special(kind, text, conf, origin)
+    if word is not None:
+        data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
+        return _shown(_special_moment(word, data_type, conf), data_type, text)
+    found = _STAMP.fullmatch(text)
+    if found is not None:
+        day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
+        return _stamp(kind, text, day, found.groups()[3:], conf, origin)
+    found = _ONLY_CLOCK.fullmatch(text)
+    if found is None or kind == "TIMESTAMP_NTZ":
+        raise invalid(kind, text, origin)
+    today = dt.datetime.now(_zone(conf.time_zone)).date()
+    return _stamp(kind, text, (today.year, today.month, today.day), found.groups(), conf, origin)
+
+
+def _plain_timestamp(kind: str, conf: Conf) -> DataType:
+    ntz = kind == "TIMESTAMP" and conf.timestamp_type == "TIMESTAMP_NTZ"
+    return TIMESTAMP_NTZ if ntz or kind == "TIMESTAMP_NTZ" else TIMESTAMP
+
+
+def _special_moment(word: str, data_type: DataType, conf: Conf) -> str | None:
+    """What Spark prints for a special word; None for `now`, which only Spark's run knows."""
+    if word == "now":
+        return None
+    zone = _zone(conf.time_zone)
+    if word == "epoch":
+        start = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+        return f"{(start if data_type == TIMESTAMP_NTZ else start.astimezone(zone)):%Y-%m-%d %H:%M:%S}"
+    return f"{dt.datetime.now(zone).date() + dt.timedelta(days=_DAYS.get(word, 0))} 00:00:00"
+
+
+def _shown(moment: str | None, data_type: DataType, text: str) -> Literal:
+    word = "TIMESTAMP_NTZ" if data_type == TIMESTAMP_NTZ else "TIMESTAMP"
+    return Literal(moment or text, data_type, f"{word} '{moment or text}'")
+
+
+def _stamp(
+    kind: str,
+    text: str,
+    day: tuple[int, int, int],
+    clock: tuple[str | None, ...],
+    conf: Conf,
+    origin: Origin | None,
+) -> Literal:
+    """`clock`: the texts of hour, minute, second, fraction and zone."""
+    hour, minute, second = (int(part or 0) for part in clock[:3])
+    digits, zone = clock[3] or "", (clock[4] or "").strip()
+    if len(digits) > 6 and conf.timestamp_nanos:
+        raise Unknown(f"the nanoseconds of the literal {kind} '{text}'", origin)
+    if not _valid_day(*day) or hour > 23 or minute > 59 or second > 59:
+        raise invalid(kind, text, origin)
+    if zone and _zone_of(kind, text, zone, origin) is None:
+        raise invalid(kind, text, origin)
+    data_type = TIMESTAMP if kind == "TIMESTAMP" and zone else _plain_timestamp(kind, conf)
+    written, fraction = f"{hour:02d}:{minute:02d}:{second:02d}", digits[:6].ljust(6, "0")
+    shown = f"{_year(day[0])}-{day[1]:02d}-{day[2]:02d}"
+    if data_type == TIMESTAMP:
+        moved = _in_session_zone(*day, written, fraction, zone, conf)
+        if moved is None:
+            raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
+        shown, written, fraction = moved
+    return _shown(f"{shown} {written}" + (f".{fraction}".rstrip("0").rstrip(".")), data_type, text)
+
+
+def _in_session_zone(
+    year: int, month: int, day: int, clock: str, fraction: str, zone: str | None, conf: Conf
+) -> tuple[str, str, str] | None:
+    """The moment in the session's time zone; None where a zone is not known here."""
+    if not zone and 1 <= year <= 9999:
+        # A local time that the session's zone skips is moved forward, as Java does.
+        own = _zone(conf.time_zone)
+        if own is None:
+            return f"{_year(year)}-{month:02d}-{day:02d}", clock, fraction
+    if not 1 <= year <= 9999:
+        return None if zone else (f"{_year(year)}-{month:02d}-{day:02d}", clock, fraction)
+    source, target = _zone(zone or conf.time_zone), _zone(conf.time_zone)
+    if source is None or target is None:
+        return None
+    naive = dt.datetime.fromisoformat(f"{year:04d}-{month:02d}-{day:02d} {clock}")
+    try:
+        moved = naive.replace(tzinfo=source).astimezone(dt.timezone.utc).astimezone(target)
+    except OverflowError:
+        return None if zone else (naive.date().isoformat(), clock, fraction)
+    return moved.date().isoformat(), moved.strftime("%H:%M:%S"), fraction
+
+
+def _zone_of(kind: str, text: str, name: str, origin: Origin | None) -> dt.tzinfo | None:
+    """The zone that a literal names; None where Java knows no such zone. Raises `Unknown` where Java may know it."""
+    found = _zone(name)
+    if found is None and ("/" in name or name in _ONLY_OF_JAVA):
+        raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
+    return found
+
+
+def _zone(name: str) -> dt.tzinfo | None:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    text = name.strip()
+    found = _OFFSET.fullmatch(text)
+    if found:
+        offset = dt.timedelta(hours=int(found[2]), minutes=int(found[3] or 0), seconds=int(found[4] or 0))
+        if offset > _MOST or int(found[3] or 0) > 59 or int(found[4] or 0) > 59:
+            return None
+        return dt.timezone(offset if found[1] == "+" else -offset)
+    if text in ("Z", "UTC", "GMT", "UT"):
+        return dt.timezone.utc
+    try:
+        return ZoneInfo(_SHORT_ZONES.get(text, text))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+_SHORT_ZONES = {"PST": "America/Los_Angeles", "CST": "America/Chicago", "MST": "America/Denver", "JST": "Asia/Tokyo"}
+_SHORT_ZONES |= {"EST": "America/Panama", "CET": "CET", "IST": "Asia/Kolkata", "PRT": "America/Puerto_Rico"}
+_ONLY_OF_JAVA = frozenset(
+    ("ACT", "AET", "AGT", "ART", "AST", "BET", "BST", "CAT", "CNT", "CTT", "EAT", "ECT", "IET", "MIT", "NET", "NST")
+)
+"""Java's own short names of zones, which no other database of time zones has."""

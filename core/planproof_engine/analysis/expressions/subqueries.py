@@ -1,0 +1,83 @@
+"""Subqueries of expressions: scalar ones, EXISTS and IN. Source: `ResolveSubquery`, `CheckAnalysis`."""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
+from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
+from planproof_engine.expr import Exists, Expr, InSubquery, ScalarSubquery
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import same_structure
+from planproof_engine.types.coercion import wider
+
+
+def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
+    """`(a, b) IN (query)`: as many values as the query has columns, each of a type that compares with its column's."""
+    _refuse_in_lambda(ctx, node)
+    plan = _inner(query, ctx, node)
+    if len(plan.output) != len(values):
+        raise ctx.env.rejected(
+            "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
+            f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number "
+            f"of columns in the output of the subquery ({len(plan.output)}).",
+            node,
+        )
+    for value, column in zip(values, plan.output):
+        if (
+            not same_structure(value.type, column.type)
+            and wider(value.type, column.type, ansi=ctx.conf.ansi, fraction=ctx.conf.keep_fraction) is None
+        ):
+            raise ctx.env.rejected(
+                "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
+                f'IN compares "{value.type.sql}" with "{column.type.sql}".',
+                node,
+            )
+    nullable = any(v.nullable for v in values) or any(c.nullable for c in plan.output)
+    return InSubquery(tuple(values), plan, nullable)
+
+
+def exists(node: q.Exists, ctx: Context) -> Expr:
+    """`EXISTS (query)`."""
+    _refuse_in_lambda(ctx, node)
+    return Exists(_inner(node.query, ctx, node))
+
+
+def _inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
+    """The plan of a subquery."""
+    plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
+    scalar = isinstance(node, q.Subquery)
+    if scalar and len(plan.output) == 1:
+        refuse_many_rows(plan, node, ctx.env)
+    refuse_outer_below_joins(plan, node, ctx.env)
+    refuse_correlation(plan, node, ctx.env, united=scalar)
+    return plan
+
+
+def _refuse_in_lambda(ctx: Context, node: q.Node) -> None:
+    if ctx.lambdas is not None:
+        refuse_in_higher_order(ctx, node)
+
+
+def refuse_in_higher_order(ctx: Context, node: q.Node) -> None:
+    """Refuses a subquery inside a higher-order function, for those versions of Spark that do."""
+    if ctx.lacks("subqueries checked in lambdas"):
+        return
+    raise ctx.env.rejected(
+        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
+        "Subquery expressions are not supported within higher-order functions.",
+        node,
+    )
+
+
+def scalar(node: q.Subquery, ctx: Context) -> Expr:
+    """`(query)` as a value: the query has one column."""
+    _refuse_in_lambda(ctx, node)
+    plan = _inner(node, ctx, node)
+    if len(plan.output) != 1:
+        raise ctx.env.rejected(
+            "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
+            f"Scalar subquery must return only one column, but got {len(plan.output)}.",
+            node,
+        )
+    return ScalarSubquery(plan, plan.output[0].type)

@@ -1,0 +1,73 @@
+"""`window(..)` and `session_window(..)`: each makes a column that the rest of its block can name.
+
+Source: `TimeWindowing`, `SessionWindowing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.calls import plain_call
+from planproof_engine.expr import Alias, Call, Column, fresh_id
+from planproof_engine.logical.nodes import Plan, Project
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+
+NAMES = ("window", "session_window")
+
+
+def with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+    """The block's input with the column of its time window, where the block has one.
+
+    Spark puts the window below the block, so `window.start` names it in the items and in HAVING.
+    """
+    found = _made([*node.items, *([node.group] if node.group is not None else [])], node, ctx)
+    if found is None:
+        return child, ctx
+    window, column = found
+    plan = Project((*child.output, Alias(window, column.name, column.id)), child)
+    scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, column))
+    return plan, evolve(ctx, scope=scope, time_windows={window: column})
+
+
+def below(parts: Sequence[q.Node], node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+    """The input of a filter or sort, with the column of its time window as the first column."""
+    found = _made(parts, node, ctx)
+    if found is None:
+        return child, ctx
+    window, column = found
+    plan = Project((Alias(window, column.name, column.id), *child.output), child)
+    scope = evolve(ctx.scope, columns=(column, *ctx.scope.columns))
+    return plan, evolve(ctx, scope=scope, time_windows={window: column})
+
+
+def _made(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[Call, Column] | None:
+    """The one time window that these parts of a query call, and a column for it."""
+    if not _mentioned(ctx.env.text):
+        return None
+    made = list(dict.fromkeys(plain_call(asked, ctx) for asked in _calls(parts)))
+    if len(made) > 1:
+        raise ctx.env.rejected(
+            "_LEGACY_ERROR_TEMP_1039",
+            "Multiple time/session window expressions would result in a cartesian product of rows.",
+            node,
+        )
+    return (made[0], Column(fresh_id(), made[0].function.name, made[0].type, made[0].nullable)) if made else None
+
+
+@lru_cache(maxsize=4)
+def _mentioned(text: str) -> bool:
+    return "window" in text.lower()
+
+
+def _calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
+    """The calls in the parts that belong to no subquery of the block, in the order of the text."""
+    pending = [*parts][::-1]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, q.Call) and isinstance(node.name, str) and node.name.lower() in NAMES:
+            yield node
+        if not isinstance(node, q.Query):
+            pending += [*node.children][::-1]

@@ -1,0 +1,229 @@
+"""Queries that count, over a model's own sources, the rows for which a hazard comes true.
+
+Each is cut from the model's text: the part in question keeps its text and the WITH clauses that it sees. Where it
+cannot be cut out safely there is no query, and the hazard stays a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planproof_engine.analysis.branches_taken import where_taken
+from planproof_engine.expr.nodes import Span
+from planproof_engine.hazards.suspicion import Count
+from planproof_engine.sql import nodes as q
+
+
+class Counting(NamedTuple):
+    """A query that gives one row with the number of rows for which a condition holds.
+
+    `before` (WITH), `rows` (FROM and WHERE) and `block` are the same for all counts of one query block. `condition` is
+    over the rows. With `block`, an own SELECT of the block up to its last column, the condition is one more column of
+    it, and `rows` its other clauses: so an aggregate, a window or GROUP BY keep their meaning. `value` is what the
+    condition is about.
+    """
+
+    before: str
+    condition: str
+    rows: str
+    block: str | None = None
+    value: str | None = None
+
+    @property
+    def sql(self) -> str:
+        return together([self])
+
+    @property
+    def showing(self) -> str:
+        """The query that shows some of the rows."""
+        value = f"{self.value} AS value" if self.value is not None else ""
+        block = self.block or f"SELECT {', '.join(filter(None, (value, '*' if self.rows else '')))}"
+        return f"{self.before}SELECT *\nFROM {_made(block, [self.condition], self.rows)}\nWHERE c0\nLIMIT {MOST}"
+
+
+MOST = 5
+
+
+def together(counts: Sequence[Counting]) -> str:
+    """One query that makes all counts of one query block, a column for each."""
+    first, conditions = counts[0], [count.condition for count in counts]
+    if first.block is not None:
+        numbers = ", ".join(f"count_if(c{at})" for at in range(len(counts)))
+        return f"{first.before}SELECT {numbers}\nFROM {_made(first.block, conditions, first.rows)}"
+    return f"{first.before}SELECT {', '.join(f'count_if({one})' for one in conditions)}\n{first.rows}"
+
+
+def _made(block: str, conditions: Sequence[str], rows: str) -> str:
+    columns = "".join(f", {one} AS c{at}" for at, one in enumerate(conditions))
+    return f"(\n{block}{columns}\n{rows}\n) AS counted"
+
+
+def counting_query(tree: q.Node, text: str, count: Count) -> Counting | None:
+    """The query of a count; None where it cannot be cut out."""
+    path = _path(tree, count.span)
+    if path is None or any(isinstance(node, (q.Pipe, q.Transform)) for node in path):
+        return None
+    prefix = _with(path, text, count.span)
+    if prefix is None:
+        return None
+    if count.columns:
+        start, stop = count.span
+        names = ", ".join(f"c{i}" for i in range(count.columns))
+        rows = f"FROM (\n{text[start:stop]}\n) AS counted ({names})"
+        return Counting(prefix, count.condition, rows)
+    return _in_block(path, text, count, prefix)
+
+
+def _in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> Counting | None:
+    at = next((i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], q.Select)), None)
+    block = path[at] if at is not None else None
+    condition = _wide(path[-1], text, *count.wide) if count.wide else count.condition
+    if at is None or not isinstance(block, q.Select) or not condition:
+        return None
+    counted = _operand(path[-1]) if count.cast else path[-1]
+    if counted is None or counted.span[0] < 0:
+        return None
+    value = f"({text[slice(*counted.span)]})"
+    condition = condition.replace("({x})", value) if not count.wide else condition
+    taken = where_taken(path[at + 1 :], text, condition, null=count.null) if count.cast else condition
+    if taken is None:
+        return None
+    if count.grouped or (count.cast and _reads_alias(block, path[at + 1], counted)):
+        return _of_groups(block, text, taken, prefix)
+    clauses = [clause for clause in (block.from_, block.where) if clause is not None]
+    if block.from_ is None and not count.cast:
+        return None
+    return None if (rows := _clauses(clauses, text)) is None else Counting(prefix, taken, rows, value=value)
+
+
+def _operand(node: q.Node) -> q.Node | None:
+    """What a cast casts, `int(x)` too."""
+    if isinstance(node, q.Cast):
+        return node.operand
+    return node.arguments[0] if isinstance(node, q.Call) and node.arguments else None
+
+
+def _reads_alias(block: q.Select, item: q.Node, counted: q.Node) -> bool:
+    """Whether a name may be that of another item of the SELECT, which FROM does not know."""
+    if block.group is not None or not any(one is item for one in block.items):
+        return False
+    before = block.items[: next(at for at, one in enumerate(block.items) if one is item)]
+    aliases = {one.alias.text.lower() for one in before if isinstance(one, q.Alias)}
+    return any(column.parts[0].text.lower() in aliases for column in counted.find_all(q.Column))
+
+
+def _of_groups(block: q.Select, text: str, condition: str, prefix: str) -> Counting | None:
+    """The block with one more column: names, places and groups in its other clauses keep their meaning."""
+    if not block.items:
+        return None
+    first, last = block.items[0].span[0], block.items[-1].span[1]
+    rest = [block.from_, block.where, block.group, block.having, block.qualify]
+    rows = _clauses([clause for clause in rest if clause is not None], text)
+    if rows is None or first < 0 or last < first:
+        return None
+    windows = [text[slice(*window.span)] for window in block.windows]
+    rows += f"\nWINDOW {', '.join(windows)}" if windows else ""
+    return Counting(prefix, condition, rows, f"SELECT {text[first:last]}")
+
+
+def _clauses(clauses: Sequence[q.Node], text: str) -> str | None:
+    if any(clause.span[0] < 0 for clause in clauses):
+        return None
+    return "\n".join(_with_keyword(text[slice(*clause.span)], _WORDS[type(clause)]) for clause in clauses)
+
+
+_WORDS: dict[type[q.Node], str] = {
+    q.From: "FROM",
+    q.Where: "WHERE",
+    q.Group: "GROUP BY",
+    q.Having: "HAVING",
+    q.Qualify: "QUALIFY",
+}
+
+
+def reads_one(tree: q.Node, span: Span) -> bool:
+    """Whether the query block of a place reads one relation by its name, which no WITH clause defines."""
+    path = _path(tree, span) or []
+    block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
+    source = block.from_ if block is not None else None
+    tables = [node for node in _below(source) if isinstance(node, q.Table)] if source is not None else []
+    if len(tables) != 1 or any(isinstance(node, q.Query) for node in _below(source)):
+        return False
+    return not any(isinstance(node, q.Query) and node.with_ is not None for node in path)
+
+
+def _below(node: q.Node | None) -> Iterator[q.Node]:
+    if node is not None:
+        yield node
+        for child in node.children:
+            yield from _below(child)
+
+
+def _wide(node: q.Node, text: str, low: int, high: int) -> str | None:
+    """The condition that arithmetic gives a value outside of a range, computed in decimals that are wide enough; None
+    for an expression that is no arithmetic.
+
+    Where even the decimals are too narrow, the result is NULL although no operand is.
+    """
+    leaves: list[str] = []
+    value = _in_decimals(node, text, leaves)
+    if value is None or len(leaves) < 2:
+        return None
+    known = " AND ".join(f"{leaf} IS NOT NULL" for leaf in leaves)
+    return f"coalesce({value} NOT BETWEEN {low}BD AND {high}BD, {known})"
+
+
+def _in_decimals(node: q.Node, text: str, leaves: list[str]) -> str | None:
+    start, stop = node.span
+    if isinstance(node, (q.Paren, q.Add, q.Sub, q.Mul)):
+        sides = [_in_decimals(child, text, leaves) for child in node.children]
+        if any(side is None for side in sides) or len(sides) != (1 if isinstance(node, q.Paren) else 2):
+            return None
+        return f"({_SIGNS[type(node)].join(side for side in sides if side is not None)})"
+    if start < 0:
+        return None
+    leaves.append(f"({text[start:stop]})")
+    return f"CAST({leaves[-1]} AS DECIMAL(38, 0))"
+
+
+_SIGNS: dict[type[q.Node], str] = {q.Paren: "", q.Add: " + ", q.Sub: " - ", q.Mul: " * "}
+
+
+def _with_keyword(clause: str, word: str) -> str:
+    first = word.split()[0]
+    return clause if clause[: len(first)].upper() == first else f"{word} {clause}"
+
+
+def _path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
+    """The nodes from the root down to the innermost one with exactly this span; None where none has it."""
+    for child in tree.children:
+        start, stop = child.span
+        if start < 0 or (start <= wanted[0] and wanted[1] <= stop):
+            found = _path(child, wanted)
+            if found is not None:
+                return [tree, *found]
+    return [tree] if tree.span == wanted else None
+
+
+def _with(path: list[q.Node], text: str, wanted: Span) -> str | None:
+    """A WITH clause of all CTEs that are visible at a place; None where two of them share a name or one is
+    recursive."""
+    seen: dict[str, str] = {}
+    for node in path:
+        with_ = node.with_ if isinstance(node, q.Query) else None
+        if with_ is None:
+            continue
+        if with_.recursive:
+            return None
+        for cte in with_.ctes:
+            start, stop = cte.span
+            if stop > wanted[0] and start <= wanted[0]:
+                break
+            if start > wanted[0]:
+                break
+            name = cte.alias.name.text.lower()
+            if name in seen:
+                return None
+            seen[name] = text[start:stop]
+    return f"WITH {', '.join(seen.values())}\n" if seen else ""

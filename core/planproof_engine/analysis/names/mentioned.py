@@ -1,0 +1,23 @@
+"""Which names a text has where a column may stand, whatever they mean."""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.expressions.constants import BARE
+from planproof_engine.conf import Conf
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.parse import parse
+
+
+def mentioned(sql: str, conf: Conf) -> frozenset[str]:
+    """The lower-case parts of the names that columns, their fields or their relations may have, without functions that
+    need no parentheses. Empty where the text is not understood.
+
+    >>> sorted(mentioned("select o.id, current_date as day from shop.orders as o order by day", Conf()))
+    ['day', 'id', 'o']
+    """
+    try:
+        columns = parse(sql, conf).find_all(q.Column)
+    except (AnalysisError, Unknown):
+        return frozenset()
+    return frozenset(part.text.lower() for column in columns for part in column.parts) - BARE.keys()

@@ -1,0 +1,77 @@
+"""Where in a query's text each of its output columns is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planproof_engine.analysis.context import Environment
+from planproof_engine.expr.nodes import Span
+from planproof_engine.origin import Origin, place
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import bare, name_parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A CTE's query and the CTEs that it sees itself. A recursive CTE has no query here: it is not looked into."""
+
+    query: q.Query | None
+    ctes: Mapping[str, _Named]
+
+
+Ctes = Mapping[str, _Named]
+
+
+def output_origins(tree: q.Query, env: Environment, width: int) -> tuple[Origin | None, ...]:
+    """The place of each output column: that of its select item. Of a set operation the first query's items count.
+
+    A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. The place is None where that
+    cannot be told: a star over a table or a join, or a query without select items.
+    """
+    found = _spans(tree, env.widths, {})
+    if found is None or len(found) != width:
+        return (None,) * width
+    return tuple(None if s is None or s[0] < 0 else place(env.text, *s) for s in found)
+
+
+def _spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+    """The span of each column's item; None of a query that has no items. `ctes` are the named queries in sight."""
+    ctes = _in_sight(query, ctes)
+    while isinstance(query, (q.Subquery, q.SetOperation)):
+        query = query.query if isinstance(query, q.Subquery) else query.left
+        ctes = _in_sight(query, ctes)
+    if not isinstance(query, q.Select):
+        return None
+    found: list[Span | None] = []
+    for item in query.items:
+        width = widths.get(id(item), 1)
+        star = bare(item)
+        if isinstance(star, q.Star):
+            found += _starred(star, query, width, widths, ctes)
+        else:
+            found += [item.span] * width
+    return found
+
+
+def _in_sight(query: q.Query, ctes: Ctes) -> Ctes:
+    if query.with_ is None:
+        return ctes
+    for cte in query.with_.ctes:
+        name = cte.alias.name.text.lower()
+        ctes = {**ctes, name: _Named(None if query.with_.recursive else cte.query, ctes)}
+    return ctes
+
+
+def _starred(star: q.Star, query: q.Select, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
+    """The spans behind a star over one relation that the text defines."""
+    source = query.from_.relation if query.from_ is not None else None
+    found = None
+    if star.except_ or source is None:
+        return [None] * width
+    if isinstance(source, q.Subquery):
+        found = _spans(source.query, widths, ctes)
+    elif isinstance(source, q.Table) and len(name_parts(source)) == 1:
+        cte = ctes.get(name_parts(source)[0].lower())
+        found = _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
+    return found if found is not None and len(found) == width else [None] * width

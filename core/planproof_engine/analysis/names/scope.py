@@ -1,0 +1,260 @@
+"""What a name can mean: the columns of a query block, the lambda variables around an expression, the enclosing query.
+
+Source: `AttributeSeq.resolve`, `ResolveLambdaVariables`, `ColumnResolutionHelper`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
+from planproof_engine.functions.registry import Registry
+from planproof_engine.origin import AnalysisError, Origin
+from planproof_engine.records import evolve
+from planproof_engine.types import STRING, VARIANT, Array, DataType, Map, Struct
+from planproof_engine.types.nodes import quoted_if_needed
+
+
+@dataclass(slots=True)
+class Scope:
+    """The columns that expressions of one query block may name.
+
+    `hidden` are columns that a name reaches only where no other column has it (the other side's keys of a USING join,
+    what a generator of the same SELECT makes, the items under HAVING, the input under QUALIFY). `outer` is the scope of
+    the enclosing query; a column found there is correlated. `aggregated` says that the enclosing query's aggregates can
+    be named from a subquery (in HAVING).
+    """
+
+    columns: tuple[Column, ...]
+    hidden: tuple[Column, ...] = ()
+    outer: Scope | None = None
+    case_sensitive: bool = False
+    aggregated: bool = False
+    _by_name: dict[str, list[Column]] = field(init=False)
+    _hidden_by_name: dict[str, list[Column]] = field(init=False)
+    _alone: Scope | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._by_name = self._indexed(self.columns)
+        self._hidden_by_name = self._indexed(self.hidden)
+
+    def _indexed(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
+        found: dict[str, list[Column]] = {}
+        for column in columns:
+            found.setdefault(self.key(column.name), []).append(column)
+        return found
+
+    def key(self, name: str) -> str:
+        return name if self.case_sensitive else name.lower()
+
+    def alone(self) -> Scope:
+        """The scope without the query around it."""
+        if self.outer is None:
+            return self
+        if self._alone is None:
+            self._alone = Scope(self.columns, self.hidden, None, self.case_sensitive, self.aggregated)
+        return self._alone
+
+    def matches(self, parts: Sequence[str]) -> tuple[list[Column], tuple[str, ...]]:
+        """The columns that `parts` may name, and the parts left over as nested fields."""
+        found = self._matches(parts, self._by_name)
+        return found if found[0] else self._matches(parts, self._hidden_by_name)
+
+    def _matches(self, parts: Sequence[str], index: dict[str, list[Column]]) -> tuple[list[Column], tuple[str, ...]]:
+        # The longest qualifier wins: catalog.schema.table.column, then down to a bare column.
+        for width in (3, 2, 1):
+            if len(parts) <= width:
+                continue
+            wanted = tuple(self.key(p) for p in parts[:width])
+            found = [
+                c
+                for c in index.get(self.key(parts[width]), ())
+                if len(c.qualifier) >= width and tuple(self.key(q) for q in c.qualifier[-width:]) == wanted
+            ]
+            if found:
+                return _distinct(found), tuple(parts[width + 1 :])
+        return _distinct(index.get(self.key(parts[0]), ())), tuple(parts[1:])
+
+    def qualified(self, parts: Sequence[str]) -> tuple[Column, ...]:
+        """The columns of `parts.*`: those whose qualifier ends in `parts`, hidden ones included."""
+        wanted = tuple(self.key(p) for p in parts)
+        return tuple(
+            c
+            for c in (*self.hidden, *self.columns)
+            if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
+        )
+
+    def candidates(self, parts: Sequence[str]) -> list[str]:
+        """The names of the columns, the most similar ones first, as Spark suggests them."""
+        spelled = [(*c.qualifier, c.name) for c in self.columns]
+        shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
+        named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
+        wanted = ".".join(parts)
+        return sorted(named, key=lambda text: (_distance(text, wanted), named[text]))[:5]
+
+
+def _distance(a: str, b: str) -> int:
+    """How many letters must be added, dropped or changed to turn one text into the other (Levenshtein)."""
+    above = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+        above = row
+    return above[-1]
+
+
+def _distinct(columns: Iterable[Column]) -> list[Column]:
+    return list(dict.fromkeys(columns))
+
+
+def empty(outer: Scope | None, conf: Conf) -> Scope:
+    """A scope without columns, inside of `outer`."""
+    return Scope((), (), outer, conf.case_sensitive)
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaScope:
+    """The parameters of one lambda, and of the lambdas around it. They shadow columns and outer parameters."""
+
+    variables: dict[str, Variable]
+    outer: LambdaScope | None = None
+
+    def find(self, key: str) -> Variable | None:
+        found = self.variables.get(key)
+        return found if found is not None or self.outer is None else self.outer.find(key)
+
+
+def resolve(
+    parts: Sequence[str], scope: Scope, conf: Conf, registry: Registry, origin: Origin | None = None
+) -> tuple[Expr, Column] | None:
+    """What a dotted name means in the scope or in the query around it: the expression, and the column that it reads.
+
+    Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
+    where several columns have it, or a field does not exist.
+    """
+    found, rest = scope.matches(parts)
+    if len(found) > 1:
+        raise ambiguous(parts, found, origin)
+    if found:
+        column, written = found[0], parts[len(parts) - len(rest) - 1]
+        if column.name != written:
+            column = evolve(column, name=written)
+        return fields_of(column, rest, conf, registry, origin), column
+    if scope.outer is None:
+        return None
+    correlated = resolve(parts, scope.outer.alone(), conf, registry, origin)
+    if correlated is None:
+        return None
+    return as_outer(correlated[0]), correlated[1]
+
+
+def as_outer(expr: Expr) -> Expr:
+    """The expression with its columns marked as the enclosing query's."""
+    if isinstance(expr, Column):
+        return Outer(expr)
+    if isinstance(expr, (GetField, GetFieldOfElements)):
+        return evolve(expr, child=as_outer(expr.child))
+    if isinstance(expr, Call):
+        return evolve(expr, args=tuple(as_outer(a) for a in expr.args))
+    return expr
+
+
+def ambiguous(parts: Sequence[str], found: Sequence[Column], origin: Origin | None = None) -> AnalysisError:
+    """The error for a name that several columns have, all of them listed."""
+    name = ".".join(f"`{p}`" for p in parts)
+    options = ", ".join(sorted(".".join(f"`{q}`" for q in (*c.qualifier, c.name)) for c in found))
+    return AnalysisError("AMBIGUOUS_REFERENCE", f"Reference {name} is ambiguous, could be: [{options}].", origin)
+
+
+def fields_of(expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
+    """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
+    for name in names:
+        expr = extract(expr, name, conf, registry, origin)
+    return expr
+
+
+def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
+    """`expr.name`: a struct's field, the field of each element, or a map's value. Raises `AnalysisError`."""
+    given = expr.type
+    if isinstance(given, Struct):
+        at = ordinal(given, name, conf, origin)
+        found = given.fields[at]
+        return GetField(expr, at, found.type, expr.nullable or found.nullable, name)
+    if isinstance(given, Array) and isinstance(given.element, Struct):
+        at = ordinal(given.element, name, conf, origin)
+        found = given.element.fields[at]
+        # `GetArrayStructFields.containsNull`: a null struct or a null field makes a null element.
+        data_type = Array(found.type, given.contains_null or found.nullable)
+        return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
+    if isinstance(given, Map):
+        return item(expr, _key(name, given, conf, origin), conf, registry, origin)
+    if isinstance(given, Array):
+        return item(expr, _text(name), conf, registry, origin)
+    raise AnalysisError(
+        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+        f'Can\'t extract a value from "{quoted_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
+        f'but got "{given.sql}".',
+        origin,
+    )
+
+
+def _key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
+    """The name as a key of the map."""
+    refused = refused_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
+    if refused is not None:
+        raise AnalysisError(refused.full_condition, refused.message, origin)
+    return cast_unless_same(_text(name), given.key, conf)
+
+
+def _text(name: str) -> Expr:
+    return Literal(name, STRING, name)
+
+
+def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
+    """`expr[key]` of an array, a map or a struct."""
+    given: DataType = expr.type
+    if isinstance(given, Struct) or (isinstance(given, Array) and isinstance(given.element, Struct)):
+        value = getattr(key, "value", None)
+        if isinstance(value, str):
+            return extract(expr, value, conf, registry, origin)
+    if isinstance(given, Struct):
+        raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin)
+    name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
+    function = registry.find(name) if name else None
+    if function is None or given == VARIANT:
+        raise AnalysisError(
+            "INVALID_EXTRACT_BASE_FIELD_TYPE",
+            f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',
+            origin,
+        )
+    try:
+        return apply(function, (expr, key), conf)
+    except Mismatch as mismatch:
+        raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
+
+
+def ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None) -> int:
+    """The place of the struct's field of that name. Raises `AnalysisError` for none, or for several."""
+    wanted = name if conf.case_sensitive else name.lower()
+    found = [i for i, f in enumerate(struct.fields) if (f.name if conf.case_sensitive else f.name.lower()) == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AnalysisError("AMBIGUOUS_REFERENCE_TO_FIELDS", f"Ambiguous reference to the field `{name}`.", origin)
+    fields = ", ".join(f"`{f}`" for f in struct.names)
+    raise AnalysisError("FIELD_NOT_FOUND", f"No such struct field `{name}` in {fields}.", origin)
+
+
+_FIRST_NAME = re.compile(r"`(?:[^`]|``)*`|\w+")
+
+
+def placed(variable: Variable, span: tuple[int, int], text: str) -> Variable:
+    """The variable with the place of its name: the first part of the dotted name at `span`."""
+    name = _FIRST_NAME.match(text, span[0]) if span[0] >= 0 else None
+    return variable if name is None else evolve(variable, span=name.span())

@@ -1,0 +1,183 @@
+"""What may stand where: aggregates, windows, generators and columns of enclosing queries, clause by clause.
+
+Source: `CheckAnalysis`, `ExtractGenerator`, `ResolveSubquery`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planproof_engine.analysis.context import Environment
+from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Sort, Window
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.logical.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
+from planproof_engine.sql import nodes as q
+
+AGGREGATE, WINDOW, GENERATOR, OUTER, SUBQUERY = 1, 2, 4, 8, 16
+
+_OF_CATEGORY: dict[Category | None, int] = {Category.AGGREGATE: AGGREGATE, Category.GENERATOR: GENERATOR}
+_OF_TYPE: dict[type, int] = {
+    Outer: OUTER,
+    Exists: SUBQUERY,
+    InSubquery: SUBQUERY,
+    ScalarSubquery: SUBQUERY,
+    Window: WINDOW,
+}
+Subquery = Exists | InSubquery | ScalarSubquery
+
+
+def content(expr: Expr) -> int:
+    """What the expression holds, as a sum of the constants above. The function of a window does not count as
+    AGGREGATE."""
+    kind = type(expr)
+    if kind is Column:
+        return 0
+    found = _OF_TYPE.get(kind, 0)
+    if kind is Call:
+        found = _OF_CATEGORY.get(expr.function.category, 0)  # type: ignore[attr-defined]
+    children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
+    for child in children:
+        found |= content(child)
+    return found
+
+
+def contents(exprs: Iterable[Expr]) -> int:
+    """What the expressions hold, as bits: `WINDOW`, `GENERATOR` and their kin."""
+    found = 0
+    for expr in exprs:
+        found |= content(expr)
+    return found
+
+
+def holds_aggregate(expr: Expr) -> bool:
+    """Whether an aggregate function stands in the expression, other than as the function of a window."""
+    return bool(content(expr) & AGGREGATE)
+
+
+def is_grouping(expr: Expr) -> bool:
+    """Whether it is `grouping(..)` or `grouping_id(..)`, a column that each Aggregate with grouping sets has."""
+    return isinstance(expr, Call) and expr.function.name in ("grouping", "grouping_id")
+
+
+def holds_window(expr: Expr) -> bool:
+    """Whether a window function stands in the expression."""
+    return bool(content(expr) & WINDOW)
+
+
+def correlated(expr: Expr) -> bool:
+    """Whether it is a subquery that uses columns of the query around it."""
+    return isinstance(expr, Subquery) and bool(outer_references(expr.plan))
+
+
+def of_outer_columns_only(expr: Expr) -> bool:
+    """Whether all columns of an aggregate are of the query around: it then aggregates there."""
+    columns = [e for e in expr.walk() if isinstance(e, (Column, Outer))]
+    return bool(columns) and all(isinstance(c, Outer) for c in columns)
+
+
+def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env: Environment) -> None:
+    """WHERE, and HAVING but for its aggregates: no aggregate, window or generator."""
+    found = content(bound)
+    if found & WINDOW:
+        raise env.rejected(
+            "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", f"Window functions are not allowed in the {clause} clause.", node
+        )
+    refuse_generator(found, clause, node, env)
+    if found & AGGREGATE and clause == "WHERE":
+        raise env.rejected(
+            "INVALID_WHERE_CONDITION",
+            f'The WHERE condition "{pretty(bound)}" contains invalid expressions: aggregate functions.',
+            block,
+        )
+
+
+def refuse_generator(found: int, clause: str, node: q.Node, env: Environment) -> None:
+    """Raises where a generator stands in a clause that takes none."""
+    if found & GENERATOR:
+        raise env.rejected(
+            "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
+            f"Generators are not supported outside the SELECT clause, but found one in {clause}.",
+            node,
+        )
+
+
+def refuse_nested_generator(bound: Expr, node: q.Node, env: Environment) -> None:
+    """Raises where a generator stands inside of another expression.
+
+    One that is itself a key of a window is `Unknown`: Spark puts the keys of windows into a projection below, and then
+    takes what is a generator there, or not, by how its rules come about each other.
+    """
+    if content(bound) & GENERATOR:
+        windows = [w for w in bound.walk() if isinstance(w, Window)]
+        if any(_OF_CATEGORY.get(_category(k)) == GENERATOR for w in windows for k in (*w.partition, *w.order)):
+            raise env.unknown("a generator as a key of a window", node)
+        raise env.rejected(
+            "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
+            f'A generator cannot stand inside an expression, but found "{pretty(bound)}".',
+            node,
+        )
+
+
+def _category(key: Expr) -> Category | None:
+    expr = key.child if isinstance(key, Sort) else key
+    return expr.function.category if isinstance(expr, Call) else None
+
+
+def refuse_outer(exprs: Iterable[Expr], what: str, node: q.Node, env: Environment) -> None:
+    """Aggregates, sort keys and windows of a subquery may not use the columns of the query around it."""
+    for expr in exprs:
+        found = content(expr)
+        if not found & OUTER:
+            continue
+        if found & AGGREGATE:
+            _refuse_mixed(expr, node, env)
+        raise env.rejected(
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_REFERENCE",
+            f"Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: {what} "
+            f'"{pretty(expr)}".',
+            node,
+        )
+
+
+_PADDED = {LEFT: (False, True), LEFT_SEMI: (False, True), LEFT_ANTI: (False, True), RIGHT: (True, False)}
+
+
+def refuse_outer_below_joins(plan: Plan, node: q.Node, env: Environment) -> None:
+    """Refuses columns of the query around the subquery on a side of a join that may be filled with nulls."""
+    for join in plan.walk():
+        if not isinstance(join, Join):
+            continue
+        padded = zip((join.left, join.right), _PADDED.get(join.kind, (join.kind == FULL, join.kind == FULL)))
+        used = {o.column.id for side, bad in padded if bad for o in outer_references(side)}
+        # A lateral join's right side refers to its left side, which is within the subquery.
+        if used and used - {c.id for inner in plan.walk() for c in inner.output}:
+            raise env.rejected(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
+                f"Accessing outer query column is not allowed in this location: below a {join.kind} join.",
+                node,
+            )
+
+
+def _refuse_mixed(expr: Expr, node: q.Node, env: Environment) -> None:
+    for call in expr.walk():
+        if not (isinstance(call, Call) and call.function.category is Category.AGGREGATE):
+            continue
+        kinds = {type(e) for e in call.walk()}
+        if Outer in kinds and Column in kinds:
+            raise env.rejected_at(
+                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES",
+                f'The aggregate "{pretty(call)}" mixes columns of the outer query with its own.',
+                call.span,
+                node,
+            )
+
+
+def first_window_in_aggregate(expr: Expr) -> Window | None:
+    """A window inside the arguments of an aggregate function, where that function is not itself over a window."""
+    if isinstance(expr, Window):
+        parts = (*expr.call.children, *expr.partition, *expr.order)
+        return next((w for p in parts if (w := first_window_in_aggregate(p)) is not None), None)
+    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+        return next((e for e in expr.walk() if isinstance(e, Window)), None)
+    return next((w for c in expr.children if (w := first_window_in_aggregate(c)) is not None), None)

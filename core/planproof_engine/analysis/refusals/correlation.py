@@ -1,0 +1,161 @@
+"""Where a subquery of Spark 3.5 may use columns of the query around it, and which subqueries must give one row.
+
+Source: `CheckAnalysis.checkCorrelationsInSubquery` and `checkAggregateInScalarSubquery` of 3.5. Later versions accept
+what is refused here, and check at run time that a scalar subquery gives one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.refusals.checks import WINDOW, contents
+from planproof_engine.expr import Call, Cast, Column, Expr, Literal, Outer
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.nodes import conjuncts
+from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.logical.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Named,
+    OneRow,
+    Ordered,
+    Plan,
+    Project,
+    SetOperation,
+    Values,
+)
+from planproof_engine.sql import nodes as q
+
+_CATEGORY = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
+
+
+def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool = False) -> None:
+    """Refuses a use below a LIMIT, window or set operation, and one in the condition of a join.
+
+    `united`: a scalar or lateral subquery, which may use them below a set operation.
+    """
+    if not env.lacks("correlation below LIMIT and set operations") or not outer_references(plan):
+        return
+    if not united and env.lacks("unequal correlation below aggregates"):
+        _refuse_unequal(plan, node, env)
+    for part in plan.walk():
+        if isinstance(part, Project) and not united and any(i.holds(Outer) for i in part.items):
+            raise env.rejected(
+                f"{_CATEGORY}.CORRELATED_REFERENCE",
+                "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses.",
+                node,
+            )
+        if _closed(part, united) and outer_references(part):
+            raise env.rejected(
+                f"{_CATEGORY}.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
+                "Accessing outer query column is not allowed in this location: below a LIMIT, window or set operation.",
+                node,
+            )
+        if isinstance(part, Join) and part.condition is not None and part.condition.holds(Outer):
+            raise env.rejected(
+                f"{_CATEGORY}.CORRELATED_REFERENCE",
+                "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: "
+                f'"{pretty(part.condition)}".',
+                node,
+            )
+
+
+def _refuse_unequal(plan: Plan, node: q.Node, env: Environment) -> None:
+    """Refuses any use below an aggregate but an equality of a column with a value of the query around."""
+    for aggregate in plan.walk():
+        for part in aggregate.walk() if isinstance(aggregate, Aggregate) else ():
+            conditions = conjuncts(part.condition) if isinstance(part, Filter) else ()
+            for condition in conditions:
+                if condition.holds(Outer) and not _is_equality(condition):
+                    raise env.rejected(
+                        f"{_CATEGORY}.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE",
+                        f'Correlated column is not allowed in predicate: "{pretty(condition)}".',
+                        node,
+                    )
+
+
+def _is_equality(condition: Expr) -> bool:
+    if not condition.holds(Column):
+        return True
+    if not isinstance(condition, Call) or condition.function.name not in ("=", "<=>"):
+        return False
+    left, right = condition.args
+    return any(_is_column(a) and not b.holds(Column) for a, b in ((left, right), (right, left)))
+
+
+def _is_column(expr: Expr) -> bool:
+    """A column, as it is or cast."""
+    return isinstance(expr, Column) or (isinstance(expr, Cast) and _is_column(expr.child))
+
+
+def _closed(part: Plan, united: bool) -> bool:
+    if isinstance(part, SetOperation):
+        return not united
+    return isinstance(part, Limit) or (isinstance(part, Project) and bool(contents(part.items) & WINDOW))
+
+
+def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
+    """Refuses a correlated scalar subquery whose shape does not say that it gives one row."""
+    if not env.lacks("scalar subqueries of many rows") or not outer_references(plan):
+        return
+    inner = plan
+    while isinstance(inner, (Named, Project)):
+        inner = inner.child
+    aggregate = inner.child if isinstance(inner, Filter) else inner
+    if not isinstance(aggregate, Aggregate):
+        if not _one_row(inner):
+            raise _must_aggregate(node, env)
+        return
+    calls = (e for i in aggregate.items for e in i.walk() if isinstance(e, Call))
+    if not any(c.function.category is Category.AGGREGATE for c in calls):
+        raise _must_aggregate(node, env)
+    grouped = {e.id for g in aggregate.groups for e in g.walk() if isinstance(e, Column)}
+    if grouped - set(_correlated_columns(plan)):
+        raise env.rejected(
+            f"{_CATEGORY}.NON_CORRELATED_COLUMNS_IN_GROUP_BY",
+            "A GROUP BY clause in a scalar correlated subquery cannot contain non-correlated columns.",
+            node,
+        )
+
+
+def _must_aggregate(node: q.Node, env: Environment) -> Exception:
+    return env.rejected(
+        f"{_CATEGORY}.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY",
+        "Correlated scalar subqueries must be aggregated to return at most one row.",
+        node,
+    )
+
+
+def _one_row(plan: Plan) -> bool:
+    """Whether the plan has one row at most by its shape (`LogicalPlan.maxRows`)."""
+    if isinstance(plan, Limit) and plan.what == "limit":
+        count = plan.arguments[0] if plan.arguments else None
+        return (isinstance(count, Literal) and count.value in (0, 1)) or _one_row(plan.child)
+    if isinstance(plan, Values):
+        return len(plan.rows) <= 1 if plan.call is None else _range_length(plan.call) <= 1
+    if isinstance(plan, Aggregate):
+        return not plan.groups
+    if isinstance(plan, (Named, Project, Filter, Distinct, Ordered, Limit)):
+        return _one_row(plan.child)
+    return isinstance(plan, OneRow)
+
+
+def _range_length(call: Call) -> int:
+    """The rows of `range(..)` where literals tell them; else more than one."""
+    given = [a.value for a in call.args if isinstance(a, Literal) and isinstance(a.value, int)]
+    if call.function.name != "range" or len(given) != len(call.args) or len(given) > 3 or 0 in given[2:]:
+        return 2
+    return len(range(*given))
+
+
+def _correlated_columns(plan: Plan) -> Iterator[int]:
+    """The subquery's own columns in the conditions that use the query around it."""
+    for part in plan.walk():
+        if isinstance(part, Filter):
+            for condition in conjuncts(part.condition):
+                if condition.holds(Outer):
+                    yield from (e.id for e in condition.walk() if isinstance(e, Column))

@@ -1,0 +1,130 @@
+"""`EXECUTE IMMEDIATE text USING values`: the query in the text. Source: `ResolveExecuteImmediate`."""
+
+from __future__ import annotations
+
+import re
+
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.constants import folded, literal_sql, text_of
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.expr import Expr, Literal
+from planproof_engine.functions.bind import cast
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import commands as c
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.markers import with_values
+from planproof_engine.sql.parse import parse, parse_statement
+from planproof_engine.types import FLOAT, STRING
+
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
+
+
+def is_immediate(text: str) -> bool:
+    """Whether the text is an EXECUTE IMMEDIATE, whose query stands in a text of its own."""
+    return _IMMEDIATE.match(text) is not None
+
+
+def parsed(sql: str, env: Environment) -> tuple[Environment, q.Query]:
+    """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
+    if not is_immediate(sql):
+        return env, parse(sql, env.conf)
+    statement = parse_statement(sql, env.conf)
+    if isinstance(statement, c.ExecuteImmediate) and statement.into:
+        raise env.unknown("EXECUTE IMMEDIATE .. INTO", statement)
+    return executed(statement, env)
+
+
+def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
+    """The query's tree, and the environment that holds its text and parameters."""
+    if not isinstance(node, c.ExecuteImmediate):
+        raise env.unknown(f"the statement {type(node).__name__}", node)
+    ctx = Context(env, Scope(()))
+    text = text_of(node.text, ctx, "EXECUTE IMMEDIATE of a computed text")
+    given = _arguments(node, ctx)
+    statement = _statement(text, env)
+    if statement is None:
+        # A marker may stand for a name or a part of a literal. The text with its markers has no tree then.
+        text = with_values(text, {name: _spelled(value) for name, value in given if name}, env.conf)
+        statement = _statement(text, env)
+    if isinstance(statement, c.ExecuteImmediate):
+        return executed(statement, evolve(env, text=text))
+    tree = parse(text, env.conf) if statement is None else statement
+    return evolve(env, text=text, parameters=_parameters(tree, given, node, env)), tree
+
+
+Arguments = list[tuple[str | None, Expr]]
+
+
+def _arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
+    """The values of USING with their names; a variable without an alias gives its own."""
+    found: Arguments = []
+    for argument in node.arguments:
+        alias = argument.alias.text if isinstance(argument, q.Alias) else None
+        value = argument.operand if isinstance(argument, q.Alias) else argument
+        if isinstance(value, q.Subquery):
+            raise ctx.env.rejected(
+                "UNSUPPORTED_EXPR_FOR_PARAMETER",
+                "A query parameter contains unsupported expression. Parameters can either be variables or literals.",
+                argument,
+            )
+        if alias is not None and any(alias.lower() == other for other, _ in found):
+            raise ctx.env.rejected(
+                "EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES",
+                f"The USING clause of this EXECUTE IMMEDIATE command contained multiple arguments with same alias "
+                f"(`{alias}`), which is invalid.",
+                argument,
+            )
+        name = argument.parts[-1].text if isinstance(argument, q.Column) else alias
+        found.append((None if name is None else name.lower(), _written(bind(value, ctx), ctx)))
+    return found
+
+
+def _written(value: Expr, ctx: Context) -> Expr:
+    """The value as Spark writes it into the text: a float has no literal of its own there."""
+    if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
+        return value
+    return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
+
+
+def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
+    """The values by the markers that stand for them. Either all markers have names, or none has."""
+    markers = list(tree.find_all(q.Placeholder))
+    unnamed = sorted(m.span[0] for m in markers if not m.name)
+    if unnamed and len(unnamed) < len(markers):
+        raise env.rejected(
+            "INVALID_QUERY_MIXED_QUERY_PARAMETERS",
+            "Parameterized query must either use positional, or named parameters, but not both.",
+            node,
+        )
+    if unnamed:
+        return {f"?{at}": value for at, (_, value) in zip(unnamed, given)}
+    if markers and any(name is None for name, _ in given):
+        raise env.rejected(
+            "ALL_PARAMETERS_MUST_BE_NAMED",
+            "Using name parameterized queries requires all parameters to be named.",
+            node,
+        )
+    return {name: value for name, value in given if name is not None}
+
+
+def _spelled(value: Expr) -> str | None:
+    found = folded(value)
+    return literal_sql(found) if isinstance(found, Literal) else None
+
+
+def _statement(text: str, env: Environment) -> q.Query | c.ExecuteImmediate | None:
+    """The text's query or EXECUTE IMMEDIATE; None for any other text. Raises `Unknown` for a command, whose result has
+    a schema of its own."""
+    try:
+        return parse(text, env.conf)
+    except AnalysisError:
+        pass
+    try:
+        statement = parse_statement(text, env.conf)
+    except AnalysisError:
+        return None
+    if isinstance(statement, c.ExecuteImmediate) and not statement.into:
+        return statement
+    raise Unknown(f"EXECUTE IMMEDIATE of the statement {type(statement).__name__}")

@@ -1,0 +1,238 @@
+"""SQL functions that a script declared: a call is the function's body over its arguments.
+
+Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.constants import row
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
+from planproof_engine.expr.function import Category, Coerce, Many, Signature
+from planproof_engine.expr.traits import UNSTATED
+from planproof_engine.functions.bind import cast_unless_equal, refused_cast
+from planproof_engine.logical.nodes import Named, Plan, Values
+from planproof_engine.origin import AnalysisError
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.commands import CreateFunction
+from planproof_engine.sql.names import name_parts
+from planproof_engine.types import DataType
+from planproof_engine.types.kinds import ANY
+
+_WITHOUT_ROUTINES = {
+    "ORDER BY": "Sort",
+    "SORT BY": "Sort",
+    "DISTRIBUTE BY": "RepartitionByExpression",
+    "CLUSTER BY": "RepartitionByExpression",
+    "LIMIT": "GlobalLimit",
+    "OFFSET": "Offset",
+    "LATERAL VIEW": "Generate",
+    "GENERATOR": "Generate",
+}
+"""Clauses in which Spark allows no call of a SQL function, by the name of their operator (`ResolveSQLFunctions`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A declared function: its name as Spark prints it, its CREATE FUNCTION node, and the text that this stands in."""
+
+    name: str
+    node: CreateFunction
+    text: str
+
+    @property
+    def makes_table(self) -> bool:
+        return self.node.returns_table is not None
+
+
+def find(name: str, env: Environment) -> Routine | None:
+    """The function that a call names: a temporary one by its name, another also by its schema's and catalog's."""
+    if not env.functions:
+        return None
+    parts = name.lower().replace("`", "").split(".")
+    if parts[0] == "system" and len(parts) == 3:
+        parts = parts[1:]
+    if parts[0] == "session" and len(parts) == 2:
+        parts = parts[1:]
+    for before in ((), (env.catalog.catalog, *env.catalog.namespace), (env.catalog.catalog,)):
+        found: Routine | None = env.functions.get(".".join((*before, *parts)))
+        if found is not None:
+            return found
+    return None
+
+
+def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
+    """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
+    if routine.makes_table or routine.node.body is None:
+        unseen = ctx.lacks("table functions called as what they are")
+        raise _misused(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
+    operator = _WITHOUT_ROUTINES.get(ctx.clause)
+    if operator is not None:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node
+        )
+    if ctx.lambdas is not None:
+        raise ctx.env.rejected(
+            "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
+            f"Lambda function with the SQL function `{routine.name}` in a higher order function.",
+            node,
+        )
+    args, columns = _arguments(routine, node, ctx)
+    body = _body(routine, columns, ctx)
+    returns = routine.node.returns
+    # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
+    found = returns.data_type if returns is not None else _body(routine, _open(columns), ctx).type
+    body = _cast(body, found, node, ctx)
+    function = _function(routine.name, body.type, body.nullable)
+    known = body.evidence if body.nullable else None
+    return Call(function, args, body.type, body.nullable, routine.name, known=known, span=node.span)
+
+
+def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
+    env = evolve(ctx.env, text=routine.text, ctes={})
+    scope = Scope(columns, (), None, ctx.conf.case_sensitive)
+    body = routine.node.body
+    assert body is not None
+    if not isinstance(body, q.Query):
+        return bind(body, Context(env, scope))
+    plan = env.bind_query(body, env, scope)
+    only = row(plan)
+    return only[0] if only is not None else ScalarSubquery(plan, plan.output[0].type)
+
+
+def table(routine: Routine, node: q.Call, ctx: Context) -> Values:
+    """The rows of a table function, under the function's name."""
+    if not routine.makes_table:
+        raise _misused(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
+    args, columns = _arguments(routine, node, ctx)
+    plan = _rows(routine, columns, ctx)
+    declared = routine.node.returns_table
+    inferred = _rows(routine, _open(columns), ctx).output if not declared else ()
+    typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
+    if declared:
+        if len(declared) != len(plan.output):
+            raise ctx.env.rejected(
+                "USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH",
+                f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}.",
+                node,
+            )
+        typed = [(d.name.text, _cast(c, _type_of(d), node, ctx)) for d, c in zip(declared, plan.output)]
+    qualifier = (routine.name.split(".")[-1],)
+    output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _known(e)) for name, e in typed)
+    return Values(
+        (), output, Call(_function(routine.name, output[0].type, True), args, output[0].type, True, routine.name)
+    )
+
+
+def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
+    env = evolve(ctx.env, text=routine.text, ctes={})
+    body = routine.node.body
+    assert isinstance(body, q.Query)
+    return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
+
+
+def with_nullable_results(plan: Plan, env: Environment) -> Plan:
+    """The plan of a CTE, whose columns Spark takes over before it looks into SQL functions: they may be null to it.
+
+    Source: `SQLFunctionExpression.nullable`, `CTERelationRef`.
+    """
+    made: set[int] = set()
+    for node in reversed(list(plan.walk())):
+        for item in node.expressions:
+            if isinstance(item, Alias) and any(_of_routine(e, made, env) for e in item.child.walk()):
+                made.add(item.id)
+    if not made or not isinstance(plan, Named):
+        return plan
+    return evolve(plan, output=tuple(evolve(c, nullable=True) if c.id in made else c for c in plan.output))
+
+
+def _of_routine(e: Expr, made: set[int], env: Environment) -> bool:
+    if isinstance(e, Column):
+        return e.id in made
+    return isinstance(e, Call) and e.function.name.lower() in env.functions
+
+
+def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Parameters as the function's declaration sees them: each may be null."""
+    return tuple(evolve(c, nullable=True) for c in columns)
+
+
+def _known(expr: Expr) -> str | None:
+    return expr.evidence if expr.nullable else None
+
+
+def _misused(routine: Routine, condition: str, node: q.Node, ctx: Context) -> AnalysisError:
+    kind = "table" if condition == "NOT_A_TABLE_FUNCTION" else "scalar"
+    return ctx.env.rejected(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
+
+
+def _arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
+    """The given arguments, and the parameters as columns that hold them."""
+    parameters = routine.node.parameters
+    names = [p.name.text for p in parameters]
+    given: dict[str, Expr] = {}
+    for at, argument in enumerate(node.arguments):
+        if isinstance(argument, q.Kwarg):
+            given[ctx.key(argument.name.text)] = bind(argument.value, ctx)
+            continue
+        if at >= len(parameters):
+            raise _wrong_count(routine, node, ctx)
+        given[ctx.key(names[at])] = bind(argument, ctx)
+    columns = []
+    for parameter, name in zip(parameters, names):
+        value = given.get(ctx.key(name))
+        if value is None:
+            if parameter.default is None:
+                raise _wrong_count(routine, node, ctx)
+            value = bind(parameter.default, Context(evolve(ctx.env, text=routine.text), Scope(())))
+        value = _cast(value, _type_of(parameter), node, ctx)
+        qualifier = (routine.name.split(".")[-1],)
+        columns.append(Column(fresh_id(), name, value.type, value.nullable, qualifier, _known(value)))
+    return tuple(given.values()), tuple(columns)
+
+
+def _type_of(column: q.ColumnDef) -> DataType:
+    assert column.type is not None
+    return column.type.data_type
+
+
+def _wrong_count(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
+    wanted = len(routine.node.parameters)
+    return ctx.env.rejected(
+        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+        f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}.",
+        node,
+    )
+
+
+def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
+    refused = refused_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
+    if refused is not None:
+        raise ctx.env.mismatch(refused, node)
+    return cast_unless_equal(value, target, ctx.conf)
+
+
+@cache
+def _function(name: str, returns: DataType, nullable: bool) -> Signature:
+    """A stand-in for the function, one for equal calls: nothing is promised of what it may do when it runs."""
+    rule: Callable[[Sequence[Any], Conf], bool] = lambda args, conf: nullable or any(a.nullable for a in args)  # noqa: E731
+    return Signature(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
+
+
+def declared(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:
+    """The environment's functions with the one that CREATE FUNCTION declares."""
+    parts = [p.lower() for p in name_parts(node.name)]
+    if not node.temporary:
+        missing = 3 - len(parts)
+        parts = [*(env.catalog.catalog, *env.catalog.namespace)[:missing], *parts] if missing > 0 else parts
+    name = ".".join(parts)
+    return {**env.functions, name: Routine(name, node, text)}

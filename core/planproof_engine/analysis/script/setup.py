@@ -1,0 +1,292 @@
+"""What a script leaves behind: settings, namespace, variables, views and tables, without running anything.
+
+Statements that change neither schemas nor names are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from planproof_engine.analysis.blocks.queries import bind_query
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.constants import row, text_of, unset, variable
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.script.immediate import executed
+from planproof_engine.analysis.script.routines import declared
+from planproof_engine.analysis.script.views import View, broken
+from planproof_engine.catalog import Catalog, Relation, joined, split_name
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Expr, Literal
+from planproof_engine.functions.registry import Registry, builtin
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.sql import commands as c
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+from planproof_engine.sql.parse import parse_statement
+from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type
+from planproof_engine.types.ddl import from_json
+
+Columns = Sequence[Sequence[Any]]
+
+
+def apply(
+    setup: Iterable[str], relations: Mapping[str, Columns], conf: Conf, registry: Registry | None = None
+) -> Environment:
+    """The environment after the statements of `setup`.
+
+    `relations` is what a live catalog reports after them: `{name: [(column, type, nullable), ...]}`. It has the last
+    word about names, types and top-level flags. Nested flags come from the statements where a type is a text,
+    which does not carry them, and from the type where it is Spark's JSON form.
+    """
+    env = Environment("", Catalog(), conf, registry or builtin(conf.spark), bind_query)
+    statements = list(setup)
+    dropped = any("drop" in text.lower() for text in statements)
+    # The report on a relation that was made twice is about the second one.
+    known = {} if dropped else {name.lower(): columns for name, columns in relations.items()}
+    for text in statements:
+        try:
+            statement = parse_statement(text, env.conf)
+            binder = _STATEMENTS.get(type(statement))
+            if binder is not None:
+                env = binder(statement, evolve(env, text=text), known)
+        except (AnalysisError, Unknown):
+            # `relations` says what such a statement made; else a query that uses it is `Unknown`, by the relation's
+            # name.
+            continue
+    for name, columns in relations.items():
+        _report(name, columns, env)
+    return evolve(env, broken=broken(env.views.values(), env)) if dropped and env.views else env
+
+
+def _report(name: str, columns: Columns, env: Environment) -> None:
+    """Takes over what the live catalog reports of a relation."""
+    stood = env.catalog.find(split_name(name))
+    kind = stood.kind if stood is not None else "table"
+    inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
+    try:
+        typed = [(str(n), _with_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
+    except TypeSyntaxError as error:
+        raise Unknown(f"the schema of {name}: {error}") from error
+    env.catalog.add(stood.name if stood is not None else _full_name(split_name(name), env), typed, kind=kind)
+
+
+def _full_name(parts: tuple[str, ...], env: Environment) -> str:
+    """A table's or view's name as Spark's session catalog registers it: three parts, in lower case."""
+    if len(parts) == 1:
+        parts = (*env.catalog.namespace, *parts)
+    if len(parts) == 2:
+        parts = (env.catalog.catalog, *parts)
+    return joined(p.lower() for p in parts)
+
+
+def _with_flags(form: Any, inferred: DataType | None) -> DataType:
+    """The reported type, with the nested flags of the inferred one where they are the same type.
+
+    Spark's JSON form of a nested type, an object, says its flags itself.
+    """
+    if isinstance(form, Mapping):
+        return from_json(form)
+    reported = parse_type(str(form))
+    if inferred is not None and as_nullable(inferred) == as_nullable(reported):
+        return inferred
+    return reported
+
+
+Known = Mapping[str, Columns]
+
+
+def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
+    if not node.key or node.value is None:
+        return env
+    return evolve(env, conf=env.conf.with_setting(node.key, node.value))
+
+
+def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
+    return evolve(env, conf=Conf.of(env.conf.spark) if node.key is None else env.conf.reset(node.key))
+
+
+def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
+    if isinstance(node.zone, q.Literal):
+        return evolve(env, conf=env.conf.with_setting("spark.sql.session.timeZone", node.zone.text))
+    raise Unknown("SET TIME ZONE by an interval")
+
+
+def _named(node: q.Table, env: Environment) -> tuple[str, ...]:
+    """The parts of a name, which `IDENTIFIER(expr)` may spell."""
+    if node.computed is None:
+        return name_parts(node)
+    return split_name(text_of(node.computed.operand, Context(env, Scope(())), "IDENTIFIER of a computed name"))
+
+
+def _use(node: c.Use, env: Environment, known: Known) -> Environment:
+    if not node.catalog:
+        env.catalog.namespace = tuple(p.lower() for p in _named(node.name, env))
+    return env
+
+
+def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environment:
+    ctx = Context(env, Scope(()))
+    value = bind(node.default, ctx) if node.default is not None else Literal(None, VOID, "NULL")
+    target = node.type.data_type if node.type is not None else value.type
+    variables = dict(env.variables)
+    for name in node.names:
+        parts = name_parts(name)
+        if not parts:
+            raise Unknown("a variable whose name only a run tells")
+        spelled = parts[-1].lower()
+        variables[spelled] = variable(spelled, value, target, ctx)
+    return evolve(env, variables=variables)
+
+
+def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
+    for assignment in node.assignments:
+        env = _assigned([assignment.left], env, partial(_one, assignment.right))
+    query = node.query
+    return env if query is None else _assigned(node.names, env, lambda env: row(bind_query(query, env, None)))
+
+
+def _one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
+    return (bind(value, Context(env, Scope(()))),)
+
+
+def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Environment:
+    """The variables that INTO names."""
+
+    def values(env: Environment) -> tuple[Expr, ...] | None:
+        inner, tree = executed(node, env)
+        return row(bind_query(tree, inner, None))
+
+    return _assigned(node.into, env, values)
+
+
+Values = Callable[[Environment], "tuple[Expr, ...] | None"]
+
+
+def _assigned(targets: Sequence[q.Node], env: Environment, values: Values) -> Environment:
+    """The environment with these variables set. Where only a run can tell a value, the variable's value is unknown."""
+    keys = [key for key in (name_parts(target)[-1].lower() for target in targets) if key in env.variables]
+    try:
+        found = values(env) if keys else None
+    except (AnalysisError, Unknown):
+        found = None
+    ctx = Context(env, Scope(()))
+    variables = dict(env.variables)
+    for at, key in enumerate(keys):
+        old = env.variables[key]
+        variables[key] = variable(key, found[at], old.type, ctx) if found and at < len(found) else unset(key, old)
+    return evolve(env, variables=variables)
+
+
+def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
+    parts = _named(node.name, env)
+    names = [i.text for i in node.columns]
+    if node.global_:
+        parts = ("global_temp", *parts[-1:])
+    kind = "temporary view" if node.temporary and not node.global_ else "view"
+    try:
+        plan = bind_query(node.query, env, None)
+    except (AnalysisError, Unknown):
+        reported = known.get(parts[-1].lower())
+        if reported is not None:
+            _add(_view_name(parts, kind, env), reported, kind, env)
+        return env
+    if names and len(names) != len(plan.output):
+        return env
+    _register(parts, plan, names, kind, env)
+    name = _view_name(parts, kind, env)
+    columns = tuple((c.name, c.type) for c in plan.output)
+    view = View(name, node.query, env.text, columns, env.catalog.namespace, _binding(node, kind))
+    return evolve(env, views={**env.views, name: view})
+
+
+def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
+    """A temporary view of files: its columns are those that it declares, or those that are reported."""
+    parts = _named(node.name, env)
+    kind = "view" if node.global_ else "temporary view"
+    declared = [(d.name.text, d.type.data_type.simple, True) for d in node.columns if d.type is not None]
+    columns = known.get(parts[-1].lower(), declared)
+    if columns:
+        _add(_view_name(("global_temp", *parts[-1:]) if node.global_ else parts, kind, env), columns, kind, env)
+    return env
+
+
+def _binding(node: c.CreateView, kind: str) -> str:
+    """How the view takes later changes below it; `spark.sql.legacy.viewSchemaCompensation` is on unless set."""
+    return node.schema_binding or ("BINDING" if "temporary" in kind else "COMPENSATION")
+
+
+def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
+    if kind == "temporary view" or parts[0] == "global_temp":
+        return joined(p.lower() for p in parts)
+    return _full_name(parts, env)
+
+
+def _add(name: str, columns: Columns, kind: str, env: Environment) -> None:
+    env.catalog.add(name, [(str(n), str(t), bool(flag)) for n, t, flag in columns], kind=kind)
+
+
+def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, env: Environment) -> None:
+    name = _view_name(parts, kind, env)
+    fields = tuple(
+        LogicalField(name, names[i] if names else f.name, f.type, f.nullable, f.evidence if f.nullable else None)
+        for i, f in enumerate(plan.schema)
+    )
+    env.catalog.put(Relation(name, LogicalSchema(fields), kind))
+
+
+def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
+    parts = _named(node.name, env)
+    if parts[-1].lower() in known:
+        _add(_full_name(parts, env), known[parts[-1].lower()], "table", env)
+        return env
+    if node.query is not None:
+        plan = bind_query(node.query, env, None)
+        columns = [(f.name, as_nullable(f.type), True) for f in plan.schema]
+    else:
+        columns = [(d.name.text, as_nullable(d.type.data_type), True) for d in node.columns if d.type is not None]
+    env.catalog.add(_full_name(parts, env), columns)
+    return env
+
+
+def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
+    if node.kind in ("TABLE", "VIEW"):
+        parts = _named(node.name, env)
+        names = (joined(p.lower() for p in parts), _full_name(parts, env))
+        for name in names:
+            env.catalog.drop(name)
+        return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
+    if node.kind == "FUNCTION":
+        name = ".".join(_named(node.name, env)).lower()
+        return evolve(
+            env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
+        )
+    if node.kind == "VARIABLE":
+        name = _named(node.name, env)[-1].lower()
+        return evolve(env, variables={k: v for k, v in env.variables.items() if k != name})
+    return env
+
+
+def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
+    return evolve(env, functions=declared(node, env.text, env))
+
+
+_STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
+    c.SetConf: _set_conf,
+    c.ResetConf: _reset_conf,
+    c.SetTimeZone: _time_zone,
+    c.Use: _use,
+    c.DeclareVariable: _declare,
+    c.SetVariable: _set_variable,
+    c.ExecuteImmediate: _execute,
+    c.CreateView: _create_view,
+    c.CreateViewUsing: _create_view_using,
+    c.CreateTable: _create_table,
+    c.Drop: _drop,
+    c.CreateFunction: _create_function,
+}

@@ -1,0 +1,80 @@
+"""Views whose query no longer gives the columns that they were created with. Source: `ResolveRelations`, `View`.
+
+Spark keeps a view's text and reads it anew wherever the view is used, in the namespace in which it was created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from planproof_engine.analysis.context import Environment
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import DataType
+from planproof_engine.types.casts import can_cast, can_up_cast
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view as it was created: its name, its query and the text that this stands in, and the query's columns.
+
+    `binding` says what happens when a column's type changes later. With BINDING, which temporary views have too, it may
+    only become narrower. With COMPENSATION it is cast back to the old type. With any other value the view takes the new
+    type.
+    """
+
+    name: str
+    query: q.Query
+    text: str
+    columns: tuple[tuple[str, DataType], ...]
+    namespace: tuple[str, ...]
+    binding: str
+
+
+def broken(views: Iterable[View], env: Environment) -> dict[str, tuple[str, str]]:
+    """The views that cannot be read any more: condition and message, by name."""
+    found: dict[str, tuple[str, str]] = {}
+    for view in views:
+        problem = _problem(view, env)
+        if problem is not None:
+            found[view.name] = problem
+    return found
+
+
+def _problem(view: View, env: Environment) -> tuple[str, str] | None:
+    namespace, env.catalog.namespace = env.catalog.namespace, view.namespace
+    try:
+        output = env.bind_query(view.query, evolve(env, text=view.text), None).output
+    except AnalysisError as error:
+        return error.condition, error.message
+    except Unknown:
+        return None
+    finally:
+        env.catalog.namespace = namespace
+    found = {c.name.lower(): c.type for c in output}
+    if view.binding == "EVOLUTION":
+        return None
+    names = [name for name, _ in view.columns]
+    missing = next((name for name in names if name.lower() not in found), None)
+    if missing is not None:
+        return (
+            "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
+            f"The SQL query of view `{view.name}` has an incompatible schema change and column {missing} cannot be "
+            f"resolved. Expected {len(names)} columns named {', '.join(names)}.",
+        )
+    changes = ((name, found[name.lower()], stored) for name, stored in view.columns)
+    return next(filter(None, (_changed(view, *change, env) for change in changes)), None)
+
+
+def _changed(view: View, name: str, found: DataType, stored: DataType, env: Environment) -> tuple[str, str] | None:
+    """Why the view cannot take a column's new type."""
+    if view.binding == "BINDING" and not can_up_cast(found, stored):
+        return "CANNOT_UP_CAST_DATATYPE", f'Cannot up cast {view.name}.{name} from "{found.sql}" to "{stored.sql}".'
+    if view.binding == "COMPENSATION" and not can_cast(found, stored, ansi=env.conf.ansi):
+        return (
+            "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION",
+            f'Cannot resolve "{name}" due to data type mismatch: cannot cast "{found.sql}" to "{stored.sql}".',
+        )
+    return None

@@ -1,0 +1,411 @@
+"""The logical plane's two doors: `plan` and `optimize`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import DecimalException
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from planproof_engine.analysis.blocks.queries import bind_query
+from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions.calls import unresolved_routine
+from planproof_engine.analysis.growth import Growth
+from planproof_engine.analysis.hazard_counts import Counting, counting_query, reads_one
+from planproof_engine.analysis.names.places import output_origins
+from planproof_engine.analysis.script.immediate import is_immediate, parsed
+from planproof_engine.analysis.versions import as_called
+from planproof_engine.catalog import Catalog
+from planproof_engine.conf import Conf
+from planproof_engine.depth import deeply
+from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.functions.registry import Registry, builtin
+from planproof_engine.hazards import UNDECIDED, Suspicion, hazards
+from planproof_engine.hazards.bounds import Fits
+from planproof_engine.logical.nodes import Named, field_of
+from planproof_engine.logical.nodes import Plan as Node
+from planproof_engine.logical.repeated import bare, repeated
+from planproof_engine.origin import AnalysisError, Origin, Unknown, place
+from planproof_engine.records import evolve
+from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
+from planproof_engine.sql.parse import Tree, parse
+from planproof_engine.sql.splice import splice
+
+if TYPE_CHECKING:
+    from planproof_engine.optimizer.driver import Fired, RefusedRule
+    from planproof_engine.optimizer.render import Edit
+    from planproof_engine.optimizer.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A hazard that data can decide: `sql` counts, in one row, the rows that show it (None where no count can be cut
+    out of the query, and only statistics may tell); `what` says what they show.
+
+    `fits` says of which values of the sources no row does: statistics may tell, and no count is needed. A `cheap` count
+    reads one relation, without what the query computes before; `counting` is its query in parts. `reaches` names the
+    output columns that hold what is lost, `alone` those that have a NULL for each such value.
+    """
+
+    finding: Finding
+    sql: str | None
+    what: str
+    fits: Fits | None = None
+    cheap: bool = True
+    counting: Counting | None = None
+    reaches: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+
+
+class RegistryMismatch(ValueError):
+    """Two plans that were made under different registries of sources or functions cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPlan:
+    """The qualified logical plan of one query.
+
+    `origins` places each output column in the text (None for one that a star stands for). `registry` identifies the
+    sources and functions under which it was made. `checks` are what could be counted to decide the hazards among the
+    `findings`, and arithmetic that may wrap, which is none before it is decided. `print(plan)` shows each node with its
+    schema.
+    """
+
+    root: Node
+    text: str
+    conf: Conf
+    registry: tuple[int, int]
+    origins: tuple[Origin | None, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
+    environment: Environment | None = field(default=None, compare=False, repr=False)
+    schema: LogicalSchema = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", self.root.schema)
+
+    @property
+    def physical_schema(self) -> PhysicalSchema:
+        """The schema that a sink, a batch or a file of this query has: the relation stripped."""
+        return self.schema.strip()
+
+    @property
+    def projected(self) -> bool:
+        return self.root.projected
+
+    @property
+    def looked_at(self) -> str:
+        """Over how many nodes I1 was decided, in words."""
+        nodes, outside = sum(1 for _ in self.root.everywhere()), sum(1 for _ in self.root.walk())
+        inner = f", {nodes - outside} of them in subqueries" if nodes > outside else ""
+        return f"the output of all {nodes} nodes of the logical plan{inner}"
+
+    def same_schema(self, other: LogicalPlan) -> bool:
+        """I6's comparison: ordered for projected plans, as multisets otherwise. Raises `RegistryMismatch`."""
+        if self.registry != other.registry:
+            raise RegistryMismatch("the plans were made under different registries of sources or functions")
+        if self.projected or other.projected:
+            return self.schema == other.schema
+        return self.schema.same_fields(other.schema)
+
+    def __str__(self) -> str:
+        from planproof_engine.logical.text import show
+
+        return deeply(lambda: show(self.root))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text."""
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def plan(
+    sql: str,
+    catalog: Catalog | None = None,
+    conf: Conf = Conf(),  # noqa: B008  (Conf is frozen)
+    *,
+    strict: bool = False,
+    registry: Registry | None = None,
+    environment: Environment | None = None,
+) -> LogicalPlan:
+    """The logical plan of one query, as Spark's analyzer would make it, without Spark.
+
+    `strict` demands I1 as the specification does: a repeated (relation, name) raises `DuplicateField` at the node that
+    creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError`
+    where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
+    """
+    if catalog is not None and not isinstance(catalog, Catalog):
+        raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
+    env = environment or make_environment(sql, catalog, conf, registry)
+    try:
+        return deeply(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
+    except (OverflowError, DecimalException) as error:
+        raise Unknown("a number this large") from error
+    except ValueError as error:
+        # Python converts texts of 4,300 digits at most: what is more takes it too long.
+        if not isinstance(error, Unknown) and "integer string conversion" in str(error):
+            raise Unknown("a number of this many digits") from error
+        raise
+
+
+def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
+    try:
+        env, tree = parsed(sql, env)
+    except AnalysisError as error:
+        raise as_called(error, env.conf.spark) from None
+    try:
+        root = bind_query(tree, env, None)
+    except AnalysisError as error:
+        raise as_called(unresolved_routine(tree, env) or error, env.conf.spark) from None
+    if strict:
+        _refuse_duplicates(root, env.conf.case_sensitive)
+    origins = output_origins(tree, env, len(root.output))
+    suspected = [_placed(s, env.text) for s in hazards(root, env.conf)]
+    said = (s.finding for s in suspected if s.finding.code not in UNDECIDED)
+    findings = (*_duplicates(root, origins, env.conf.case_sensitive), *said)
+    identity = env.catalog.identity, env.registry.identity
+    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
+
+
+def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
+    if suspicion.span is None or suspicion.span[0] < 0:
+        return suspicion
+    return evolve(suspicion, finding=evolve(suspicion.finding, origin=place(sql, *suspicion.span)))
+
+
+def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check, ...]:
+    """The counts that can be cut out of the text. EXECUTE IMMEDIATE has another text than the one that is read."""
+    if is_immediate(sql):
+        return ()
+    cut = [(s, s.count, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
+    return tuple(
+        Check(
+            s.finding,
+            query.sql if query is not None else count.sql,
+            count.what,
+            count.fits,
+            query is not None and reads_one(tree, count.span),
+            query,
+            count.reaches,
+            count.alone,
+        )
+        for s, count, query in cut
+        if query is not None or count.sql is not None or count.fits is not None or count.reaches
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What the optimizer made of a plan.
+
+    `sql` is the original text with only the rewritten spans replaced: the text itself, byte for byte, where no rule
+    fired. `rules` names the rules that fired, in order; `rewrites` shows each rewritten span before and after.
+    `dropped` says why a rewriting was not taken, where the new text does not say what the rules meant.
+    """
+
+    plan: LogicalPlan
+    sql: str
+    rules: tuple[str, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    dropped: str | None = None
+
+
+def optimize(
+    plan: LogicalPlan,
+    *,
+    rules: Sequence[Rule] | None = None,
+    registry: Registry | None = None,
+    form: str | None = None,
+) -> Rewriting:
+    """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202).
+
+    The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202). Where
+    the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
+    `form` is I6's: `ordered`, or `set`, which lets a rule change the order of columns; by default the set form holds
+    for plans that are not projected. A text gives columns in one order: a lawful swap that it cannot spell is dropped
+    without a finding. Raises `RegistryMismatch` for a `registry` that is not the plan's, `Unknown` for a plan that is
+    nested too deeply.
+    """
+    from planproof_engine.optimizer.driver import FORMS
+    from planproof_engine.optimizer.rules import DISPENSABLE, RULES
+
+    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.spark)
+    if registry is not None and registry.identity != plan.registry[1]:
+        raise RegistryMismatch("the plan was made under another registry of functions")
+    if form is not None and form not in FORMS:
+        raise ValueError(f"unknown form {form!r} of I6; known: {', '.join(FORMS)}")
+    if is_immediate(plan.text):
+        return Rewriting(plan, plan.text)
+    wanted = RULES if rules is None else rules
+
+    def optimized() -> Rewriting:
+        found, fired = _optimized(plan, wanted, known, form)
+        if not found.rules and any(rule.__name__ in fired for rule in DISPENSABLE):
+            found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
+        return found
+
+    try:
+        return deeply(optimized)
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
+
+
+def _optimized(
+    plan: LogicalPlan, rules: Sequence[Rule], registry: Registry, form: str | None
+) -> tuple[Rewriting, tuple[str, ...]]:
+    """What the rules make of the plan, and which of them fired, though nothing may be taken of it."""
+    from planproof_engine.optimizer import driver, render
+
+    found = driver.run(plan.root, plan.conf, registry, rules, form)
+    findings = tuple(_refused(r) for r in found.refused)
+    names = tuple(dict.fromkeys(f.rule for f in found.fired))
+    if not found.fired:
+        return Rewriting(plan, plan.text, (), (), findings), names
+    try:
+        changes = render.edits(plan.root, found.plan, plan.text)
+        sql = splice(plan.text, changes)
+    except (render.CannotRender, ValueError):
+        # Nothing is wrong with the query: it runs as it is written.
+        return Rewriting(plan, plan.text, (), (), findings), names
+    try:
+        reason = _misread(sql, found.plan, plan)
+    except (AnalysisError, Unknown) as error:
+        # What grouping sets leave out, say, is meant by its text: nothing is wrong with the query here either.
+        return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}"), names
+    if reason is not None:
+        # The same fields in another order are lawful under the set form; only the text cannot say so.
+        swapped = found.plan.schema != plan.schema
+        told = findings if swapped else (*findings, _dropped(", ".join(names), reason))
+        return Rewriting(plan, plan.text, (), (), told, reason), names
+    rewrites = tuple(
+        Rewrite(makers, plan.text[start:stop], new, True, place(plan.text, start, stop))
+        for makers, (start, stop, new) in zip(_makers(plan, found.fired, changes), changes)
+    )
+    return Rewriting(evolve(plan, root=found.plan, text=sql), sql, names, rewrites, findings), names
+
+
+def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:
+    """The rules that fired, each with all edits of the text that it and those before it make; `last` are all edits.
+
+    What one rule did in a row is one step.
+    """
+    from planproof_engine.optimizer import render
+
+    steps: list[tuple[str, Sequence[Edit]]] = []
+    for step, following in pairwise(fired):
+        if step.rule == following.rule:
+            continue
+        try:
+            steps.append((step.rule, render.edits(plan.root, step.after, plan.text)))
+        except render.CannotRender:
+            # What stands between two rules need not have a text.
+            steps.append((step.rule, ()))
+    return [*steps, (fired[-1].rule, last)]
+
+
+def _makers(plan: LogicalPlan, fired: Sequence[Fired], changes: Sequence[Edit]) -> list[str]:
+    """The rules that made each of the edits."""
+    if len(changes) == 1:
+        return [" + ".join(dict.fromkeys(f.rule for f in fired))]
+    steps = _steps(plan, fired, changes)
+    return [_changing(steps, start, stop) for start, stop, _ in changes]
+
+
+def _changing(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:
+    """The rules after which something in the span differs."""
+    names: dict[str, None] = {}
+    before: list[Edit] = []
+    for rule, edits in steps:
+        after = [e for e in edits if start <= e[0] and e[1] <= stop]
+        if after != before:
+            names[rule] = None
+        before = after
+    return " + ".join(names)
+
+
+def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
+    """Why the text is not that of the plan, if so: a name was captured, or a flag would change.
+
+    Raises `AnalysisError` or `Unknown` where it does not bind.
+    """
+    from planproof_engine.optimizer.equivalence import equivalent
+
+    env = plan.environment
+    if env is None:
+        return None
+    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql, growth=Growth()), None)
+    if again.schema.strip() == root.schema.strip() and equivalent(again, root):
+        return None
+    return "its text does not read back as the plan that was meant"
+
+
+def _refused(refused: RefusedRule) -> Finding:
+    if refused.repeated:
+        twice = ", ".join(refused.repeated)
+        message = f"the rule {refused.rule} made two columns called {twice} and was refused"
+        return Finding(Verdict.WARNING, "PP202", "rewritten", None, "a unique (relation, name)", twice, message)
+    message = f"the rule {refused.rule} changed the schema and was refused"
+    return Finding(Verdict.WARNING, "PP202", "rewritten", None, str(refused.promised), str(refused.found), message)
+
+
+def _dropped(rules: str, reason: str) -> Finding:
+    return Finding(Verdict.WARNING, "PP202", "rewritten", message=f"the rewriting by {rules} was dropped: {reason}")
+
+
+def make_environment(
+    sql: str,
+    catalog: Catalog | None,
+    conf: Conf,
+    registry: Registry | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Environment:
+    """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
+    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.spark), bind_query)
+
+
+def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:
+    """Raises at the innermost node that creates a duplicate, subqueries included."""
+    found = [*repeated(root, case_sensitive), *bare(root, case_sensitive)]
+    if found:
+        node = found[-1].node
+        named = "; ".join(", ".join(str(field_of(c)) for c in r.columns) for r in found if r.node is node)
+        raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
+
+
+def _duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
+    """I1 in its default form, over every node: a repetition is a warning, as Spark accepts it; the same name, and the
+    same columns under another relation, are told once, where they are nearest to the result."""
+    found: dict[str, Finding] = {}
+    told: set[frozenset[int]] = set()
+    for r in repeated(root, case_sensitive):
+        columns = frozenset(c.id for c in r.columns)
+        if columns in told:
+            continue
+        told.add(columns)
+        many = len(r.columns)
+        where, origin = f" of {_called(r.node)} within the query", None
+        if r.node is root:
+            second = [i for i, c in enumerate(root.output) if c in r.columns][1]
+            where, origin = "", origins[second] if second < len(origins) else None
+        output = "columns" if where else "output columns"
+        finding = Finding(
+            Verdict.WARNING,
+            "PP101",
+            "logical",
+            r.columns[0].name,
+            "a unique (relation, name)",
+            f"{many} fields",
+            f"{many} {output}{where} are called {r.name}",
+            origin,
+        )
+        found.setdefault(r.name.lower(), finding)
+    return list(found.values())
+
+
+def _called(node: Node) -> str:
+    """What a node is to people: the name of a subquery or CTE, else its kind."""
+    return ".".join(node.name) if isinstance(node, Named) else f"a {type(node).__name__}"

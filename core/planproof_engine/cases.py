@@ -1,0 +1,102 @@
+"""One case of `planproof derive`: what setup left behind and a query, to the schema that Spark would give it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from planproof_engine.conf import SPARKS, Conf, UnknownSpark
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.types import Array, DataType, Map, String
+
+if TYPE_CHECKING:
+    from planproof_engine.analysis.context import Environment
+    from planproof_engine.api import LogicalPlan
+
+
+TIME_ZONE = "America/Los_Angeles"
+"""Where a case does not set one: that of Spark's own tests (SharedSparkSession), so that answers are the same on each
+machine."""
+
+
+def derive(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a case: `schema`, `error` with its place, or `unknown`. Never raises."""
+    answer: dict[str, Any] = {"id": case.get("id")}
+    try:
+        from planproof_engine.analysis.script.setup import apply
+
+        env = apply(
+            [str(statement) for statement in case.get("setup") or ()],
+            case.get("relations") or {},
+            _conf(case),
+        )
+        plan = _planned(str(case["query"]), env)
+        collated = env.lacks("collations as metadata")
+        return {**answer, "schema": [_field(field, collated) for field in plan.schema]}
+    except Unknown as unknown:
+        return {**answer, "unknown": unknown.construct}
+    except AnalysisError as error:
+        place = error.origin
+        line, column = (place.line, place.column) if place is not None else (None, None)
+        return {**answer, "error": f"{error.condition}: {error.message}", "line": line, "column": column}
+    except UnknownSpark as error:
+        return {**answer, "unknown": str(error)}
+    except RecursionError:
+        return {**answer, "unknown": "a query nested this deeply"}
+    except Exception as error:  # One case must never end the others.
+        return {**answer, "unknown": f"internal error: {type(error).__name__}: {error}"}
+
+
+def _planned(query: str, env: Environment) -> LogicalPlan:
+    """The plan of the query. Raises `Unknown` for a statement of another kind: Spark has a schema for SHOW, too.
+
+    A model must be a query, so that `planproof.plan` refuses these, as Spark does where one is written to a table.
+    """
+    from planproof_engine.api import plan
+    from planproof_engine.sql.parse import parse, parse_statement
+
+    try:
+        return plan(query, environment=replace(env, text=query))
+    except AnalysisError as error:
+        if error.condition != "PARSE_SYNTAX_ERROR":
+            raise
+        rejection = error
+    try:
+        parse(query, env.conf)
+    except AnalysisError:
+        pass
+    else:
+        raise rejection  # A text inside of the query has the error: the schema of from_json, say.
+    try:
+        parse_statement(query, env.conf)
+    except AnalysisError:
+        raise rejection from None
+    raise Unknown("a statement that is no query", rejection.origin)
+
+
+def _conf(case: Mapping[str, Any]) -> Conf:
+    """The settings before `setup`: the defaults of the Spark that the case names, and its ANSI mode."""
+    conf = replace(Conf.of(str(case.get("spark") or SPARKS[-1])), time_zone=TIME_ZONE)
+    return conf if case.get("ansi") is None else replace(conf, ansi=bool(case["ansi"]))
+
+
+def _field(field: Any, collated: bool) -> dict[str, Any]:
+    return {
+        "name": field.name,
+        "type": field.type.simple,
+        "type_json": _with_collations(field.type) if collated else field.type.json,
+        "nullable": field.nullable,
+        "relation": field.relation,
+    }
+
+
+def _with_collations(t: DataType) -> Any:
+    """The type as JSON, with the collations of its strings in it; a field of a struct has them in its metadata."""
+    if isinstance(t, String):
+        return t.simple
+    if isinstance(t, Array):
+        return {**t.json, "elementType": _with_collations(t.element)}
+    if isinstance(t, Map):
+        return {**t.json, "keyType": _with_collations(t.key), "valueType": _with_collations(t.value)}
+    return t.json

@@ -1,0 +1,143 @@
+"""The registry of data sources: which relations exist, and with which schema."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from planproof_engine.quoting import backticked
+from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.types import DataType, parse_type
+
+Columns = Iterable[tuple[str, "str | DataType", bool]]
+
+_IDENTITIES = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or view: its dotted name, its fields (with the evidence that upstream proved), and what it is."""
+
+    name: str
+    schema: LogicalSchema
+    kind: str = "table"
+    format: str | None = None
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return split_name(self.name)
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name; a part in backticks may hold dots.
+
+    >>> split_name("a.`b.c`")
+    ('a', 'b.c')
+    """
+    if "`" not in name:
+        return tuple(name.split("."))
+    pieces = name.split("`")
+    if pieces[0] == pieces[-1] == "" and all(between == "." for between in pieces[2:-1:2]):
+        return tuple(pieces[1::2])
+    parts: list[str] = []
+    part, quoted, i = "", False, 0
+    while i < len(name):
+        c = name[i]
+        if c == "`" and quoted and name[i + 1 : i + 2] == "`":
+            part, i = part + "`", i + 1
+        elif c == "`":
+            quoted = not quoted
+        elif c == "." and not quoted:
+            parts, part = [*parts, part], ""
+        else:
+            part += c
+        i += 1
+    return (*parts, part)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The dotted name of these parts; a part that holds a dot or a backtick is quoted. The inverse of `split_name`."""
+    return ".".join(backticked(p) if "." in p or "`" in p else p for p in parts)
+
+
+def relation(
+    name: str, columns: Columns, *, kind: str = "table", evidence: Mapping[str, str] | None = None
+) -> Relation:
+    """A relation of these columns; `evidence` says of some why they hold no null. Raises `TypeSyntaxError`."""
+    known = evidence or {}
+    fields = tuple(
+        LogicalField(
+            name,
+            column,
+            parse_type(data_type) if isinstance(data_type, str) else data_type,
+            nullable,
+            known.get(column) or (None if nullable else "the source's flag"),
+        )
+        for column, data_type, nullable in columns
+    )
+    return Relation(name, LogicalSchema(fields), kind)
+
+
+@dataclass(slots=True)
+class Catalog:
+    """Relations by name, looked up without case.
+
+    `relations` maps a dotted name to `[(column, type, nullable), ...]`; a type is a DDL text or a `DataType`. A name is
+    found by its full spelling, and below `namespace` (what `USE` set, `default` at first) by its last part. `source` is
+    asked, once per name, for what is not registered here: a live catalog, say.
+    Two catalogs are two registries, whatever they hold: schemas are never compared across them.
+    """
+
+    relations: Mapping[str, Columns] | None = None
+    source: Callable[[tuple[str, ...]], Relation | None] | None = None
+    namespace: tuple[str, ...] = ("default",)
+    catalog: str = "spark_catalog"
+    identity: int = field(default_factory=lambda: next(_IDENTITIES))
+    _found: dict[tuple[str, ...], Relation] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, columns in (self.relations or {}).items():
+            self.add(name, columns)
+
+    def add(
+        self, name: str, columns: Columns, *, kind: str = "table", evidence: Mapping[str, str] | None = None
+    ) -> Relation:
+        """Registers a relation and returns it; an existing one of that name is replaced."""
+        found = relation(name, columns, kind=kind, evidence=evidence)
+        self.put(found)
+        return found
+
+    def put(self, relation: Relation) -> None:
+        self._found[tuple(p.lower() for p in relation.parts)] = relation
+
+    def drop(self, name: str) -> None:
+        self._found.pop(tuple(p.lower() for p in split_name(name)), None)
+
+    def find(self, parts: tuple[str, ...]) -> Relation | None:
+        """The relation that a query names by `parts`, or None."""
+        wanted = tuple(p.lower() for p in parts)
+        for before in ((), self.namespace, (self.catalog, *self.namespace), (self.catalog,)):
+            found = self._found.get((*before, *wanted))
+            if found is not None:
+                return found
+        if len(wanted) > 1 and wanted[0] == self.catalog:
+            return self.find(wanted[1:])
+        if len(wanted) == 2 and wanted[0] in (*self.namespace, "session") and wanted[1:] in self._found:
+            return self._found[wanted[1:]]
+        return self._ask(parts)
+
+    def _ask(self, parts: tuple[str, ...]) -> Relation | None:
+        found = self.source(parts) if self.source else None
+        if found is not None:
+            self._found[tuple(p.lower() for p in parts)] = found
+        return found
+
+    def qualifier(self, relation: Relation) -> tuple[str, ...]:
+        """The qualifier of the relation's columns: its name as it is registered here."""
+        return relation.parts
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(r.name for r in self._found.values())

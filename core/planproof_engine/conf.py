@@ -1,0 +1,237 @@
+"""The session settings that change what a query means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Any
+
+from planproof_engine.zone import system_zone
+
+_TRUE = {"true": True, "false": False}
+
+SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
+"""The versions of Spark that planproof knows, oldest first."""
+
+RELEASES = {"3.5": "3.5.9", "4.0": "4.0.5", "4.1": "4.1.4", "4.2": "4.2.1", "4.3": "4.3.0"}
+"""The release of each version whose answers planproof's rules for that version are tested against."""
+
+_OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
+    "ansi": ("4.0", False),
+    "cte_precedence": ("4.0", "EXCEPTION"),
+    "geospatial": ("4.2", False),
+}
+"""Settings whose default changed: by setting, the version that changed it, and the default before."""
+
+_ABSENT: dict[str, tuple[str, bool]] = {
+    "preserve_char_varchar": ("4.0", False),
+    "bang_equals_not": ("4.0", True),
+    "legacy_raise_error": ("4.0", False),
+    "legacy_identifier_clause": ("4.1", True),
+    "ordinals_first": ("4.1", False),
+    "python_logging": ("4.1", False),
+    "time_type": ("4.1", False),
+    "geospatial": ("4.1", False),
+    "timestamp_nanos": ("4.3", False),
+}
+"""Settings that older versions do not have: by setting, the version that brought it, and the value by which a Spark
+without it behaves."""
+
+
+class UnknownSpark(ValueError):
+    """A version of Spark that planproof does not know; the message says which it does."""
+
+
+def spark_version(given: str) -> str:
+    """The minor version of a release: `3.5` of `3.5.9`. Raises `UnknownSpark`.
+
+    >>> spark_version("4.1.0.dev1")
+    '4.1'
+    """
+    version = ".".join(given.strip().split(".")[:2])
+    if version not in SPARKS:
+        raise UnknownSpark(f"Spark {given!r} is not known; planproof knows {', '.join(SPARKS)}")
+    return version
+
+
+def _older(version: str, than: str) -> bool:
+    return SPARKS.index(version) < SPARKS.index(than)
+
+
+@cache
+def _is_zone(name: str) -> bool:
+    """Whether a region's name is a time zone. Anything that does not look like a region's name is left for Spark to
+    judge."""
+    if "/" not in name:
+        return bool(name.strip())
+    from zoneinfo import available_timezones
+
+    known = available_timezones()
+    # Where Python has no list of zones, nothing is refused.
+    return not known or name in known or name.startswith("SystemV/")
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """Settings of one Spark session, with Spark 4.3's defaults, and the machine's time zone as Spark takes it.
+    `ansi=False` is how dbt-spark runs.
+
+    `spark` is the version that runs, whose patch number is dropped (`3.5.9` is `3.5`). It says what a query means, and
+    how a Spark behaves that lacks some of the settings. The defaults of an older version are `Conf.of("3.5")`. Raises
+    `UnknownSpark`, and ValueError for a region that is no time zone.
+    """
+
+    ansi: bool = True
+    time_zone: str = field(default_factory=system_zone)
+    timestamp_type: str = "TIMESTAMP_LTZ"
+    case_sensitive: bool = False
+    size_of_null: bool = True
+    allow_precision_loss: bool = True
+    preserve_char_varchar: bool = False
+    literal_pick_minimum_precision: bool = True
+    escaped_string_literals: bool = False
+    group_by_aliases: bool = True
+    double_quoted_identifiers: bool = False
+    concat_binary_as_string: bool = False
+    elt_output_as_string: bool = False
+    legacy_interval: bool = False
+    regex_column_names: bool = False
+    lateral_column_alias: bool = True
+    order_by_ordinal: bool = True
+    group_by_ordinal: bool = True
+    having_as_where: bool = False
+    ordinals_first: bool = True
+    time_type: bool = False
+    timestamp_nanos: bool = False
+    geospatial: bool = True
+    python_logging: bool = False
+    three_valued_exists: bool = True
+    legacy_identifier_clause: bool = False
+    bang_equals_not: bool = False
+    cte_precedence: str = "CORRECTED"
+    parameterless_count: bool = False
+    count_of_table_star: bool = False
+    legacy_raise_error: bool = False
+    create_table_provider: str = "parquet"
+    spark: str = SPARKS[-1]
+    stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """The settings that were set by name: they hold on every version."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spark", spark_version(self.spark))
+        # A zone that a session has set is not checked: Spark knows zones that Python does not.
+        if "time_zone" not in self.stated and not _is_zone(self.time_zone):
+            raise ValueError(
+                f"time_zone: {self.time_zone!r} is no time zone; give a region such as 'Europe/Berlin', an offset such "
+                "as '+01:00', or 'UTC'"
+            )
+        for name, (since, value) in _ABSENT.items():
+            if _older(self.spark, since):
+                object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, spark: str, settings: Mapping[str, str] | None = None) -> Conf:
+        """The defaults of a version of Spark, then `settings`. Raises `UnknownSpark`.
+
+        >>> Conf.of("3.5.9").ansi, Conf.of("4.0").ansi
+        (False, True)
+        """
+        version = spark_version(spark)
+        older: dict[str, Any] = {n: value for n, (until, value) in _OLDER_DEFAULTS.items() if _older(version, until)}
+        return cls(spark=version, **older).with_settings(settings or {})
+
+    def on(self, spark: str) -> Conf:
+        """The same settings on another version of Spark: what was set by name stays, and the rest gets that version's
+        defaults.
+
+        Raises `UnknownSpark`.
+
+        >>> Conf().on("3.5").ansi, Conf.of("4.3", {"spark.sql.ansi.enabled": "true"}).on("3.5").ansi
+        (False, True)
+        """
+        own, other = Conf.of(self.spark), Conf.of(spark)
+        names = [f.name for f in fields(self) if f.name not in ("spark", "stated")]
+        kept: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in names
+            if name in self.stated or getattr(self, name) != getattr(own, name)
+        }
+        return replace(other, stated=self.stated, **kept)
+
+    def before(self, version: str) -> bool:
+        """Whether the Spark is older than `version`, one of `SPARKS`."""
+        return _older(self.spark, version)
+
+    @property
+    def keep_fraction(self) -> bool:
+        """Whether a decimal that is wider than 38 digits keeps its scale, and loses whole digits: before Spark 4.0."""
+        return self.before("4.0")
+
+    def with_setting(self, key: str, value: str) -> Conf:
+        """The conf after `SET key=value`; a key that changes no schema leaves it as it is."""
+        name = _FIELDS.get(key.lower())
+        if name is None:
+            return self
+        current = getattr(self, name)
+        parsed: Any = _TRUE.get(value.strip().lower(), current) if isinstance(current, bool) else value.strip()
+        changed: dict[str, Any] = {name: parsed, "stated": self.stated | {name}}
+        return replace(self, **changed)
+
+    def reset(self, key: str) -> Conf:
+        """The conf after `RESET key`."""
+        name = _FIELDS.get(key.lower())
+        if name is None:
+            return self
+        changed: dict[str, Any] = {name: getattr(Conf.of(self.spark), name), "stated": self.stated - {name}}
+        return replace(self, **changed)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Conf:
+        conf = self
+        for key, value in settings.items():
+            conf = conf.with_setting(key, value)
+        return conf
+
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "ansi",
+    "spark.sql.session.timeZone": "time_zone",
+    "spark.sql.timestampType": "timestamp_type",
+    "spark.sql.caseSensitive": "case_sensitive",
+    "spark.sql.legacy.sizeOfNull": "size_of_null",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "allow_precision_loss",
+    "spark.sql.preserveCharVarcharTypeInfo": "preserve_char_varchar",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "literal_pick_minimum_precision",
+    "spark.sql.parser.escapedStringLiterals": "escaped_string_literals",
+    "spark.sql.groupByAliases": "group_by_aliases",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "double_quoted_identifiers",
+    "spark.sql.function.concatBinaryAsString": "concat_binary_as_string",
+    "spark.sql.function.eltOutputAsString": "elt_output_as_string",
+    "spark.sql.legacy.interval.enabled": "legacy_interval",
+    "spark.sql.parser.quotedRegexColumnNames": "regex_column_names",
+    "spark.sql.orderByOrdinal": "order_by_ordinal",
+    "spark.sql.prioritizeOrdinalResolutionInSort.enabled": "ordinals_first",
+    "spark.sql.groupByOrdinal": "group_by_ordinal",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "having_as_where",
+    "spark.sql.timestampNanosTypes.enabled": "timestamp_nanos",
+    "spark.sql.pyspark.worker.logging.enabled": "python_logging",
+    "spark.sql.timeType.enabled": "time_type",
+    "spark.sql.geospatial.enabled": "geospatial",
+    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "three_valued_exists",
+    "spark.sql.legacy.identifierClause": "legacy_identifier_clause",
+    "spark.sql.legacy.bangEqualsNot": "bang_equals_not",
+    "spark.sql.legacy.ctePrecedencePolicy": "cte_precedence",
+    "spark.sql.legacy.allowParameterlessCount": "parameterless_count",
+    "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount": "count_of_table_star",
+    "spark.sql.legacy.raiseErrorWithoutErrorClass": "legacy_raise_error",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": "lateral_column_alias",
+}
+"""By Spark's name for a setting, in Spark's own spelling: the field of `Conf` that it sets. A session answers to that
+spelling only."""
+
+_FIELDS = {key.lower(): name for key, name in SETTINGS.items()}
+
+
+def holds(key: str) -> bool:
+    """Whether `Conf` follows the setting; the key in any case, as SET takes it."""
+    return key.lower() in _FIELDS

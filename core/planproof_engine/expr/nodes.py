@@ -1,0 +1,376 @@
+"""Expressions: typed, bound, immutable.
+
+Every node knows its `type`, whether it is `nullable` (exactly Spark's flag) and its `evidence`: why it holds no null
+although the flag may say otherwise (None: nothing is known). Columns and lambda variables are bound by id; their names
+are for people and for output names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any
+
+from planproof_engine.expr.function import Signature
+from planproof_engine.expr.tree import Column as Column
+from planproof_engine.expr.tree import Expr as Expr
+from planproof_engine.expr.tree import Plan
+from planproof_engine.expr.tree import Span as Span
+from planproof_engine.expr.tree import Subquery as Subquery
+from planproof_engine.expr.tree import fresh_id as fresh_id
+from planproof_engine.records import evolve, record
+from planproof_engine.types import BOOLEAN, CALENDAR_INTERVAL, DOUBLE, FLOAT, VARIANT, DataType, Decimal, Struct
+
+
+class OverChild(Expr):
+    """An expression over one child."""
+
+    __slots__ = ()
+
+    child: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.child,)
+
+
+class SameValue(OverChild):
+    """An expression whose value is its child's."""
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.child.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.child.nullable
+
+
+@record(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant. `value` is a Python value that tells equal literals apart; `text` is its spelling in output names."""
+
+    value: Any
+    type: DataType
+    text: str
+    sql: str | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.value is None
+
+
+@record(frozen=True, slots=True)
+class SessionVariable(Expr):
+    """A session variable whose value only a run tells. `known` is False where nothing is known of its nullability."""
+
+    name: str
+    type: DataType
+    nullable: bool
+    known: bool = True
+
+
+@record(frozen=True, slots=True)
+class Outer(Expr):
+    """A column of an enclosing query, seen from a correlated subquery."""
+
+    column: Column
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.column.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.column.nullable
+
+    @property
+    def evidence(self) -> str | None:
+        return self.column.evidence
+
+
+@record(frozen=True, slots=True)
+class Variable(Expr):
+    """A lambda variable, bound by id. It is no part of any plan's schema. `span` is the place of a reference to it."""
+
+    id: int
+    name: str = field(compare=False)
+    type: DataType = field(compare=False)
+    nullable: bool = field(compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@record(frozen=True, slots=True)
+class Lambda(Expr):
+    """A lambda: its type and nullability are its body's."""
+
+    parameters: tuple[Variable, ...]
+    body: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.body.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.body.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.body,)
+
+
+@record(frozen=True, slots=True)
+class Call(Expr):
+    """A function or operator applied to arguments that already have the types that it expects.
+
+    `shown` is the name as Spark prints it (an alias of the function keeps its spelling). `distinct`, `filter`,
+    `ignore_nulls` and `respect_nulls` belong to aggregate and window functions.
+    """
+
+    function: Signature
+    args: tuple[Expr, ...]
+    type: DataType
+    nullable: bool
+    shown: str
+    distinct: bool = False
+    filter: Expr | None = None
+    ignore_nulls: bool = False
+    respect_nulls: bool = False
+    order: tuple[Expr, ...] = ()
+    known: str | None = field(default=None, compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        extra = (self.filter,) if self.filter is not None else ()
+        return self.args + extra + self.order
+
+    @property
+    def evidence(self) -> str | None:
+        holds = self.function.flag_holds
+        if self.known or self.nullable or (holds is not None and not holds(self.args)):
+            return self.known
+        return "its nullability flag"
+
+
+@record(frozen=True, slots=True)
+class Cast(OverChild):
+    """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added.
+
+    `ignored` is the char or varchar that a written cast names and that Spark takes for a string.
+    """
+
+    child: Expr
+    type: DataType
+    mode: str
+    nullable: bool
+    written: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+    ignored: DataType | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def evidence(self) -> str | None:
+        if not self.nullable:
+            return "its nullability flag"
+        # Under ANSI a cast that fails raises, so that the result is null only where the child is. Some casts never
+        # raise.
+        if self.mode != "ansi" or may_lose_a_value(self.child.type, self.type):
+            return None
+        return self.child.evidence
+
+
+def may_lose_a_value(source: DataType, target: DataType) -> bool:
+    """Whether a cast may make null of a value in ANSI mode too.
+
+    A variant's null is a value, an interval's text may be malformed, NaN is no decimal: measured on Spark 4.3.
+    """
+    return (
+        source == VARIANT or target == CALENDAR_INTERVAL or (source in (FLOAT, DOUBLE) and isinstance(target, Decimal))
+    )
+
+
+@record(frozen=True, slots=True)
+class GetField(OverChild):
+    """`struct.field`, by ordinal. `written` is the name by which the query asks for the field, in its own case."""
+
+    child: Expr
+    ordinal: int
+    type: DataType
+    nullable: bool
+    written: str | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        struct = self.child.type
+        assert isinstance(struct, Struct)
+        return struct.fields[self.ordinal].name
+
+
+@record(frozen=True, slots=True)
+class GetFieldOfElements(OverChild):
+    """`array_of_structs.field`: an array of the field's values."""
+
+    child: Expr
+    ordinal: int
+    name: str
+    type: DataType
+    nullable: bool
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+UNNUMBERED = 0
+"""The id of a name inside an expression, which becomes no column."""
+
+
+@record(frozen=True, slots=True)
+class Alias(SameValue):
+    """A named output expression; `id` is the id of the column that it becomes. `explicit`: the query wrote the name."""
+
+    child: Expr
+    name: str
+    id: int
+    explicit: bool = True
+
+    @property
+    def evidence(self) -> str | None:
+        return self.child.evidence
+
+
+@record(frozen=True, slots=True)
+class LateralReference(SameValue):
+    """A select item's reference to an alias on its left, or to a field of it, until the item is named.
+
+    Spark names it after the last part that is written (`LateralColumnAliasReference`).
+    """
+
+    child: Expr
+    name: str
+
+    @property
+    def evidence(self) -> str | None:
+        return self.child.evidence
+
+
+@record(frozen=True, slots=True)
+class Nulled(Expr):
+    """A grouping expression over grouping sets: null where a set leaves it out. The expressions around it see a
+    column."""
+
+    expr: Expr
+    nullable: bool = True
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.expr.type
+
+
+@record(frozen=True, slots=True)
+class Sort(SameValue):
+    """A sort key."""
+
+    child: Expr
+    ascending: bool
+    nulls_first: bool
+
+
+@record(frozen=True, slots=True)
+class Window(Expr):
+    """A function over a window. `frame` is the frame as Spark prints it, or None for the default."""
+
+    call: Expr
+    partition: tuple[Expr, ...]
+    order: tuple[Sort, ...]
+    frame: str
+    bounds: tuple[Expr, ...] = ()
+    known: str | None = field(default=None, compare=False)
+
+    @property
+    def type(self) -> DataType:  # type: ignore[override]
+        return self.call.type
+
+    @property
+    def nullable(self) -> bool:  # type: ignore[override]
+        return self.call.nullable
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.call, *self.partition, *self.order, *self.bounds)
+
+    @property
+    def evidence(self) -> str | None:
+        return self.known or (None if self.nullable else "its nullability flag")
+
+
+@record(frozen=True, slots=True)
+class ScalarSubquery(Subquery):
+    """A subquery used as a value: always nullable, for it may have no row."""
+
+    plan: Plan
+    type: DataType
+    nullable: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.plan.output[0].name
+
+
+@record(frozen=True, slots=True)
+class Exists(Subquery):
+    """`EXISTS (query)`: whether the plan gives a row. It is never null."""
+
+    plan: Plan
+    type: DataType = BOOLEAN
+    nullable: bool = False
+
+
+@record(frozen=True, slots=True)
+class InSubquery(Subquery):
+    """`(values) IN (query)`."""
+
+    values: tuple[Expr, ...]
+    plan: Plan
+    nullable: bool
+    type: DataType = BOOLEAN
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return self.values
+
+
+def doubt_of(expr: Expr) -> str | None:
+    """Where a null of the expression may come from: the `doubt` of the first column that it reads and that has one."""
+    return next((e.doubt for e in expr.walk() if isinstance(e, Column) and e.doubt and not e.known), None)
+
+
+def _flag_lies(expr: Expr) -> bool:
+    """Whether a NOT NULL flag in the expression may be untrue, by Spark's own doing (`Signature.flag_holds`)."""
+    return any(isinstance(e, (Call, Column)) and not e.nullable and e.evidence is None for e in expr.walk())
+
+
+def column_of(expr: Expr) -> Column:
+    """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
+    if isinstance(expr, Column):
+        return expr if expr.span is None else evolve(expr, span=None, repeats=False)
+    if isinstance(expr, Alias):
+        if not expr.nullable:
+            doubt = "the flag of an item found at a place that may be null" if _flag_lies(expr.child) else None
+            return Column(expr.id, expr.name, expr.type, False, doubt=doubt)
+        known = expr.child.evidence
+        doubt = doubt_of(expr.child) if known is None else None
+        return Column(expr.id, expr.name, expr.type, True, (), known, doubt)
+    raise TypeError(f"{type(expr).__name__} is no output expression")
+
+
+def conjuncts(condition: Expr | None) -> Iterator[Expr]:
+    """The conditions that AND joins: `a AND b AND c` gives three."""
+    if isinstance(condition, Call) and condition.function.name == "and":
+        for side in condition.args:
+            yield from conjuncts(side)
+    elif condition is not None:
+        yield condition

@@ -1,0 +1,114 @@
+"""A finding: what was found out of one promise, with its verdict, its place and the one next step."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planproof_engine.codes import CODES
+from planproof_engine.origin import Origin
+
+
+class Verdict(str, enum.Enum):
+    """What is known of a promise. The order of severity is proved < warning < unproved < violated."""
+
+    PROVED = "proved"
+    WARNING = "warning"
+    UNPROVED = "unproved"
+    VIOLATED = "violated"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+OF_ITSELF = "it reads itself"
+"""How a finding says that the relation which is not there is the model's own."""
+
+
+UNREAD = "planproof does not know the schema of "
+"""How a finding begins that is about a relation which the model reads, and about nothing that the model says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it.
+
+    `origin` is the place in the model's text, `promise` the one in the YAML that promises something else. `renamed` is
+    the other name of a column that looks renamed: of a missing one what the model produces, of one that nobody promised
+    what the contract names.
+    """
+
+    verdict: Verdict
+    code: str
+    plane: str
+    field: str | None = None
+    promised: str | None = None
+    found: str | None = None
+    message: str = ""
+    origin: Origin | None = None
+    evidence: str | None = None
+    promise: Origin | None = None
+    renamed: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise ValueError(f"no code {self.code}")
+
+    @property
+    def next_step(self) -> str:
+        if self.code == "PP111" and self.message.startswith(UNREAD):
+            return (
+                "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "
+                "a contract tells a model's."
+            )
+        if self.code == "PP111" and self.found == "TABLE_OR_VIEW_NOT_FOUND":
+            if OF_ITSELF in self.message:
+                return "Give the model a contract, which tells its columns, or compile with --full-refresh."
+            return (
+                "Read it by `ref` or `source`, so that dbt builds it first and its columns are known here; where only "
+                "a macro names it, add `-- depends_on: {{ ref('its_name') }}`; `planproof freeze` tells a source's "
+                "columns."
+            )
+        if self.code == "PP111" and self.found is not None:
+            # Spark would reject the query as it is known here.
+            return (
+                "Correct the model, if it is as it seems; `planproof freeze` makes a source's columns known for sure, "
+                "and a run asks Spark."
+            )
+        if self.renamed is None:
+            return CODES[self.code].next_step
+        # One step for both findings of a renaming: what each asks for alone contradicts the other.
+        names = (self.field, self.renamed) if self.code == "PP501" else (self.renamed, self.field)
+        return "Write {1} as {0} in the SELECT, or rename {0} to {1} in the contract.".format(*names)
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Finding:
+        """What `flat` wrote, with the verdict as its word; a next step follows from the rest."""
+        known = {k: v for k, v in form.items() if k != "next_step"}
+        places = {"origin": _origin(form.get("origin")), "promise": _origin(form.get("promise"))}
+        return cls(**{**known, "verdict": Verdict(form["verdict"]), **places})
+
+    def __str__(self) -> str:
+        place = f" at {self.origin}" if self.origin else ""
+        return f"{self.code} {self.verdict}: {self.message}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A rule that fired: the span's text before and after."""
+
+    rule: str
+    before: str
+    after: str
+    applied: bool
+    origin: Origin | None = None
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Rewrite:
+        return cls(**{**form, "origin": _origin(form.get("origin"))})
+
+
+def _origin(form: Mapping[str, Any] | None) -> Origin | None:
+    return Origin(**form) if form else None

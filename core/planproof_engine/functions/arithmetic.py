@@ -1,0 +1,246 @@
+"""How operators meet their operands: string promotion, decimals, common types, and arithmetic with dates and intervals.
+
+Source: `DecimalPrecisionTypeCoercion`, `AnsiStringPromotionTypeCoercion`, `StringPromotionTypeCoercion`,
+`ImplicitTypeCoercion` and the `resultDecimalType` of each operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.functions.bind import cast_unless_equal
+from planproof_engine.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    TIMESTAMP,
+    VOID,
+    DataType,
+    Decimal,
+    Interval,
+    is_integral,
+    is_numeric,
+    is_string,
+)
+from planproof_engine.types import nodes as n
+from planproof_engine.types.casts import decimal_for
+from planproof_engine.types.coercion import (
+    adjusted_decimal,
+    bounded_decimal,
+    promoted_from_string,
+    tightest,
+    wider_decimal,
+)
+from planproof_engine.types.kinds import is_atomic
+
+
+def _cast_both(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+    return [_typed_null(a, target) or cast_unless_equal(a, target, conf) for a in args]
+
+
+def _promoted(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+    """Both operands cast to the type. An operand of type void, even a column, becomes a NULL of that type
+    (`castExpr`)."""
+    return [
+        Literal(None, target, "NULL") if a.type == VOID and not _makes_rows(a) else cast_unless_equal(a, target, conf)
+        for a in args
+    ]
+
+
+def _makes_rows(arg: Expr) -> bool:
+    """Whether it is a generator. An expression may hold none, which a later check refuses with its own error."""
+    return isinstance(arg, Call) and arg.function.category is Category.GENERATOR
+
+
+def _typed_null(arg: Expr, target: DataType) -> Expr | None:
+    return Literal(None, target, "NULL") if isinstance(arg, Literal) and arg.type == VOID else None
+
+
+def promote_strings(args: list[Expr], conf: Conf, *, comparison: bool) -> list[Expr]:
+    """A string beside another type takes that type (ANSI), or becomes a double in arithmetic (legacy)."""
+    left, right = args[0].type, args[1].type
+    if not (is_string(left) or is_string(right)):
+        return _dates_with_timestamps(args, conf) if comparison else args
+    if conf.ansi:
+        target = promoted_from_string(left, right)
+        return args if target is None else _promoted(args, target, conf)
+    if comparison:
+        target = _legacy_comparison(left, right)
+        return args if target is None else _promoted(args, target, conf)
+    other = right if is_string(left) else left
+    if isinstance(other, Interval) or other == n.CALENDAR_INTERVAL:
+        return args
+    return [cast_unless_equal(a, DOUBLE, conf) if is_string(a.type) else a for a in args]
+
+
+def _dates_with_timestamps(args: list[Expr], conf: Conf) -> list[Expr]:
+    if not conf.ansi and {args[0].type, args[1].type} == {DATE, TIMESTAMP}:
+        return _cast_both(args, TIMESTAMP, conf)
+    return args
+
+
+def _legacy_comparison(left: DataType, right: DataType) -> DataType | None:
+    """`findCommonTypeForBinaryComparison` where one side is a string."""
+    text, other = (left, right) if is_string(left) else (right, left)
+    if other == VOID:
+        return text
+    if isinstance(other, Decimal) and other.scale > 0:
+        return DOUBLE
+    return other if is_atomic(other) and not isinstance(other, Interval) and not is_string(other) else None
+
+
+def _literal_decimal(arg: Expr, conf: Conf) -> Decimal:
+    """An integral literal beside a decimal takes the least decimal that holds it."""
+    if isinstance(arg, Literal) and arg.value is not None and conf.literal_pick_minimum_precision:
+        return Decimal(max(len(str(abs(int(arg.value)))), 1), 0)
+    return decimal_for(arg.type)
+
+
+def meet_decimals(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Beside a decimal, an integral becomes a decimal; beside a float or double, the decimal becomes a double."""
+    types = [a.type for a in args]
+    if not any(isinstance(t, Decimal) for t in types) or not all(is_numeric(t) for t in types):
+        return args
+    if any(t in n.FRACTIONAL_ATOMS for t in types):
+        return [cast_unless_equal(a, DOUBLE, conf) if isinstance(a.type, Decimal) else a for a in args]
+    return [cast_unless_equal(a, _literal_decimal(a, conf), conf) if is_integral(a.type) else a for a in args]
+
+
+def meet(args: list[Expr], conf: Conf, fits: Callable[[DataType], bool] | None = None) -> list[Expr]:
+    """The tightest common type of two operands, decimals left to themselves (`ImplicitTypeCoercion`).
+
+    Where it does not fit the operator, the operands stay as they are.
+    """
+    left, right = args[0].type, args[1].type
+    one_decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
+    if left == right or (one_decimal and VOID not in (left, right)):
+        return args
+    target = tightest(left, right, ansi=conf.ansi)
+    if target is None or (fits is not None and not fits(target)):
+        return args
+    return _cast_both(args, target, conf)
+
+
+def _computable(t: DataType) -> bool:
+    return is_numeric(t) or isinstance(t, Interval) or t in (n.CALENDAR_INTERVAL, VOID)
+
+
+def _divisible(t: DataType) -> bool:
+    return t == LONG or isinstance(t, (Decimal, Interval))
+
+
+def _is_boolean(t: DataType) -> bool:
+    return t in (BOOLEAN, VOID)
+
+
+def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+    """Two operands of type void take the type that the operator expects (`ExpectsInputTypes`)."""
+    return _promoted(args, target, conf) if all(a.type == VOID for a in args) else args
+
+
+def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The operands of `+`, `-`, `*`, `/` and their kin, cast to the type in which Spark computes."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    return _bare_nulls(meet(ready, conf, _computable), DOUBLE, conf)
+
+
+def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`%` and pmod know numbers only."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    return _bare_nulls(meet(ready, conf, is_numeric), DOUBLE, conf)
+
+
+def bits(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The operands of `&`, `|` and `^`, cast to the wider of two whole-number types."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    return _bare_nulls(meet(ready, conf, is_integral), n.INT, conf)
+
+
+def division(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`/` works on doubles and decimals only; everything else numeric becomes a double."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    types = [a.type for a in ready]
+    if types[0] == VOID and is_numeric(types[1]):
+        return _cast_both(ready, DOUBLE, conf)
+    whole = all(isinstance(t, Decimal) or t == DOUBLE for t in types)
+    if not whole and all(is_numeric(t) or t == VOID for t in types):
+        if any(isinstance(t, Decimal) for t in types):
+            return meet(ready, conf, _computable)
+        return _cast_both(ready, DOUBLE, conf)
+    return meet(ready, conf, _computable)
+
+
+def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`div` widens byte, short and int to long."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
+    ready = [cast_unless_equal(a, LONG, conf) if is_integral(a.type) else a for a in ready]
+    return _bare_nulls(meet(ready, conf, _divisible), LONG, conf)
+
+
+def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Two operands of a comparison, cast to the type in which Spark compares them."""
+    ready = promote_strings(args, conf, comparison=True)
+    ready = meet_decimals(ready, conf)
+    left, right = ready[0].type, ready[1].type
+    if isinstance(left, Decimal) and isinstance(right, Decimal) and left != right:
+        return _cast_both(ready, wider_decimal(left, right, conf.keep_fraction), conf)
+    return meet(ready, conf)
+
+
+def equality(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`=` and `<=>`: with ANSI off a boolean beside a number becomes that number (`BooleanEquality`)."""
+    ready = comparison(args, conf)
+    types = [a.type for a in ready]
+    if not conf.ansi and BOOLEAN in types and any(is_numeric(t) for t in types):
+        number = types[1] if types[0] == BOOLEAN else types[0]
+        return _cast_both(ready, number, conf)
+    return ready
+
+
+def logic(args: list[Expr], conf: Conf) -> list[Expr]:
+    """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
+    ready = meet_decimals(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
+    return _bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
+
+
+DecimalRule = Callable[[Decimal, Decimal, Conf], Decimal]
+Meet = Callable[[list[Expr], Conf], list[Expr]]
+
+
+def _fit(precision: int, scale: int, conf: Conf) -> Decimal:
+    return adjusted_decimal(precision, scale) if conf.allow_precision_loss else bounded_decimal(precision, scale)
+
+
+def sum_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a sum or difference of decimals. Source: Spark's `Add.resultDecimalType`."""
+    scale = max(a.scale, b.scale)
+    return _fit(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale, conf)
+
+
+def product_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a product of decimals. Source: Spark's `Multiply.resultDecimalType`."""
+    return _fit(a.precision + b.precision + 1, a.scale + b.scale, conf)
+
+
+def quotient_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a quotient of decimals. Source: Spark's `Divide.resultDecimalType`."""
+    if conf.allow_precision_loss:
+        scale = max(6, a.scale + b.precision + 1)
+        return adjusted_decimal(a.precision - a.scale + b.scale + scale, scale)
+    whole = min(38, a.precision - a.scale + b.scale)
+    fraction = min(38, max(6, a.scale + b.precision + 1))
+    excess = whole + fraction - 38
+    if excess > 0:
+        fraction -= excess // 2 + 1
+        whole = 38 - fraction
+    return bounded_decimal(whole + fraction, fraction)
+
+
+def remainder_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
+    """The type of a remainder of decimals. Source: Spark's `Remainder.resultDecimalType`."""
+    scale = max(a.scale, b.scale)
+    return _fit(min(a.precision - a.scale, b.precision - b.scale) + scale, scale, conf)

@@ -1,0 +1,112 @@
+"""The values of constant arguments: literals, casts of literals, and small functions over them.
+
+Spark's analyzer evaluates some arguments (a scale, a format, a unit), and their values decide types and flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal as Number
+from typing import Any
+
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
+from planproof_engine.origin import Unknown
+from planproof_engine.types import LONG, DataType, is_integral, is_numeric, is_string
+
+Value = Any
+
+
+class _Uncomputed(Exception):
+    """The value would have to be computed by Spark."""
+
+
+def constant(expr: Expr, function: str) -> Value:
+    """The value of a foldable argument. Raises `Unknown` where only Spark could compute it."""
+    try:
+        return _value(expr)
+    except _Uncomputed:
+        raise Unknown(f"a computed constant as argument of {function}") from None
+
+
+def is_computable(expr: Expr) -> bool:
+    """Whether `constant` knows the value."""
+    try:
+        _value(expr)
+    except (_Uncomputed, Mismatch):
+        return False
+    return True
+
+
+def _value(expr: Expr) -> Value:
+    if isinstance(expr, Literal):
+        return expr.value
+    if isinstance(expr, Cast):
+        return _converted(_value(expr.child), expr)
+    compute = COMPUTED.get(expr.function.name) if isinstance(expr, Call) else None
+    if compute is None or not isinstance(expr, Call):
+        raise _Uncomputed
+    found = compute([_value(a) for a in expr.args])
+    if found is None or (isinstance(found, int) and not _holds(expr.type, found)):
+        raise _Uncomputed
+    return found
+
+
+def _holds(data_type: DataType, value: int) -> bool:
+    bits = 63 if data_type == LONG else 31
+    limit: int = 2**bits
+    return -limit <= value < limit
+
+
+def _converted(value: Value, cast: Cast) -> Value:
+    """What Spark folds a cast to."""
+    target = cast.type
+    if value is None or (is_string(target) and isinstance(value, str)):
+        return value
+    if is_string(target) and type(value) is int:
+        return str(value)
+    if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
+        number = _number(value, cast)
+        return int(number) if number is not None and is_integral(target) else number
+    raise _Uncomputed
+
+
+def _number(value: str | float | Number, cast: Cast) -> float | Number | None:
+    if not isinstance(value, str):
+        return value
+    try:
+        return int(value) if is_integral(cast.type) else float(value)
+    except ValueError:
+        if cast.mode == "ansi":
+            text = f"The value '{value}' cannot be cast to \"{cast.type.sql}\"."
+            raise Mismatch("CAST_INVALID_INPUT", text, whole=True) from None
+        return None
+
+
+def _of(kind: type, compute: Callable[..., Value]) -> Callable[[list[Value]], Value]:
+    """`compute`, for values that are all of one kind. For others the result is None: not known."""
+    return lambda values: compute(*values) if values and all(type(v) is kind for v in values) else None
+
+
+def _substring(values: list[Value]) -> Value:
+    text, start, *length = values
+    if not isinstance(text, str) or not all(isinstance(v, int) for v in (start, *length)):
+        return None
+    begin = start - 1 if start > 0 else start + len(text) if start < 0 else 0
+    end = len(text) if not length else begin + length[0]
+    return text[max(begin, 0) : max(end, 0)]
+
+
+COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
+    "+": _of(int, lambda a, b: a + b),
+    "-": _of(int, lambda a, b: a - b),
+    "*": _of(int, lambda a, b: a * b),
+    "negative": _of(int, lambda a: -a),
+    "concat": _of(str, lambda *texts: "".join(texts)),
+    "lower": _of(str, str.lower),
+    "upper": _of(str, str.upper),
+    "replace": _of(str, lambda text, old, new="": text.replace(old, new) if old else text),
+    "substring": _substring,
+    "substr": _substring,
+}
+"""Functions of constants that are computed here: values in, the value out, None where it is not known."""

@@ -1,0 +1,43 @@
+"""Bits. Source: `bitwiseExpressions.scala`, `mathExpressions.scala`, `bitmapExpressions.scala`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch
+from planproof_engine.expr.nodes import Call
+from planproof_engine.expr.traits import PURE, RAISES
+from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.rules import Pretty, accepted
+from planproof_engine.types import BINARY, BOOLEAN, BYTE, INT, LONG
+from planproof_engine.types.kinds import INTEGRAL, OneOf
+
+
+def _binary_only(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, [BINARY])
+
+
+_SHIFTED = OneOf((INT, LONG))
+
+
+def _shift(name: str, symbol: str) -> Table:
+    """A shift is printed as it was written: by its name, or by its symbol."""
+
+    def show(call: Call, pretty: Pretty) -> str:
+        left, right = (pretty(a) for a in call.args)
+        return f"({left} {symbol} {right})" if call.shown == symbol else f"{call.shown}({left}, {right})"
+
+    own: dict[str, Any] = {"alias": True, "show": show, "traits": PURE}
+    return fn(f"{name} {symbol}", (_SHIFTED, INT), same(0), EITHER, **own)
+
+TABLE: Table = lines(
+    fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("bit_get getbit", (INTEGRAL, INT), BYTE, EITHER, alias=True, traits=RAISES),
+    _shift("shiftleft", "<<"),
+    _shift("shiftright", ">>"),
+    _shift("shiftrightunsigned", ">>>"),
+    fn("bitmap_bit_position", (LONG,), LONG, EITHER, traits=PURE),
+    fn("bitmap_bucket_number", (LONG,), LONG, EITHER, traits=PURE),
+    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_binary_only, traits=PURE),
+)

@@ -1,0 +1,141 @@
+"""Functions that choose among values by NULL or NaN. Source: `nullExpressions.scala`, `predicates.scala`,
+`StringDecode`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, EVERY, NEVER, Args, Coerce, Many, Mismatch
+from planproof_engine.expr.nodes import Expr, Literal
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, every, some
+from planproof_engine.functions import arithmetic as a
+from planproof_engine.functions.bind import cast_unless_same, different_types, to_common
+from planproof_engine.functions.collation import collated
+from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.operators import comparable_operands
+from planproof_engine.functions.families.rules import accepted, implicitly, merged_type, one_type
+from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, same_type
+from planproof_engine.types.coercion import wider
+from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
+
+
+def _first_known(args: Args) -> str | None:
+    """Coalesce holds no null where one of its arguments holds none."""
+    return next((x.evidence for x in args if x.evidence), None)
+
+
+_equal = comparable_operands("=")
+
+
+def _compared(args: Args, conf: Conf) -> Mismatch | None:
+    """Refuses what `=` would refuse."""
+    return _equal(a.equality(collated("=", args, conf), conf), conf)
+
+
+def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The last two arguments meet as the branches of IF."""
+    *rest, left, right = args
+    if not same_type(left.type, right.type):
+        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
+        if target is not None:
+            left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
+    return [*rest, left, right]
+
+
+def _branches_check(args: Args, conf: Conf) -> Mismatch | None:
+    left, right = args[-2:]
+    return None if same_type(left.type, right.type) else different_types("if", (left, right))
+
+
+def _either_branch(args: Args, conf: Conf) -> bool:
+    return args[1].nullable or args[2].nullable
+
+
+def _zeroed(args: list[Expr], conf: Conf) -> list[Expr]:
+    return to_common([args[0], lit(0)], conf)[:1]
+
+
+def _zeroed_check(args: Args, conf: Conf) -> Mismatch | None:
+    return one_type("coalesce")(to_common([args[0], lit(0)], conf), conf)
+
+
+def _zero_compared(args: Args, conf: Conf) -> Mismatch | None:
+    return _compared([args[0], lit(0)], conf)
+
+
+def _floats(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`NaNvl`: a float beside a double becomes a double, NULL takes the other's type."""
+    left, right = implicitly(args, [_FRACTION, _FRACTION], conf)
+    if args[1].type == VOID:
+        return [left, cast_unless_same(args[1], left.type, conf)]
+    if DOUBLE in (left.type, right.type) and FLOAT in (left.type, right.type):
+        return [cast_unless_same(left, DOUBLE, conf), cast_unless_same(right, DOUBLE, conf)]
+    return [left, right]
+
+
+_FRACTION = OneOf((DOUBLE, FLOAT))
+
+
+_NULL_TEXT = Literal(None, STRING, "NULL")
+"""What `decode` answers where no key is equal and it has no default: a string, whatever its values are."""
+
+
+def _decoded_values(args: Args) -> list[Expr]:
+    """The results of `decode(expr, key, value, ..., default)`."""
+    rest = list(args[1:])
+    return rest[1::2] + (rest[-1:] if len(rest) % 2 else [])
+
+
+def _decoding(args: list[Expr], conf: Conf) -> list[Expr]:
+    if len(args) == 2:
+        return implicitly(args, [BINARY, ANY_STRING], conf)
+    missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
+    values = iter(collated("coalesce", to_common([*_decoded_values(args), *missing], conf), conf, keep=True))
+    rest = args[1:]
+    last = len(rest) - 1 if len(rest) % 2 else -1
+    return [args[0], *(next(values) if at % 2 or at == last else arg for at, arg in enumerate(rest))]
+
+
+def _decoding_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) == 2:
+        return accepted(args, [BINARY, ANY_STRING])
+    pairs = (len(args) - 1) // 2
+    for key in args[1 : 1 + 2 * pairs : 2]:
+        refused = _compared([args[0], key], conf)
+        if refused is not None:
+            return refused
+    missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
+    values = to_common([*_decoded_values(args), *missing], conf)
+    return one_type("casewhen")(collated("coalesce", values, conf), conf)
+
+
+def _decoded_type(args: Args, conf: Conf) -> DataType:
+    return STRING if len(args) == 2 else merged_type()(_decoded_values(args), conf)
+
+
+def _decoded_nullable(args: Args, conf: Conf) -> bool:
+    if len(args) == 2 and conf.before("4.0"):
+        return any(a.nullable for a in args)
+    return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decoded_values(args))
+
+
+def _coalescing(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
+    traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
+    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _first_known}
+    return fn(names, inputs, merged_type(), EVERY, alias=True, traits=traits, plain=True, **own)
+
+
+TABLE: Table = lines(
+    _coalescing("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
+    _coalescing("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), _either_branch, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nullif", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_compared, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, traits=ANSI_RAISES),
+    fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
+    fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
+    fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
+    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+)

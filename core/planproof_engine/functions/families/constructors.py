@@ -1,0 +1,122 @@
+"""Functions that make arrays, maps and structs. Source: `complexTypeCreator.scala`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
+from planproof_engine.expr.nodes import Alias, Call, Expr, Literal
+from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
+from planproof_engine.functions.bind import cast_unless_same, different_types
+from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.naming import given_name
+from planproof_engine.functions.families.operators import merged
+from planproof_engine.functions.families.rules import key_mismatch
+from planproof_engine.origin import Unknown
+from planproof_engine.types import VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
+from planproof_engine.types.coercion import common
+from planproof_engine.types.kinds import ANY
+
+Pretty = Callable[[Expr], str]
+
+
+def _array_type(args: Args, conf: Conf) -> DataType:
+    if not args:
+        return Array(VOID, False)
+    return Array(merged(args), any(a.nullable for a in args))
+
+
+def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+    return args[0::2], args[1::2]
+
+
+def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
+    if not exprs or all(same_type(e.type, exprs[0].type) for e in exprs):
+        return exprs
+    target = common([e.type for e in exprs], ansi=conf.ansi, fraction=conf.keep_fraction)
+    return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
+
+
+def _entries(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Keys meet at one type, values at another."""
+    if len(args) % 2:
+        return args
+    keys, values = _halves(args)
+    ready: list[Expr] = []
+    for key, value in zip(_to_common(keys, conf), _to_common(values, conf)):
+        ready += [key, value]
+    return ready
+
+
+def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) % 2:
+        return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`map` requires 2n (n > 0) parameters.")
+    keys, values = _halves(list(args))
+    for what, exprs in (("KEY", keys), ("VALUE", values)):
+        if any(not same_type(e.type, exprs[0].type) for e in exprs[1:]):
+            return Mismatch(
+                f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
+            )
+    return key_mismatch([k.type for k in keys])
+
+
+def _map_type(args: Args, conf: Conf) -> DataType:
+    if not args:
+        return Map(VOID, VOID, False)
+    keys, values = _halves(list(args))
+    return Map(merged(keys), merged(values), any(v.nullable for v in values))
+
+
+def _field_name(arg: Expr, at: int) -> str:
+    name = given_name(arg)
+    return f"col{at + 1}" if name is None else name
+
+
+def _struct_type(args: Args, conf: Conf) -> DataType:
+    return Struct(tuple(StructField(_field_name(a, i), a.type, a.nullable) for i, a in enumerate(args)))
+
+
+def _named_struct_type(args: Args, conf: Conf) -> DataType:
+    names, values = _halves(list(args))
+    return Struct(tuple(StructField(_constant(n), v.type, v.nullable) for n, v in zip(names, values)))
+
+
+def _constant(name: Expr) -> str:
+    if isinstance(name, Literal) and isinstance(name.value, str):
+        return name.value
+    raise Unknown("named_struct with a name that is no literal")
+
+
+def _named_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) % 2:
+        return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`named_struct` requires 2n (n > 0) parameters.")
+    for name in args[0::2]:
+        if not isinstance(name, Literal):
+            return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", "Only foldable `STRING` names are allowed.")
+        if not is_string(name.type):
+            return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", f'A name has the type "{name.type.sql}".')
+    return None
+
+
+def _same_elements(args: Args, conf: Conf) -> Mismatch | None:
+    return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("array", args)
+
+
+def _struct(call: Call, pretty: Pretty) -> str:
+    """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
+    if call.shown == "struct":
+        return f"struct({', '.join(pretty(a) for a in call.args)})"
+    pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
+    return f"named_struct({', '.join(pairs)})"
+
+
+TABLE: Table = lines(
+    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_same_elements, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
+    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
+    fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
+    fn("namedargumentexpression", (ANY,), same(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
+    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
+)

@@ -1,0 +1,199 @@
+"""Fields of dates, timestamps, times and intervals: `year(x)`, `extract(YEAR FROM x)`, `date_part('YEAR', x)`.
+
+Source: `datetimeExpressions.scala`, `timeExpressions.scala`, `intervalExpressions.scala`, `Extract.createExpr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Input, Many, Mismatch
+from planproof_engine.expr.nodes import Call, Expr
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, Evaluates
+from planproof_engine.functions.bind import switched_off
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.rules import accepted, implicitly, is_foldable
+from planproof_engine.types import (
+    BYTE,
+    CALENDAR_INTERVAL,
+    DATE,
+    DOUBLE,
+    INT,
+    DataType,
+    Decimal,
+    Interval,
+    Time,
+    is_string,
+)
+from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, Expected
+from planproof_engine.types.nodes import DAY_TIME_UNITS, YEAR_MONTH_UNITS
+
+Pretty = Callable[[Expr], str]
+
+_SECONDS = Decimal(8, 6)
+_SPELLINGS = {
+    "year": "YEAR Y YEARS YR YRS",
+    "month": "MONTH MON MONS MONTHS",
+    "day": "DAY D DAYS",
+    "hour": "HOUR H HOURS HR HRS",
+    "minute": "MINUTE M MIN MINS MINUTES",
+    "second": "SECOND S SEC SECONDS SECS",
+    "yearofweek": "YEAROFWEEK",
+    "quarter": "QUARTER QTR",
+    "week": "WEEK W WEEKS",
+    "dayofweek": "DAYOFWEEK DOW",
+    "weekday": "DAYOFWEEK_ISO DOW_ISO",
+    "dayofyear": "DOY",
+}
+_FIELDS = {spelling: field for field, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+_CLOCK: dict[str, DataType] = {"hour": INT, "minute": INT, "second": _SECONDS}
+_INTERVAL: dict[str, DataType] = {
+    "year": INT,
+    "month": BYTE,
+    "day": INT,
+    "hour": BYTE,
+    "minute": BYTE,
+    "second": _SECONDS,
+}
+
+
+def _field(args: Args) -> str | None:
+    """The field that an extraction names; None where it names NULL. The spelling itself where there is no such field."""
+    value = constant(args[0], "extract")
+    return None if value is None else _FIELDS.get(value.upper(), value)
+
+
+def _within(field: str, source: DataType) -> bool:
+    """Whether an interval holds the field."""
+    if source == CALENDAR_INTERVAL:
+        return field in _INTERVAL
+    assert isinstance(source, Interval)
+    units = YEAR_MONTH_UNITS if source.year_month else DAY_TIME_UNITS
+    return field in units[units.index(source.start) : units.index(source.end) + 1]
+
+
+def _is_interval(t: DataType) -> bool:
+    return isinstance(t, Interval) or t == CALENDAR_INTERVAL
+
+
+def _extracted(field: str, source: DataType) -> tuple[Expected, DataType] | None:
+    """What the source must be for the field, and the field's type; None where it has no such field."""
+    if _is_interval(source):
+        return (ANY, _INTERVAL[field]) if field in _INTERVAL and _within(field, source) else None
+    if isinstance(source, Time):
+        seconds = Decimal(2 + source.precision, source.precision)
+        return (ANY, seconds if field == "second" else INT) if field in _CLOCK else None
+    if field in _CLOCK:
+        return ANY_TIMESTAMP, _CLOCK[field]
+    return (DATE, INT) if field in _SPELLINGS else None
+
+
+def _names_field(arg: Expr) -> bool:
+    """A field is a constant string, or NULL."""
+    return is_foldable(arg) and (is_string(arg.type) or constant(arg, "extract") is None)
+
+
+def _source(args: list[Expr], conf: Conf) -> list[Expr]:
+    if not _names_field(args[0]):
+        return args
+    field = _field(args)
+    found = None if field is None else _extracted(field, args[1].type)
+    return args if found is None else implicitly(args, (None, found[0]), conf)
+
+
+def _readable_time(arg: Expr, conf: Conf) -> Mismatch | None:
+    return switched_off("time_type", conf) if isinstance(arg.type, Time) else None
+
+
+def _extractable(args: Args, conf: Conf) -> Mismatch | None:
+    if not _names_field(args[0]):
+        return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `field` must be a foldable expression of STRING type.")
+    field = _field(args)
+    if field is None:
+        return None
+    found = _extracted(field, args[1].type)
+    if found is None:
+        return Mismatch("INVALID_EXTRACT_FIELD", f'Cannot extract `{field}` from "{args[1].type.sql}".')
+    return _readable_time(args[1], conf) or accepted(args, (None, found[0]))
+
+
+def _field_type(args: Args, conf: Conf) -> DataType:
+    """Spark makes a bare NULL of double where the field is NULL."""
+    field = _field(args)
+    found = None if field is None else _extracted(field, args[1].type)
+    return DOUBLE if found is None else found[1]
+
+
+def _field_nullable(args: Args, conf: Conf) -> bool:
+    return _field(args) is None or isinstance(args[1].type, Time) or args[1].nullable
+
+
+def _from(call: Call, pretty: Pretty) -> str:
+    return f"{call.function.name}({pretty(call.args[0])} FROM {pretty(call.args[1])})"
+
+
+_EXTRACT: dict[str, Any] = {
+    "coerces": _source,
+    "coerce": Coerce.NONE,
+    "check": _extractable,
+    "traits": ANSI_RAISES,
+}
+
+
+def _part(names: str, **more: Any) -> Table:
+    """year, month, ...: of a date, or of what can be one."""
+    return fn(names, (DATE,), INT, EITHER, traits=ANSI_RAISES, **more)
+
+
+def _of_clock(args: list[Expr], conf: Conf) -> list[Expr]:
+    kind = ANY if isinstance(args[0].type, Time) else ANY_TIMESTAMP
+    return implicitly(args[:1], (kind,), conf)
+
+
+def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
+    return _readable_time(args[0], conf) if isinstance(args[0].type, Time) else accepted(args, (ANY_TIMESTAMP,))
+
+
+def _clock(name: str) -> Table:
+    """hour, minute, second: of a timestamp or, since Spark 4.1, a time. That ignores further arguments."""
+    return lines(_clock_of(name, (ANY, Many(ANY)), since="4.1"), _clock_of(name, (ANY,), until="4.1"))
+
+
+def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
+    return fn(
+        name,
+        inputs,
+        INT,
+        lambda args, conf: isinstance(args[0].type, Time) or args[0].nullable,
+        coerces=_of_clock,
+        coerce=Coerce.NONE,
+        check=_has_clock,
+        traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
+        **versions,
+    )
+
+
+TABLE: Table = lines(
+    _part("year"),
+    _part("quarter"),
+    _part("month"),
+    _part("day", alias=True),
+    _part("dayofmonth"),
+    _part("dayofyear"),
+    _part("dayofweek"),
+    _part("weekday"),
+    _part("weekofyear"),
+    _clock("hour"),
+    _clock("minute"),
+    _clock("second"),
+    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
+    fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
+    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
+    fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
+)
+
+

@@ -1,0 +1,36 @@
+"""Avro and Protobuf: their schemas and packages lie outside the query.
+
+Spark refuses them where the package is not on its class path, which no query tells; so they are known by name only.
+Source: `avroSqlFunctions.scala`, `toFromProtobufSqlFunctions.scala`.
+"""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, Args, Coerce, Input, Optional, TypeRule
+from planproof_engine.expr.traits import RAISES
+from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.origin import Unknown
+from planproof_engine.types import DataType
+from planproof_engine.types.kinds import ANY
+
+
+def _outside(what: str) -> TypeRule:
+    def rule(args: Args, conf: Conf) -> DataType:
+        raise Unknown(what)
+
+    return rule
+
+
+def _line(name: str, what: str, more: int) -> Table:
+    inputs: tuple[Input, ...] = (ANY, *[Optional(ANY)] * more)
+    return fn(name, inputs, _outside(what), ALWAYS, coerce=Coerce.NONE, traits=RAISES)
+
+
+TABLE: Table = lines(
+    _line("from_avro", "Avro data", 2),
+    _line("to_avro", "Avro data", 1),
+    _line("schema_of_avro", "an Avro schema", 1),
+    _line("from_protobuf", "Protobuf data", 3),
+    _line("to_protobuf", "Protobuf data", 3),
+)

@@ -1,0 +1,210 @@
+"""Functions that make rows. Source: `generators.scala`.
+
+`columns` says what each row holds; the call itself has no value, so its type is void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.nodes import Expr
+from planproof_engine.expr.traits import PURE, VOLATILE, Elements
+from planproof_engine.functions.bind import cast, cast_unless_same, unexpected
+from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.rules import accepted, is_foldable
+from planproof_engine.origin import Unknown
+from planproof_engine.types import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    Array,
+    DataType,
+    Map,
+    Struct,
+    StructField,
+    is_string,
+    parse_fields,
+    same_type,
+)
+from planproof_engine.types.coercion import implicit
+from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
+
+Columns = Sequence[tuple[str, DataType, bool]]
+_COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
+
+
+def _collection(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, (_COLLECTION,))
+
+
+def _items(args: Args, conf: Conf) -> Columns:
+    found = args[0].type
+    if isinstance(found, Map):
+        return [("key", found.key, False), ("value", found.value, found.value_contains_null)]
+    assert isinstance(found, Array)
+    return [("col", found.element, found.contains_null)]
+
+
+def _placed_items(args: Args, conf: Conf) -> Columns:
+    return [("pos", INT, False), *_items(args, conf)]
+
+
+def _inlined(args: Args, conf: Conf) -> Columns:
+    found = args[0].type
+    assert isinstance(found, Array)
+    struct = found.element
+    assert isinstance(struct, Struct)
+    return [(f.name, f.type, f.nullable or found.contains_null) for f in struct.fields]
+
+
+def _structs(args: Args, conf: Conf) -> Mismatch | None:
+    found = args[0].type
+    if isinstance(found, Array) and isinstance(found.element, Struct):
+        return None
+    return Mismatch(
+        "UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "ARRAY<STRUCT>" type, not "{found.sql}".'
+    )
+
+
+def _width(args: Args) -> tuple[int, int]:
+    """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant."""
+    if args[0].type != INT:
+        raise unexpected(0, args[0], "INT")
+    if not is_foldable(args[0]):
+        raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
+    rows = constant(args[0], "stack")
+    if not isinstance(rows, int):
+        raise Unknown("stack of a number of rows that is no integer")
+    return rows, -(-(len(args) - 1) // max(rows, 1))
+
+
+def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A cell of type void takes the type of the first cell of its column that has one (`StackCoercion`)."""
+    rows, width = _width(args)
+    if rows < 1:
+        return args
+    ready = list(args)
+    for column in range(width):
+        places = [1 + r * width + column for r in range(rows) if 1 + r * width + column < len(args)]
+        target = next((args[p].type for p in places if args[p].type != VOID), VOID)
+        for place in places:
+            if args[place].type == VOID:
+                ready[place] = cast_unless_same(args[place], target, conf)
+    return ready
+
+
+def _stacked(args: Args, conf: Conf) -> Columns:
+    rows, width = _width(args)
+    found: list[tuple[str, DataType, bool]] = []
+    for column in range(width):
+        cells = [args[1 + r * width + column] for r in range(rows) if 1 + r * width + column < len(args)]
+        found.append((f"col{column}", cells[0].type, True))
+    return found
+
+
+def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
+    rows, width = _width(args)
+    if rows < 1:
+        return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
+    for column in range(width):
+        types = [args[1 + r * width + column].type for r in range(rows) if 1 + r * width + column < len(args)]
+        if any(not same_type(t, types[0]) for t in types[1:]):
+            return Mismatch(
+                "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
+            )
+    return None
+
+
+def _all_strings(args: Args, conf: Conf) -> Mismatch | None:
+    if all(is_string(a.type) for a in args):
+        return None
+    return Mismatch("NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings.")
+
+
+def _tuple(args: Args, conf: Conf) -> Columns:
+    return [(f"c{i}", args[0].type, True) for i in range(len(args) - 1)]
+
+
+_MAKES: dict[str, Any] = {"category": Category.GENERATOR, "foldable": False}
+_TABLE: dict[str, Any] = {"category": Category.TABLE, "foldable": False}
+
+def _keywords(args: Args, conf: Conf) -> Columns:
+    return [("keyword", STRING, False), ("reserved", BOOLEAN, False)]
+
+
+def _collations(args: Args, conf: Conf) -> Columns:
+    names = ("CATALOG", "SCHEMA", "NAME", "LANGUAGE", "COUNTRY")
+    more = ("ACCENT_SENSITIVITY", "CASE_SENSITIVITY", "PAD_ATTRIBUTE", "ICU_VERSION")
+    return [(n, STRING, n in ("LANGUAGE", "COUNTRY", "ICU_VERSION")) for n in (*names, *more)]
+
+
+_CALLER = parse_fields("class STRING, method STRING, file STRING, line STRING")
+_FAILURE = parse_fields("class STRING, msg STRING").fields
+
+
+def _logs(args: Args, conf: Conf) -> Columns:
+    failure = Struct((*_FAILURE, StructField("stacktrace", Array(_CALLER, True))))
+    texts: list[tuple[str, DataType]] = [("ts", TIMESTAMP), ("level", STRING), ("msg", STRING)]
+    more: list[tuple[str, DataType]] = [("context", Map(STRING, STRING, True)), ("exception", failure)]
+    return [(name, t, True) for name, t in (*texts, *more, ("logger", STRING))]
+
+
+def _logging(args: Args, conf: Conf) -> Mismatch | None:
+    if conf.python_logging:
+        return None
+    return Mismatch("FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True)
+
+
+def _ids(args: Args, conf: Conf) -> Columns:
+    return [("id", LONG, False)]
+
+
+_BOUNDS = {1: ("end",), 2: ("start", "end"), 3: ("start", "end", "step"), 4: ("start", "end", "step", "numSlices")}
+
+
+def _range_check(args: Args, conf: Conf) -> Mismatch | None:
+    """`Range`: constants that come to numbers. Spark computes them when it resolves the call."""
+    for place, (name, arg) in enumerate(zip(_BOUNDS[len(args)], args)):
+        if not is_foldable(arg):
+            return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
+        target = INT if place == 3 else LONG
+        fits = arg.type != VOID and implicit(arg.type, target, ansi=conf.ansi) is not None
+        whole = cast(arg, target, conf)
+        if not fits or (is_computable(arg) and constant(whole, "range") is None):
+            return Mismatch("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}" as its `{name}`.', whole=True)
+        if name == "step" and is_computable(whole) and constant(whole, "range") == 0:
+            return Mismatch("FAILED_FUNCTION_CALL", "the step of `range` must not be 0.", whole=True)
+    return None
+
+
+def _posexplode(**versions: Any) -> Table:
+    own: dict[str, Any] = {"traits": replace(PURE, elements=Elements.EACH), **_MAKES, **versions}
+    return fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_collection, columns=_placed_items, **own)
+
+
+def _inline(**versions: Any) -> Table:
+    own: dict[str, Any] = {"traits": PURE, **_MAKES, **versions}
+    return fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_structs, columns=_inlined, **own)
+
+
+TABLE: Table = lines(
+    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
+    _posexplode(names=("collection",), since="4.0"),
+    _posexplode(until="4.0"),
+    fn("sql_keywords", (), VOID, NEVER, columns=_keywords, traits=PURE, **_TABLE),
+    fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
+    fn("python_worker_logs", (), VOID, NEVER, check=_logging, columns=_logs, traits=VOLATILE, **_TABLE),
+    fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, traits=PURE, **_TABLE),
+    _inline(names=("input",), since="4.0"),
+    _inline(until="4.0"),
+    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, traits=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_all_strings, columns=_tuple, traits=PURE, **_MAKES),
+)

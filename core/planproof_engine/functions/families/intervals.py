@@ -1,0 +1,61 @@
+"""Arithmetic of dates, timestamps and intervals, under the names of the expressions that operators become.
+
+Source: `BinaryArithmeticWithDatetimeResolver`, `datetimeExpressions.scala`, `intervalExpressions.scala`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, Category, Coerce
+from planproof_engine.expr.nodes import Call, Expr
+from planproof_engine.expr.traits import RAISES
+from planproof_engine.functions.bind import cast
+from planproof_engine.functions.families.line import Table, binary, fn, lines, same
+from planproof_engine.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Interval, is_string
+from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf
+
+Pretty = Callable[[Expr], str]
+
+
+def _bare(symbol: str) -> Callable[[Call, Pretty], str]:
+    """`left symbol right`, without parentheses."""
+    return lambda call, pretty: f"{pretty(call.args[0])} {symbol} {pretty(call.args[1])}"
+
+
+def _stamps(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`SubtractTimestamps`: both sides take one timestamp type."""
+    a, b = args[0].type, args[1].type
+    if a == b:
+        return args
+    for given, other, at in ((a, b, 0), (b, a, 1)):
+        if given in (DATE, VOID) or (is_string(given) and conf.ansi):
+            target = other if other in (TIMESTAMP, TIMESTAMP_NTZ) else TIMESTAMP
+            ready = list(args)
+            ready[at] = cast(args[at], target, conf)
+            return ready
+    stamps = {a, b} == {TIMESTAMP, TIMESTAMP_NTZ}
+    return [cast(x, TIMESTAMP_NTZ, conf) if stamps and x.type == TIMESTAMP else x for x in args]
+
+
+_OPERATOR: dict[str, Any] = {"traits": RAISES, "category": Category.OPERATOR}
+_TAKEN: dict[str, Any] = {"coerce": Coerce.EXPECTS, **_OPERATOR}
+_YM, _DT, _DAYS = Interval("year", "month"), Interval("day", "second"), Interval("day", "day")
+
+TABLE: Table = lines(
+    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), same(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), same(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("datetime_sub", (ANY, ANY), same(0), EITHER, show=_bare("-"), **_TAKEN, operator="-"),
+    fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
+    fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, show=binary("-"), **_OPERATOR, operator="-"),
+    fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="*"),
+    fn("divide_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="/"),
+    fn("multiply_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("*"), **_OPERATOR, operator="*"),
+    fn("multiply_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("*"), **_OPERATOR, operator="*"),
+    fn("divide_ym_interval", (YEAR_MONTH, NUMERIC), _YM, EITHER, show=binary("/"), **_OPERATOR, operator="/"),
+    fn("divide_dt_interval", (DAY_TIME, NUMERIC), _DT, EITHER, show=binary("/"), **_OPERATOR, operator="/"),
+)

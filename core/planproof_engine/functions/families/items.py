@@ -1,0 +1,172 @@
+"""Items of arrays and maps, by place or key. Source: `complexTypeExtractors.scala`, `collectionOperations.scala`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, Args, Coerce, Mismatch, NullRule
+from planproof_engine.expr.nodes import Call, Expr, GetFieldOfElements
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Traits
+from planproof_engine.functions.bind import cast, cast_unless_same, unexpected
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.line import Table, element, fn, lines
+from planproof_engine.functions.families.rules import Pretty, accepted, implicitly, is_foldable
+from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
+from planproof_engine.types.coercion import implicit, tightest
+from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf
+
+Flag = Callable[[Sequence[bool], int], bool]
+"""Takes the null flags of an array's items and a place; gives whether the item found there may be null."""
+
+
+def _picked(args: Args, flag: Flag, *, raises: bool) -> bool:
+    """`ArrayItem.computeNullabilityFromArray`.
+
+    A constant place in an array that is written out has its item's flag; in another array it may be null. Any other
+    place fails outside the array where `raises`, so that only the array's flags count: not even the place's own does.
+    """
+    array, index = args
+    assert isinstance(array.type, Array)
+    if not is_foldable(index) or index.nullable:
+        return not raises or array.nullable or array.type.contains_null
+    flags = _written_out(array)
+    return True if flags is None else flag(flags, int(constant(index, "an array's item")))
+
+
+def _written_out(array: Expr) -> list[bool] | None:
+    """The null flags of the items of `array(...)`, or of a field of them; None of another array."""
+    if isinstance(array, Call) and array.function.name == "array":
+        return [item.nullable for item in array.args]
+    if isinstance(array, GetFieldOfElements):
+        items, found = _written_out(array.child), array.child.type
+        assert isinstance(found, Array)
+        assert isinstance(found.element, Struct)
+        field = found.element.fields[array.ordinal]
+        return None if items is None else [flag or field.nullable for flag in items]
+    return None
+
+
+def _from_nought(raises: bool) -> Flag:
+    return lambda flags, at: flags[at] if 0 <= at < len(flags) else not raises
+
+
+def _from_one(raises: bool) -> Flag:
+    """`element_at` counts from one, and from the end; place 0 always fails."""
+
+    def flag(flags: Sequence[bool], at: int) -> bool:
+        if at == 0:
+            return False
+        return not raises if abs(at) > len(flags) else flags[at - 1 if at > 0 else at]
+
+    return flag
+
+
+def _item_nullable(args: Args, conf: Conf) -> bool:
+    return _picked(args, _from_nought(conf.ansi), raises=conf.ansi)
+
+
+def _got_nullable(args: Args, conf: Conf) -> bool:
+    return _picked(args, _from_nought(False), raises=False)
+
+
+def _element_nullable(tried: bool) -> NullRule:
+    def nullable(args: Args, conf: Conf) -> bool:
+        if isinstance(args[0].type, Map):
+            return True
+        raises = conf.ansi and not tried
+        return _picked(args, _from_one(raises), raises=raises)
+
+    return nullable
+
+
+def _shown(call: Call, pretty: Pretty) -> str:
+    return f"{pretty(call.args[0])}[{pretty(call.args[1])}]"
+
+
+def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`map[key]`: the key is cast to the type of the map's keys where that is implicit."""
+    found, key = args
+    if not isinstance(found.type, Map) or same_type(key.type, found.type.key):
+        return args
+    fits = implicit(key.type, found.type.key, ansi=conf.ansi) is not None
+    return [found, cast(key, found.type.key, conf)] if fits else args
+
+
+def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
+    found = args[0].type
+    assert isinstance(found, Map)
+    return None if same_type(args[1].type, found.key) else unexpected(1, args[1], found.key.sql)
+
+
+def _value_type(args: Args, conf: Conf) -> DataType:
+    found = args[0].type
+    assert isinstance(found, Map)
+    return found.value
+
+
+def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
+    found, key = args[0].type, args[1]
+    if isinstance(found, Map) and not same_type(found.key, key.type):
+        target = tightest(found.key, key.type, ansi=False)
+        if target is None:
+            return args
+        whole = Map(target, found.value, found.value_contains_null)
+        return [cast_unless_same(args[0], whole, conf), cast_unless_same(key, target, conf)]
+    if isinstance(found, Array) and key.type in (BYTE, SHORT):
+        return [args[0], cast_unless_same(key, INT, conf)]
+    return args
+
+
+def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
+    found, key = args[0].type, args[1].type
+    if isinstance(found, Array):
+        return None if key == INT else unexpected(1, args[1], "INT")
+    if not isinstance(found, Map):
+        return unexpected(0, args[0], '("ARRAY" or "MAP")')
+    if same_type(found.key, key):
+        return None
+    return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
+
+
+def _element_at_type(args: Args, conf: Conf) -> DataType:
+    found = args[0].type
+    return found.element if isinstance(found, Array) else _value_type(args, conf)
+
+
+def _place(args: list[Expr], conf: Conf) -> list[Expr]:
+    return implicitly(args, (None, _place_kind(conf)), conf)
+
+
+def _placed(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, (ANY_ARRAY, _place_kind(conf)))
+
+
+def _place_kind(conf: Conf) -> Kind | DataType:
+    """`get` was `arr[n]` before 4.1, which takes no texts."""
+    return INTEGRAL if conf.before("4.1") else INT
+
+
+def _place_is_known(args: Args) -> bool:
+    """A null place gives null. `computeNullabilityFromArray` does not look at that, so that the flag may be untrue."""
+    return not args[1].nullable or args[1].evidence is not None
+
+
+_COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
+
+
+def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) -> Table:
+    own: dict[str, Any] = {"coerces": _key_operands, "coerce": Coerce.NONE, "check": _element_at_check, "traits": traits, "flag_holds": _place_is_known}
+    return fn(name, (expected, ANY), _element_at_type, _element_nullable(tried), **own)
+
+
+TABLE: Table = lines(
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_shown, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
+    fn("get", (ANY, ANY), element(0), _got_nullable, coerces=_place, coerce=Coerce.NONE, check=_placed, traits=replace(PURE, elements=Elements.ITEM)),
+    _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
+    _element_at("try_element_at", ANY, tried=True, traits=replace(RAISES, elements=Elements.ITEM)),
+)

@@ -1,0 +1,197 @@
+"""Mathematics. Source: `mathExpressions.scala`, `arithmetic.scala`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, EVERY, NEVER, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.nodes import Call, Expr
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, Cost, Evaluates, Magnitude, Traits, every
+from planproof_engine.functions import arithmetic as a
+from planproof_engine.functions.bind import cast_unless_same, different_types
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.operators import arithmetic_type, same_operands
+from planproof_engine.functions.families.rules import (
+    Pretty,
+    accepted,
+    by_name,
+    checks,
+    foldable,
+    implicitly,
+    is_foldable,
+    merged_type,
+    null_for_null,
+    one_type,
+    orderable,
+    text_of,
+)
+from planproof_engine.types import (
+    BINARY,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    DataType,
+    Decimal,
+    Interval,
+    is_numeric,
+    same_type,
+)
+from planproof_engine.types.coercion import bounded_decimal, wider_without_strings
+from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, DECIMAL, NUMERIC, YEAR_MONTH, OneOf
+
+
+def _real(name: str, printed: str | None = None, traits: Traits = PURE) -> Table:
+    """A function of one double. Spark calls all of them nullable; they answer NaN, not null."""
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), evidence=null_for_null, traits=traits)
+
+
+def _log(name: str, printed: str | None = None) -> Table:
+    """A logarithm: null where it is not defined."""
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), traits=PURE)
+
+
+def _rounding(args: Args) -> str | None:
+    """Rounding is null only for null, except for decimals of 38 digits, where a carried digit may not fit."""
+    full = isinstance(args[0].type, Decimal) and args[0].type.precision == 38
+    return None if full else null_for_null(args)
+
+
+def rounded(decimal: Decimal, scale: int) -> Decimal:
+    """`RoundBase.dataType`: one digit more before the point, for what rounding carries over."""
+    whole = decimal.precision - decimal.scale + 1
+    if scale < 0:
+        return Decimal(min(max(whole, 1 - scale), 38), 0)
+    kept = min(decimal.scale, scale)
+    return Decimal(min(whole + kept, 38), kept)
+
+
+def _rounded_type(args: Args, conf: Conf) -> DataType:
+    found = args[0].type
+    return rounded(found, constant(args[1], "round") or 0) if isinstance(found, Decimal) else found
+
+
+def _whole_type(found: DataType) -> DataType:
+    """`Ceil.dataType` and `Floor.dataType`."""
+    if isinstance(found, Decimal):
+        return found if found.scale == 0 else bounded_decimal(found.precision - found.scale + 1, 0)
+    return LONG
+
+
+_WHOLE = (OneOf((DOUBLE, DECIMAL, LONG)),)
+_SCALED = (DECIMAL, INT)
+
+
+def _near(names: str) -> Table:
+    """`ceil` and `floor`: to a whole number, or as a decimal to a scale."""
+
+    def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
+        if len(args) == 2 and (args[1].type != INT or not is_foldable(args[1]) or constant(args[1], "ceil") is None):
+            raise Mismatch("NON_FOLDABLE_ARGUMENT", f"`{names}` needs a constant INT as its scale.")
+        return implicitly(args, _WHOLE if len(args) == 1 else _SCALED, conf)
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        return accepted(args, _WHOLE if len(args) == 1 else _SCALED)
+
+    def returns(args: Args, conf: Conf) -> DataType:
+        return _whole_type(args[0].type) if len(args) == 1 else _rounded_type(args, conf)
+
+    def show(call: Call, pretty: Pretty) -> str:
+        text = by_name(call, pretty)
+        return (
+            text if len(call.args) == 2 or call.shown == "ceiling" else text.replace(call.shown, call.shown.upper(), 1)
+        )
+
+    own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
+    traits = replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)
+    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_rounding, traits=traits, **own)
+
+
+def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`greatest` and `least` meet without turning anything into strings."""
+    if all(same_type(x.type, args[0].type) for x in args[1:]):
+        return args
+    target = wider_without_strings([x.type for x in args], ansi=conf.ansi, fraction=conf.keep_fraction)
+    return args if target is None else [cast_unless_same(x, target, conf) for x in args]
+
+
+def _extreme(name: str) -> Table:
+    check = checks(one_type(name), orderable)
+    own: dict[str, Any] = {"coerces": _widest, "coerce": Coerce.NONE, "check": check}
+    return fn(name, (Many(ANY, 2),), merged_type(), EVERY, traits=replace(PURE, hands_on=every), **own)
+
+
+def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Table:
+    own: dict[str, Any] = {"coerces": meet, "coerce": Coerce.NONE, "check": check}
+    return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST), **own)
+
+
+def _logarithm(call: Call, pretty: Pretty) -> str:
+    base = "E(), " if len(call.args) == 1 else ""
+    return f"LOG({base}{', '.join(pretty(x) for x in call.args)})"
+
+
+def _one_scale(args: Args, conf: Conf) -> Mismatch | None:
+    """`WidthBucket.checkInputDataTypes`: value and bounds are all doubles, or all intervals of one kind."""
+    kinds = {x.type.year_month if isinstance(x.type, Interval) else None for x in args[:3]}
+    return None if len(kinds) == 1 else different_types("width_bucket", args[:3])
+
+
+_NUMBER_OR_INTERVAL = OneOf((NUMERIC, DAY_TIME, YEAR_MONTH))
+_SIGNED = OneOf((DOUBLE, YEAR_MONTH, DAY_TIME))
+_ROUND = (NUMERIC, Optional(INT, lit(0)))
+
+TABLE: Table = lines(
+    fn("abs", (_NUMBER_OR_INTERVAL,), same(0), EITHER, traits=replace(ANSI_RAISES, total_over_floats=True, cost=Cost.FEW, magnitude=Magnitude.GROWS)),
+    _real("acos"),
+    _real("acosh"),
+    _real("asin"),
+    _real("asinh"),
+    _real("atan"),
+    _real("atanh"),
+    _real("cbrt"),
+    _real("cos"),
+    _real("cosh"),
+    _real("cot"),
+    _real("csc"),
+    _real("degrees"),
+    _real("exp"),
+    _real("expm1"),
+    _log("ln", "ln"),
+    _log("log10"),
+    _log("log1p"),
+    _log("log2"),
+    _real("radians"),
+    _real("rint", "rint"),
+    _real("sec"),
+    _real("sin"),
+    _real("sinh"),
+    _real("sqrt", traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    _real("tan"),
+    _real("tanh"),
+    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", evidence=null_for_null, traits=PURE),
+    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_logarithm, traits=PURE),
+    fn("atan2", (DOUBLE, DOUBLE), DOUBLE, EITHER, "ATAN2", traits=PURE),
+    fn("hypot", (DOUBLE, DOUBLE), DOUBLE, EITHER, "HYPOT", traits=PURE),
+    fn("pow", (DOUBLE, DOUBLE), DOUBLE, EITHER, traits=PURE),
+    fn("power", (DOUBLE, DOUBLE), DOUBLE, EITHER, "POWER", traits=PURE),
+    fn("e", (), DOUBLE, NEVER, "E", traits=PURE),
+    fn("pi", (), DOUBLE, NEVER, "PI", traits=PURE),
+    _near("ceil ceiling"),
+    _near("floor"),
+    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
+    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
+    fn("factorial", (INT,), LONG, ALWAYS, traits=PURE),
+    fn("bin", (LONG,), STRING, EITHER, traits=PURE),
+    fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, traits=PURE),
+    fn("unhex", (ANY_STRING,), BINARY, ALWAYS, traits=PURE),
+    fn("conv", (ANY_STRING, INT, INT), same(0), ALWAYS, traits=ANSI_RAISES),
+    fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, traits=PURE),
+    _arithmetic("pmod", a.remainder_decimal, a.remainder, same_operands("pmod", is_numeric, "a numeric type")),
+    _extreme("greatest"),
+    _extreme("least"),
+)

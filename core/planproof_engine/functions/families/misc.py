@@ -1,0 +1,204 @@
+"""Session facts, randomness, errors, reflection. Source: `misc.scala`, `randomExpressions.scala`, `inputFileBlock.scala`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, NEVER, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
+from planproof_engine.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Evaluates, Magnitude
+from planproof_engine.functions.bind import cast_unless_same, met
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.rules import Pretty, accepted, foldable, implicitly, is_foldable
+from planproof_engine.origin import Unknown
+from planproof_engine.types import (
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    VARIANT,
+    VOID,
+    DataType,
+    Decimal,
+    is_integral,
+    is_string,
+)
+from planproof_engine.types.casts import NUMERIC_PRECEDENCE
+from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
+
+_SEED = OneOf((INT, LONG))
+
+
+def _seed(args: Args, conf: Conf) -> Mismatch | None:
+    if all(is_foldable(a) for a in args):
+        return None
+    return Mismatch("SEED_EXPRESSION_IS_UNFOLDABLE", "the seed of a random function must be a constant.")
+
+
+def _drawn(args: Args, conf: Conf) -> DataType:
+    """`Uniform.dataType`: the wider type of the two bounds; among decimals the one of more digits."""
+    low, high = args[0].type, args[1].type
+    decimals = [t for t in (low, high) if isinstance(t, Decimal)]
+    if decimals and not {low, high} & {FLOAT, DOUBLE}:
+        return max(decimals, key=lambda t: t.precision)
+    return max((low, high), key=lambda t: NUMERIC_PRECEDENCE.index(t) if t in NUMERIC_PRECEDENCE else -1)
+
+
+def _is_plain_range(args: Args) -> bool:
+    """Spark calls the number NOT NULL. It is NULL where a bound is NULL or does not fit its decimal."""
+    return all(not a.nullable and (is_integral(a.type) or a.type in (FLOAT, DOUBLE)) for a in args[:2])
+
+
+def _length_and_seed(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The length of `randstr` is cast, its seed is not."""
+    ways = ((INT, Coerce.IMPLICIT), (_SEED, Coerce.EXPECTS))
+    return [met(arg, expected, how, conf) for arg, (expected, how) in zip(args, ways)]
+
+
+def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
+    refused = accepted(args, [INT, _SEED]) or foldable(0, 1)(args, conf)
+    if refused is not None:
+        return refused
+    length = constant(args[0], "randstr")
+    if length is None or length >= 0:
+        return None
+    return Mismatch("VALUE_OUT_OF_RANGE", "the length of randstr must not be negative.")
+
+
+def _uuid_seed(args: Args, conf: Conf) -> Mismatch | None:
+    if all((is_integral(a.type) or a.type == VOID) and is_foldable(a) for a in args):
+        return None
+    return Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of uuid must be a constant integer.")
+
+
+def _assertion(args: list[Expr], conf: Conf) -> list[Expr]:
+    condition, *message = args
+    if condition.type == VOID:
+        condition = cast_unless_same(condition, BOOLEAN, conf)
+    return [condition, *implicitly(_message(message, conf), [ANY_STRING], conf)]
+
+
+def _assertion_check(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, [BOOLEAN, ANY_STRING])
+
+
+def _asserted(call: Call, pretty: Pretty) -> str:
+    text = pretty(call.args[0])
+    message = pretty(call.args[1]) if len(call.args) == 2 else f"'{text}' is not true!"
+    return f"assert_true({text}, {message})"
+
+
+def _asserted_by_value(call: Call, pretty: Pretty) -> str:
+    """Older Sparks tell the condition with the ids of its columns, which nobody but a run knows."""
+    condition, *message = call.args
+    if not message and any(not isinstance(e, (Literal, Cast)) for e in condition.walk()):
+        raise Unknown("the message of assert_true, in which Spark prints ids")
+    text = pretty(condition)
+    said = pretty(message[0]) if message else f"'{_as_told(condition, pretty)}' is not true!"
+    return f"assert_true({text}, {said})"
+
+
+def _as_told(condition: Expr, pretty: Pretty) -> str:
+    """A literal or a cast of one, as `simpleString` has it."""
+    if isinstance(condition, Cast) and condition.written:
+        return f"cast({_as_told(condition.child, pretty)} as {condition.type.simple})"
+    return pretty(condition.child if isinstance(condition, Cast) else condition).lower()
+
+
+def _message(args: list[Expr], conf: Conf) -> list[Expr]:
+    """The message travels in a map, and a map of variants that are not null does not cast to strings."""
+    if args and not conf.ansi and args[0].type == VARIANT and not args[0].nullable:
+        raise Mismatch("CAST_WITHOUT_SUGGESTION", "cannot cast the message of raise_error to a string.")
+    return args
+
+
+def _raised(call: Call, pretty: Pretty) -> str:
+    return f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {pretty(call.args[0])}))"
+
+
+def _fact(names: str, printed: str | None = None, **versions: str) -> Table:
+    """What the session knows of itself."""
+    return fn(names, (), STRING, NEVER, printed, traits=PURE, alias=printed is None, **versions)
+
+
+_METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString"): (STRING,)}
+"""Methods that Spark's documentation calls. Whether others exist only a class path can tell."""
+
+
+def _reflected(args: Args, conf: Conf) -> Mismatch | None:
+    """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
+    if not all(is_string(a.type) and is_foldable(a) for a in args[:2]):
+        return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constant strings.")
+    named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
+    if None in named:
+        return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
+    if _METHODS.get(named) != tuple(a.type for a in args[2:]):
+        raise Unknown("a Java method by reflection")
+    return None
+
+
+def _reflection(names: str) -> Table:
+    inputs = (ANY, ANY, Many(ANY))
+    return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_reflected, alias=True, foldable=False)
+
+
+_ASSERTION: dict[str, Any] = {
+    "coerces": _assertion,
+    "coerce": Coerce.NONE,
+    "check": _assertion_check,
+    "traits": RAISES,
+    "foldable": False,
+}
+
+TABLE: Table = lines(
+    fn("typeof", (ANY,), STRING, NEVER, coerce=Coerce.NONE, traits=replace(PURE, evaluates=Evaluates.NONE)),
+    fn("collation", (ANY_STRING,), STRING, NEVER, coerce=Coerce.EXPECTS, traits=replace(PURE, evaluates=Evaluates.NONE)),
+    _fact("version"),
+    _fact("current_user"),
+    _fact("user session_user", since="4.0"),
+    _fact("user", "current_user", until="4.0"),
+    _fact("current_catalog"),
+    _fact("current_path"),
+    _fact("current_database current_schema", "current_schema", since="4.0"),
+    _fact("current_database current_schema", "current_database", until="4.0"),
+    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, traits=RANDOM),
+    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, traits=RANDOM),
+    fn(
+        "uniform",
+        (NUMERIC, NUMERIC, Optional(_SEED)),
+        _drawn,
+        NEVER,
+        coerce=Coerce.EXPECTS,
+        check=foldable(0, 1, 2),
+        flag_holds=_is_plain_range,
+        traits=replace(RANDOM, raises="ansi"),
+    ),
+    fn(
+        "randstr",
+        (ANY, Optional(ANY)),
+        STRING,
+        NEVER,
+        coerces=_length_and_seed,
+        coerce=Coerce.NONE,
+        check=_drawn_length,
+        traits=RANDOM,
+    ),
+    fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", traits=RANDOM),
+    fn("uuid", (), STRING, NEVER, until="4.0", traits=RANDOM),
+    fn("monotonically_increasing_id", (), LONG, NEVER, traits=replace(RANDOM, magnitude=Magnitude.LARGE)),
+    fn("spark_partition_id", (), INT, NEVER, "SPARK_PARTITION_ID", traits=VOLATILE),
+    fn("input_file_name", (), STRING, NEVER, traits=VOLATILE),
+    fn("input_file_block_start", (), LONG, NEVER, traits=VOLATILE),
+    fn("input_file_block_length", (), LONG, NEVER, traits=VOLATILE),
+    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted, since="4.1", **_ASSERTION),
+    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted_by_value, until="4.1", **_ASSERTION),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, since="4.0", traits=RAISES, foldable=False),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", traits=RAISES, foldable=False),
+    _reflection("java_method reflect"),
+    _reflection("try_reflect"),
+)

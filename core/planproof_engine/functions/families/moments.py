@@ -1,0 +1,181 @@
+"""Dates, timestamps and intervals made from their parts or parsed from text.
+
+Source: `datetimeExpressions.scala`, `intervalExpressions.scala`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, Args, Check, Coerce, Input, Mismatch, Optional
+from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES
+from planproof_engine.functions.bind import cast, cast_nullable, met
+from planproof_engine.functions.families.line import Table, fn, lines, lit
+from planproof_engine.functions.families.rules import accepted
+from planproof_engine.types import (
+    CALENDAR_INTERVAL,
+    DATE,
+    INT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    Decimal,
+    Interval,
+    is_numeric,
+)
+from planproof_engine.types.kinds import ANY, ANY_STRING, ANY_TIME, NUMERIC, Expected, OneOf
+
+Pretty = Callable[[Expr], str]
+Returns = DataType | Callable[[Args, Conf], DataType]
+
+_PARSED = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ))
+_PARSED_OR_NUMBER = OneOf((ANY_STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ, NUMERIC))
+_SECONDS = Decimal(18, 6)
+_ZERO_SECONDS = Literal(0, _SECONDS, "0.000000")
+_FIELDS: tuple[Expected, ...] = (INT, INT, INT, INT, INT, Decimal(16, 6), ANY_STRING)
+_DATE_TIME: tuple[Expected, ...] = (DATE, ANY_TIME, ANY_STRING)
+
+
+def _or_failing(args: Args, conf: Conf) -> bool:
+    """With ANSI off, a text that cannot be parsed and a moment that does not exist become NULL."""
+    return not conf.ansi or EITHER(args, conf)
+
+
+def _session_stamp(args: Args, conf: Conf) -> DataType:
+    """The type that `spark.sql.timestampType` says."""
+    return TIMESTAMP_NTZ if conf.timestamp_type == "TIMESTAMP_NTZ" else TIMESTAMP
+
+
+def _parts(args: Args) -> tuple[Sequence[Expected], Coerce]:
+    """A timestamp is made from six fields and a zone, or from a date, a time and a zone."""
+    return (_DATE_TIME, Coerce.EXPECTS) if len(args) <= 3 else (_FIELDS, Coerce.IMPLICIT)
+
+
+def _part_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    kinds, how = _parts(args)
+    return [met(arg, kind, how, conf) for arg, kind in zip(args, kinds)]
+
+
+def _tried_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A lone date of unknown type keeps its name."""
+    return [cast(args[0], DATE, conf)] if len(args) == 1 and args[0].type == VOID else _part_operands(args, conf)
+
+
+def _counted(*counts: int) -> Callable[[Args, Conf], Mismatch | None]:
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if len(args) not in counts:
+            return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", f"takes {counts} parameters, not {len(args)}.")
+        return accepted(args, _parts(args)[0])
+
+    return check
+
+
+def _made_nullable(tries: bool, joined: bool) -> Callable[[Args, Conf], bool]:
+    """A date alone is cast."""
+
+    def rule(args: Args, conf: Conf) -> bool:
+        if len(args) <= 3:
+            return joined or EITHER(args, conf)
+        return tries or _or_failing(args, conf)
+
+    return rule
+
+
+def _made(own: str, joined: str) -> Callable[[Call, Pretty], str]:
+    """From fields the function prints its own name; from a date and a time the name of the expression that joins them."""
+
+    def show(call: Call, pretty: Pretty) -> str:
+        # Of the fields `try_make_timestamp` prints no zone.
+        shown = call.args[:6] if own == "try_make_timestamp" else call.args
+        inside = ", ".join(pretty(a) for a in shown)
+        return (joined if len(call.args) <= 3 else f"{own}({{}})").format(inside)
+
+    return show
+
+
+def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) -> Table:
+    """Since Spark 4.1 a timestamp is made from dates and times of day, too."""
+    return lines(
+        _making(name, returns, counts, joined, since="4.1"),
+        _making(name, returns, tuple(c for c in counts if c > 3), joined, until="4.1"),
+    )
+
+
+def _making(name: str, returns: Returns, counts: tuple[int, ...], joined: str, **versions: str) -> Table:
+    tries = name.startswith("try_")
+    least, most = counts[0], counts[-1]
+    inputs: list[Input] = [ANY if at < least else Optional(ANY) for at in range(most)]
+    return fn(
+        name,
+        inputs,
+        returns,
+        _made_nullable(tries, returns == TIMESTAMP_NTZ),
+        coerces=_tried_operands if tries else _part_operands,
+        coerce=Coerce.NONE,
+        check=_counted(*counts),
+        show=_made(name, joined),
+        # A time zone that does not exist fails in both modes, also for `try_make_...`.
+        traits=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
+        **versions,
+    )
+
+
+def _read_nullable(target: Callable[[Args, Conf], DataType], tries: bool) -> Callable[[Args, Conf], bool]:
+    """Without a format it is a cast; with one NULL stands for what cannot be parsed, unless that is an error."""
+
+    def rule(args: Args, conf: Conf) -> bool:
+        if len(args) > 1:
+            return tries or _or_failing(args, conf)
+        # Spark has no cast from a number to a timestamp without time zone, yet makes one here.
+        if is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ:
+            return True
+        return cast_nullable(args[0], target(args, conf), "ansi" if conf.ansi and not tries else "legacy")
+
+    return rule
+
+
+def _reader(name: str, inputs: Expected, returns: Returns) -> Table:
+    tries = name.startswith("try_")
+    rule = returns if callable(returns) else lambda args, conf: returns
+    nullable = _read_nullable(rule, tries)
+    # A malformed pattern raises in both modes, and so does a text that Spark 2 would have read in another way.
+    return fn(name, (inputs, Optional(ANY_STRING)), returns, nullable, check=_no_number_by_format(rule), traits=RAISES)
+
+
+def _no_number_by_format(target: Callable[[Args, Conf], DataType]) -> Check:
+    """Spark fails inside where a number is to become a timestamp by a format."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if len(args) > 1 and is_numeric(args[0].type) and target(args, conf) == TIMESTAMP:
+            return Mismatch("INTERNAL_ERROR", "a number cannot be read by a format.", whole=True)
+        return None
+
+    return check
+
+
+_WHOLE = Optional(INT, lit(0))
+_SPAN = (*([_WHOLE] * 6), Optional(_SECONDS, _ZERO_SECONDS))
+
+
+TABLE: Table = lines(
+    fn("make_date", (INT, INT, INT), DATE, _or_failing, traits=ANSI_RAISES),
+    _maker("make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "make_timestamp({})"),
+    _maker("make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
+    _maker("make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "make_timestamp_ntz({})"),
+    _maker("try_make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "try_make_timestamp({})"),
+    _maker("try_make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
+    _maker("try_make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "try_make_timestamp_ntz(make_timestamp_ntz({}))"),
+    fn("make_interval", _SPAN, CALENDAR_INTERVAL, _or_failing, traits=ANSI_RAISES),
+    fn("try_make_interval", (INT, *_SPAN[1:]), CALENDAR_INTERVAL, ALWAYS, traits=PURE),
+    fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), Interval("day", "second"), EITHER, traits=RAISES),
+    fn("make_ym_interval", (_WHOLE, _WHOLE), Interval("year", "month"), EITHER, traits=RAISES),
+    _reader("to_date", _PARSED, DATE),
+    _reader("try_to_date", _PARSED, DATE),
+    _reader("to_timestamp", _PARSED_OR_NUMBER, _session_stamp),
+    _reader("to_timestamp_ltz", _PARSED_OR_NUMBER, TIMESTAMP),
+    _reader("to_timestamp_ntz", _PARSED_OR_NUMBER, TIMESTAMP_NTZ),
+    _reader("try_to_timestamp", _PARSED_OR_NUMBER, _session_stamp),
+)

@@ -1,0 +1,389 @@
+"""Operators and the conditional syntax. Source: `arithmetic.scala`, `predicates.scala`, `conditionalExpressions.scala`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil, floor
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
+from planproof_engine.functions import arithmetic as a
+from planproof_engine.functions.bind import cast_unless_same, different_types, to_common, unexpected
+from planproof_engine.functions.collation import collated
+from planproof_engine.functions.families.line import Table, binary, fn, lines
+from planproof_engine.origin import Unknown
+from planproof_engine.types import (
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DOUBLE,
+    LONG,
+    VOID,
+    DataType,
+    Decimal,
+    Interval,
+    Map,
+    is_integral,
+    is_numeric,
+    is_string,
+    same_structure,
+    same_type,
+)
+from planproof_engine.types.coercion import common, merged_flags, wider
+from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
+
+Pretty = Callable[[Expr], str]
+
+
+_EXACT = ("and", "or", "&", "|", "^")
+"""Operators that do not let decimals of different shapes meet."""
+
+
+def same_operands(
+    symbol: str, fits: Callable[[DataType], bool], wanted: str
+) -> Callable[[Args, Conf], Mismatch | None]:
+    """`BinaryOperator.checkInputDataTypes`: both of one type, and of a type that the operator knows."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        left, right = args[0].type, args[1].type
+        decimals = isinstance(left, Decimal) and isinstance(right, Decimal) and symbol not in _EXACT
+        if not decimals and not same_type(left, right):
+            return Mismatch(
+                "BINARY_OP_DIFF_TYPES",
+                f'the left and right operands of `{symbol}` have incompatible types ("{left.sql}" and "{right.sql}").',
+            )
+        if not fits(left):
+            return Mismatch(
+                "BINARY_OP_WRONG_TYPE", f'the binary operator `{symbol}` requires {wanted}, not "{left.sql}".'
+            )
+        return None
+
+    return check
+
+
+def _summable(t: DataType) -> bool:
+    return is_numeric(t) or isinstance(t, Interval) or t == CALENDAR_INTERVAL
+
+
+def _divisible(t: DataType) -> bool:
+    return t == LONG or isinstance(t, (Decimal, Interval))
+
+
+def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
+    """The type rule of an operator: by `rule` for two decimals, else the type of the left operand."""
+    def returns(args: Args, conf: Conf) -> DataType:
+        left, right = args[0].type, args[1].type
+        if isinstance(left, Decimal) and isinstance(right, Decimal):
+            return rule(left, right, conf)
+        return left
+
+    return returns
+
+
+def _may_overflow(args: Args, conf: Conf) -> bool:
+    """With ANSI off a decimal that overflows becomes null."""
+    return EITHER(args, conf) or (not conf.ansi and isinstance(args[0].type, Decimal))
+
+
+_COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
+
+
+def _compared(
+    symbol: str,
+    nullable: Any = EITHER,
+    coerces: Any = a.comparison,
+    alias: str = "",
+    traits: Traits = _COMPARING,
+) -> Table:
+    check = comparable_operands(symbol)
+    if symbol in _ROUNDED_BOUNDS:
+        coerces = _whole_bound(symbol)
+    names = f"{symbol} {alias}".strip()
+    return fn(
+        names,
+        (ANY, ANY),
+        BOOLEAN,
+        nullable,
+        coerces=coerces,
+        coerce=Coerce.NONE,
+        check=check,
+        show=binary(symbol),
+        traits=traits,
+        operator=symbol,
+    )
+
+
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<=>": "<=>"}
+"""`a < b` is `b > a`."""
+_ROUNDED_BOUNDS = {"<": (floor, ceil), "<=": (ceil, floor), ">": (ceil, floor), ">=": (floor, ceil)}
+"""How a decimal literal left, or right, of a comparison with an integral becomes a whole number."""
+
+
+def _whole_bound(symbol: str) -> a.Meet:
+    """`int < 1.5` is compared, and printed, as `int < 2` (`DecimalPrecisionTypeCoercion.integralAndDecimalLiteral`)."""
+
+    def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
+        for at, (this, other) in enumerate((args, args[::-1])):
+            if isinstance(this, Literal) and isinstance(this.type, Decimal) and is_integral(other.type):
+                bound = _ROUNDED_BOUNDS[symbol][at](this.value)
+                if not -(2**63) <= bound < 2**63:
+                    raise Unknown("an integral compared with a decimal beyond bigint")
+                whole = Literal(bound, LONG, str(bound))
+                args = [whole, other] if at == 0 else [other, whole]
+        return a.comparison(args, conf)
+
+    return coerces
+
+
+def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
+    """`BinaryComparison.checkInputDataTypes`: both of one type, and of one that can be ordered.
+
+    Since 4.0 the fields of structs may have other names.
+    """
+    alike = same_operands(symbol, lambda t: True, "any type")
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        one_structure = not conf.before("4.0") and same_structure(args[0].type, args[1].type)
+        refused = None if one_structure else alike(args, conf)
+        if refused is not None or _comparable(args[0].type):
+            return refused
+        return Mismatch("INVALID_ORDERING_TYPE", f'`{symbol}` does not support ordering on "{args[0].type.sql}".')
+
+    return check
+
+
+def _comparable(t: DataType) -> bool:
+    return not isinstance(t, Map) and all(_comparable(c) for c in t.children) and is_orderable(t)
+
+
+def _is_boolean(t: DataType) -> bool:
+    return t == BOOLEAN
+
+
+def _bits(symbol: str) -> Table:
+    check = same_operands(symbol, is_integral, "an integral type")
+    return fn(
+        symbol,
+        (ANY, ANY),
+        lambda args, conf: args[0].type,
+        EITHER,
+        coerces=a.bits,
+        coerce=Coerce.NONE,
+        check=check,
+        show=binary(symbol),
+        traits=replace(PURE, commutative=True, cost=Cost.FEW),
+        operator=symbol,
+    )
+
+
+def _negated_type(args: Args, conf: Conf) -> Mismatch | None:
+    return (
+        None
+        if _summable(args[0].type)
+        else unexpected(0, args[0], '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")')
+    )
+
+
+def _number(args: list[Expr], conf: Conf) -> list[Expr]:
+    """A string under a sign is a double."""
+    given = args[0]
+    if is_string(given.type) or given.type == VOID:
+        return [cast_unless_same(given, DOUBLE, conf)]
+    return args
+
+
+def _negation(call: Call, pretty: Pretty) -> str:
+    return f"(- {pretty(call.args[0])})" if call.shown == "-" else f"negative({pretty(call.args[0])})"
+
+
+def _positive(call: Call, pretty: Pretty) -> str:
+    return f"(+ {pretty(call.args[0])})"
+
+
+def _suffix(words: str) -> Callable[[Call, Pretty], str]:
+    return lambda call, pretty: f"({pretty(call.args[0])} {words})"
+
+
+def _not(call: Call, pretty: Pretty) -> str:
+    return f"(NOT {pretty(call.args[0])})"
+
+
+def _in(call: Call, pretty: Pretty) -> str:
+    value, *items = (pretty(x) for x in call.args)
+    return f"({value} IN ({', '.join(items)}))"
+
+
+def _members(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
+    if all(x.type == args[0].type for x in args):
+        return args
+    target = common([x.type for x in args], ansi=conf.ansi, fraction=conf.keep_fraction)
+    return args if target is None else [cast_unless_same(x, target, conf) for x in args]
+
+
+def _same_members(args: Args, conf: Conf) -> Mismatch | None:
+    if any(not same_structure(x.type, args[0].type) for x in args[1:]):
+        return different_types("in", args)
+    return (
+        None
+        if _comparable(args[0].type)
+        else Mismatch("INVALID_ORDERING_TYPE", f'"{args[0].type.sql}" cannot be compared.')
+    )
+
+
+def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
+    predicate, left, right = args
+    if not same_type(left.type, right.type):
+        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
+        if target is not None:
+            left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
+    if predicate.type == VOID and same_type(left.type, right.type):
+        predicate = cast_unless_same(predicate, BOOLEAN, conf)
+    return [predicate, left, right]
+
+
+def _if_check(args: Args, conf: Conf) -> Mismatch | None:
+    predicate, left, right = args
+    if predicate.type != BOOLEAN:
+        return unexpected(0, predicate, "BOOLEAN")
+    return None if same_type(left.type, right.type) else different_types("if", (left, right))
+
+
+def merged(args: Args) -> DataType:
+    """The one type of branches that differ at most in nested flags, at its loosest."""
+    found = merged_flags([x.type for x in args])
+    return args[0].type if found is None else found
+
+
+def _if_type(args: Args, conf: Conf) -> DataType:
+    return merged(args[1:])
+
+
+def _if_nullable(args: Args, conf: Conf) -> bool:
+    return args[1].nullable or args[2].nullable
+
+
+def _if(call: Call, pretty: Pretty) -> str:
+    return f"(IF({', '.join(pretty(x) for x in call.args)}))"
+
+
+def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
+    """Conditions and values of `CASE`, whose arguments alternate; a last odd one is the ELSE value."""
+    pairs = len(args) // 2
+    values = [args[2 * i + 1] for i in range(pairs)]
+    return [args[2 * i] for i in range(pairs)], values + list(args[2 * pairs :])
+
+
+def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    conditions, values = case_values(args)
+    values = to_common(values, conf)
+    ready: list[Expr] = []
+    for i, condition in enumerate(conditions):
+        ready += [condition, values[i]]
+    return ready + values[len(conditions) :]
+
+
+def _case_check(args: Args, conf: Conf) -> Mismatch | None:
+    conditions, values = case_values(args)
+    if not all(same_type(v.type, values[0].type) for v in values):
+        return different_types("casewhen", values)
+    wrong = next((i for i, condition in enumerate(conditions) if condition.type != BOOLEAN), None)
+    return None if wrong is None else unexpected(2 * wrong, conditions[wrong], "BOOLEAN")
+
+
+def _case_type(args: Args, conf: Conf) -> DataType:
+    return merged(case_values(args)[1])
+
+
+def _case_nullable(args: Args, conf: Conf) -> bool:
+    """`CaseWhen.nullable`: since Spark 4.0 nothing counts that stands after a condition which is the literal true."""
+    conditions, values = case_values(args)
+    for at, condition in enumerate(() if conf.before("4.0") else conditions):
+        if isinstance(condition, Literal) and condition.value is True:
+            return any(v.nullable for v in values[: at + 1])
+    return len(args) % 2 == 0 or any(v.nullable for v in values)
+
+
+def _between_operands(args: Args, conf: Conf) -> list[tuple[str, list[Expr]]]:
+    """`Between` is two comparisons, each with casts of its own."""
+    value, low, high = args
+    pairs = ((">=", [value, low]), ("<=", [value, high]))
+    return [(symbol, a.comparison(collated(symbol, pair, conf), conf)) for symbol, pair in pairs]
+
+
+def _between_check(args: Args, conf: Conf) -> Mismatch | None:
+    found = (comparable_operands(symbol)(pair, conf) for symbol, pair in _between_operands(args, conf))
+    return next((refused for refused in found if refused is not None), None)
+
+
+def _between_nullable(args: Args, conf: Conf) -> bool:
+    return any(x.nullable for _, pair in _between_operands(args, conf) for x in pair)
+
+
+def _escape_check(args: Args, conf: Conf) -> Mismatch | None:
+    if len(args) < 3 or (isinstance(args[2], Literal) and is_string(args[2].type) and len(str(args[2].value)) == 1):
+        return None
+    return Mismatch("INVALID_ESCAPE_CHAR", "the escape character of LIKE must be one constant character.")
+
+
+def _case(call: Call, pretty: Pretty) -> str:
+    conditions, values = case_values(call.args)
+    branches = "".join(f" WHEN {pretty(c)} THEN {pretty(v)}" for c, v in zip(conditions, values))
+    otherwise = f" ELSE {pretty(values[-1])}" if len(values) > len(conditions) else ""
+    return f"CASE{branches}{otherwise} END"
+
+
+def _like(word: str) -> Callable[[Call, Pretty], str]:
+    def show(call: Call, pretty: Pretty) -> str:
+        text, pattern, *escape = (pretty(x) for x in call.args)
+        return f"{text} {word} {pattern}" + (f" ESCAPE '{escape[0]}'" if escape and escape[0] != "\\" else "")
+
+    return show
+
+
+def _like_alone(call: Call, pretty: Pretty) -> str:
+    """Before Spark 4.0 the escape character is not printed."""
+    return f"{pretty(call.args[0])} LIKE {pretty(call.args[1])}"
+
+
+_NUMBERS = "a numeric or interval type"
+_PAIR = (ANY, ANY)
+
+TABLE: Table = lines(
+    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
+    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
+    fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", is_numeric, "a numeric type"), show=binary("*"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
+    fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
+    fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
+    fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
+    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
+    _compared("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
+    _compared("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
+    _compared("<"),
+    _compared("<="),
+    _compared(">"),
+    _compared(">="),
+    fn("and", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", _is_boolean, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
+    fn("or", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", _is_boolean, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
+    fn("not !", (BOOLEAN,), BOOLEAN, EITHER, show=_not, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
+    _bits("&"),
+    _bits("|"),
+    _bits("^"),
+    fn("~", (INTEGRAL,), lambda args, conf: args[0].type, EITHER, show=lambda call, pretty: f"~{pretty(call.args[0])}", traits=replace(PURE, cost=Cost.FEW)),
+    fn("negative", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_positive, traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
+    fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
+)

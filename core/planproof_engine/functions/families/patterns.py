@@ -1,0 +1,46 @@
+"""Regular expressions and splitting. Source: `regexpExpressions.scala`, `stringExpressions.scala`."""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, Args, Mismatch, Optional
+from planproof_engine.expr.traits import RAISES
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.rules import foldable, null_for_null
+from planproof_engine.types import INT, Array, DataType
+from planproof_engine.types.kinds import ANY_STRING
+
+
+def _pieces(args: Args, conf: Conf) -> DataType:
+    return Array(args[0].type, False)
+
+
+def _all_found(args: Args, conf: Conf) -> DataType:
+    return Array(args[0].type, True)
+
+
+def _before_start(position: int | None) -> bool:
+    return position is not None and position <= 0
+
+
+def _start(args: Args, conf: Conf) -> Mismatch | None:
+    """`RegExpReplace.checkInputDataTypes`: the start is a positive constant."""
+    refused = foldable(3)(args, conf)
+    if refused is None and _before_start(constant(args[3], "regexp_replace")):
+        return Mismatch("VALUE_OUT_OF_RANGE", "the position of regexp_replace must be 1 or greater.")
+    return refused
+
+
+_TEXTS = (ANY_STRING, ANY_STRING)
+
+TABLE: Table = lines(
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, check=_start, traits=RAISES),
+    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, traits=RAISES),
+    fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, traits=RAISES),
+    fn("regexp_count", _TEXTS, INT, EITHER, traits=RAISES),
+    fn("regexp_substr", _TEXTS, same(0), ALWAYS, traits=RAISES),
+    fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, traits=RAISES),
+    fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, traits=RAISES),
+    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, evidence=null_for_null, traits=RAISES),
+)

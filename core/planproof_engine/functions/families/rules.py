@@ -1,0 +1,128 @@
+"""Rules that lines of several families share: constants, checks, types that follow an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import Args, Check, Coerce, Mismatch, TypeRule
+from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
+from planproof_engine.functions.bind import different_types, met, unexpected
+from planproof_engine.types import STRING, VARIANT, DataType, Map, is_string, same_type, walk
+from planproof_engine.types.coercion import merged_flags
+from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
+
+Pretty = Callable[[Expr], str]
+
+
+def is_foldable(expr: Expr) -> bool:
+    """`Expression.foldable`: Spark can compute it before it reads a row."""
+    if isinstance(expr, Literal):
+        return True
+    if isinstance(expr, (Cast, GetField)):
+        return is_foldable(expr.child)
+    if isinstance(expr, Call):
+        fixed = expr.function.foldable and not expr.function.traits.volatile
+        return fixed and all(is_foldable(arg) for arg in expr.args)
+    return False
+
+
+def key_mismatch(types: Sequence[DataType]) -> Mismatch | None:
+    """Refuses keys of a map that hold a map or a variant (`TypeUtils.checkForMapKeyType`)."""
+    if any(isinstance(part, Map) or part == VARIANT for key in types for part in walk(key)):
+        return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
+    return None
+
+
+def not_null(*places: int) -> Check:
+    """Refuses constants at `places` that are NULL (UNEXPECTED_NULL)."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        for place in places:
+            if place < len(args) and is_null(args[place]):
+                return Mismatch("UNEXPECTED_NULL", f"argument {place + 1} must not be NULL.")
+        return None
+
+    return check
+
+
+def is_null(expr: Expr) -> bool:
+    """Whether the expression is a NULL that was written, with or without casts around it."""
+    while isinstance(expr, Cast):
+        expr = expr.child
+    return isinstance(expr, Literal) and expr.value is None
+
+
+def foldable(*places: int) -> Check:
+    """Refuses arguments at `places` that are no constants (NON_FOLDABLE_INPUT)."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        for place in places:
+            if place < len(args) and not is_foldable(args[place]):
+                return Mismatch("NON_FOLDABLE_INPUT", f"argument {place + 1} must be a foldable expression.")
+        return None
+
+    return check
+
+
+def checks(*rules: Check) -> Check:
+    """The first refusal of several checks."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        return next((found for rule in rules if (found := rule(args, conf)) is not None), None)
+
+    return check
+
+
+def one_type(name: str) -> Check:
+    """Refuses arguments of different types (DATA_DIFF_TYPES)."""
+    return lambda args, conf: (
+        None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types(name, args)
+    )
+
+
+def orderable(args: Args, conf: Conf) -> Mismatch | None:
+    """Refuses types that cannot be ordered (INVALID_ORDERING_TYPE)."""
+    first = next((a.type for a in args if not is_orderable(a.type)), None)
+    return None if first is None else Mismatch("INVALID_ORDERING_TYPE", f'"{first.sql}" cannot be ordered.')
+
+
+def implicitly(args: Sequence[Expr], expected: Sequence[Expected | None], conf: Conf) -> list[Expr]:
+    """The arguments with the casts of `ImplicitCastInputTypes`, for functions that expect by their number of arguments."""
+    return [arg if kind is None else met(arg, kind, Coerce.IMPLICIT, conf) for arg, kind in zip(args, expected)]
+
+
+def accepted(args: Args, expected: Sequence[Expected | None]) -> Mismatch | None:
+    """`ExpectsInputTypes.checkInputDataTypes` for the same functions."""
+    for index, (arg, kind) in enumerate(zip(args, expected)):
+        if kind is not None and not accepts(kind, arg.type):
+            return unexpected(index, arg, spelling(kind))
+    return None
+
+
+def text_of(index: int) -> TypeRule:
+    """The string type of the argument at `index`, its collation kept; the default string for another type."""
+    return lambda args, conf: args[index].type if is_string(args[index].type) else STRING
+
+
+def merged_type(*places: int) -> TypeRule:
+    """`ComplexTypeMergingExpression.dataType`: the one type of the arguments (or those at `places`), its flags loosest."""
+
+    def rule(args: Args, conf: Conf) -> DataType:
+        chosen = [args[p] for p in places] if places else args
+        found = merged_flags([a.type for a in chosen])
+        return chosen[0].type if found is None else found
+
+    return rule
+
+
+def null_for_null(args: Args) -> str | None:
+    """Evidence for a function that Spark calls nullable although only a null argument makes it null."""
+    if not all(a.evidence for a in args):
+        return None
+    return next((a.evidence for a in args if a.nullable), args[0].evidence)
+
+
+def by_name(call: Call, pretty: Pretty) -> str:
+    """`name(arguments)` under the name that the query used."""
+    return f"{call.shown}({', '.join(pretty(a) for a in call.args)})"

@@ -1,0 +1,247 @@
+"""Sketches: HyperLogLog, theta, KLL, tuple, count-min and top-k, as aggregates and as functions of their bytes.
+
+Source: `datasketchesAggregates.scala`, `thetasketchesExpressions.scala`, `kllExpressions.scala`,
+`tupleSketchExpressions.scala`, `ApproxTopK.scala`, `CountMinSketchAgg.scala`, `bitmapExpressions.scala`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Check, Coerce, Mismatch, Optional, TypeRule
+from planproof_engine.expr.nodes import Expr, Literal
+from planproof_engine.expr.traits import RAISES
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.line import Table, fn, lines, lit
+from planproof_engine.functions.families.rules import accepted, checks, foldable, is_foldable
+from planproof_engine.types import (
+    BINARY,
+    BOOLEAN,
+    CALENDAR_INTERVAL,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    VARIANT,
+    VOID,
+    Array,
+    DataType,
+    Interval,
+    Struct,
+    StructField,
+    Time,
+)
+from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, Expected, OneOf, is_atomic
+from planproof_engine.types.nodes import BYTE, SHORT
+
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False, "traits": RAISES}
+_EXPECTS: dict[str, Any] = {"coerce": Coerce.EXPECTS}
+_EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS, "traits": RAISES}
+_FALSE = Literal(False, BOOLEAN, "false")
+_TWO = (BINARY, BINARY)
+_LG = Optional(INT, lit(12))
+_MODE = Optional(ANY_STRING, lit("sum"))
+_PARTS = ("key", "summary", "lgnomentries", "mode")
+_MODES = ("sum", "min", "max", "alwaysone")
+_KEY = OneOf((Array(INT, True), Array(LONG, True), BINARY, DOUBLE, FLOAT, INT, LONG, ANY_STRING))
+
+
+def _fixed(*places: int) -> Check:
+    """Constants that are not NULL."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        for place in places:
+            refused = foldable(place)(args, conf)
+            if refused is None and place < len(args) and constant(args[place], "a sketch") is None:
+                refused = Mismatch("UNEXPECTED_NULL", f"argument {place + 1} must not be NULL.")
+            if refused is not None:
+                return refused
+        return None
+
+    return check
+
+
+def _constant_values(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark looks whether the ranks are a constant before it looks at their type."""
+    refused = foldable(1)(args, conf)
+    if refused is not None:
+        raise refused
+    return args
+
+
+def _constant_count(args: list[Expr], conf: Conf) -> list[Expr]:
+    """Spark fails inside where the count is no constant."""
+    if not is_foldable(args[1]):
+        raise Mismatch("INTERNAL_ERROR", "the count must be a constant.", whole=True)
+    if isinstance(args[1], Literal) and args[1].type not in (INT, DATE):
+        null = args[1].value is None
+        raise Mismatch("APPROX_TOP_K_NULL_ARG" if null else "FAILED_FUNCTION_CALL", "the count must be an int.", whole=True)
+    return args
+
+
+def _sized(size: int | None, mode: int) -> Check:
+    """`lgNomEntries` between 4 and 26, then a mode that there is (TYPE_CHECK_FAILURE_WITH_HINT)."""
+
+    def fits(args: Args, conf: Conf) -> Mismatch | None:
+        if size is None or size >= len(args) or 4 <= constant(args[size], "a sketch") <= 26:
+            return None
+        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "lgNomEntries must be between 4 and 26.")
+
+    def known(args: Args, conf: Conf) -> Mismatch | None:
+        if mode >= len(args) or str(constant(args[mode], "a sketch")).lower() in _MODES:
+            return None
+        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f"the mode must be one of {', '.join(_MODES)}.")
+
+    named = checks(_fixed(mode), known)
+    return named if size is None else checks(_fixed(size), fits, named)
+
+
+def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
+    """The functions of tuple sketches whose summaries are of one type."""
+    value = OneOf((FLOAT, DOUBLE)) if summary == DOUBLE else INT
+    aggregate: dict[str, Any] = dict(_AGG)
+    return lines(
+        fn(f"tuple_sketch_agg_{kind}", (_KEY, value, _LG, _MODE), BINARY, NEVER, check=_sized(2, 3), names=_PARTS, **aggregate),
+        fn(f"tuple_union_agg_{kind}", (BINARY, _LG, _MODE), BINARY, NEVER, check=_sized(1, 2), names=("child", *_PARTS[2:]), **aggregate),
+        fn(f"tuple_intersection_agg_{kind}", (BINARY, _MODE), BINARY, NEVER, check=_sized(None, 1), **aggregate),
+        *(
+            table
+            for theta in ("", "_theta")
+            for table in (
+                fn(f"tuple_union{theta}_{kind}", (*_TWO, _LG, _MODE), BINARY, EITHER, check=_sized(2, 3), names=("first", "second", *_PARTS[2:]), **_EXACT),
+                fn(f"tuple_intersection{theta}_{kind}", (*_TWO, _MODE), BINARY, EITHER, check=_sized(None, 2), **_EXACT),
+                fn(f"tuple_difference{theta}_{kind}", _TWO, BINARY, EITHER, **_EXACT),
+            )
+        ),
+        fn(f"tuple_sketch_summary_{kind}", (BINARY, _MODE), total, EITHER, check=_sized(None, 1), **_EXACT),
+        fn(f"tuple_sketch_estimate_{kind}", (BINARY,), DOUBLE, EITHER, **_EXACT),
+        fn(f"tuple_sketch_theta_{kind}", (BINARY,), DOUBLE, EITHER, **_EXACT),
+    )
+
+
+def _k(args: Args, conf: Conf) -> Mismatch | None:
+    """The `k` of a KLL sketch lies between 8 and 65535."""
+    if len(args) < 2 or 8 <= constant(args[1], "a sketch") <= 65535:
+        return None
+    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "k must be between 8 and 65535.")
+
+
+def _precise(args: Args, conf: Conf) -> Mismatch | None:
+    """`count_min_sketch`: a positive error and a confidence between 0 and 1, both outside."""
+    if constant(args[1], "a sketch") > 0 and 0 < constant(args[2], "a sketch") < 1:
+        return None
+    return Mismatch("VALUE_OUT_OF_RANGE", "eps must be positive, and the confidence between 0 and 1.")
+
+
+def _one_or_many(item: DataType) -> TypeRule:
+    """One value for one rank, an array of values for an array of ranks."""
+    return lambda args, conf: Array(item, False) if isinstance(args[1].type, Array) else item
+
+
+def _kll(kind: str, item: DataType, taken: Expected) -> Table:
+    """The functions of KLL sketches whose items are of one type."""
+    ranks = OneOf((DOUBLE, Array(DOUBLE, False)))
+    items = OneOf((item, Array(item, False)))
+    own: dict[str, Any] = {"traits": RAISES}
+    size = Optional(INT)
+    fits = checks(_fixed(1), _k)
+    return lines(
+        fn(f"kll_sketch_agg_{kind}", (taken, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
+        fn(f"kll_merge_agg_{kind}", (BINARY, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
+        fn(f"kll_sketch_get_n_{kind}", (BINARY,), LONG, EITHER, **own),
+        fn(f"kll_sketch_to_string_{kind}", (BINARY,), STRING, EITHER, **own),
+        fn(f"kll_sketch_merge_{kind}", _TWO, BINARY, EITHER, **own),
+        fn(f"kll_sketch_get_quantile_{kind}", (BINARY, ranks), _one_or_many(item), EITHER, coerces=_constant_values, **own),
+        fn(f"kll_sketch_get_rank_{kind}", (BINARY, items), _one_or_many(DOUBLE), EITHER, coerces=_constant_values, **own),
+    )
+
+
+def _countable(t: DataType) -> bool:
+    return is_atomic(t) and not isinstance(t, Interval) and t not in (BINARY, VARIANT, VOID, CALENDAR_INTERVAL)
+
+
+def _top_item(args: Args, conf: Conf) -> Mismatch | None:
+    if _countable(args[0].type) and not (isinstance(args[0].type, Time) and conf.before("4.3")):
+        return None
+    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f'{args[0].type.sql} columns are not supported.')
+
+
+def _counts(item: DataType) -> DataType:
+    return Array(Struct((StructField("item", item), StructField("count", LONG, False))), False)
+
+
+def _tracked(item: DataType) -> DataType:
+    return Struct(
+        (
+            StructField("sketch", BINARY, False),
+            StructField("maxItemsTracked", INT, False),
+            StructField("itemDataType", item),
+            StructField("itemDataTypeDDL", STRING, False),
+        )
+    )
+
+
+_STATE = ("sketch", "maxItemsTracked", "itemDataType", "itemDataTypeDDL")
+
+
+def _state(args: Args, conf: Conf) -> Mismatch | None:
+    given = args[0].type
+    if given == VOID or (isinstance(given, Struct) and given.names != _STATE):
+        return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "The state must come from approx_top_k_accumulate.")
+    if not isinstance(given, Struct):
+        return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "STRUCT" type, not "{given.sql}".')
+    return None
+
+
+def _state_item(args: Args) -> DataType:
+    given = args[0].type
+    assert isinstance(given, Struct)
+    return given.fields[2].type
+
+
+def _foldable_counts(args: Args, conf: Conf) -> Mismatch | None:
+    if all(is_foldable(a) for a in args[1:]):
+        return None
+    return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "the counts must be constants.")
+
+
+def _bytes(args: Args, conf: Conf) -> Mismatch | None:
+    """Not even a bare NULL stands for a bitmap."""
+    return accepted(args, (BINARY,))
+
+
+_FIVE = Optional(INT, lit(5))
+_TOP = checks(_top_item, _foldable_counts)
+_TEN_THOUSAND = Optional(INT, lit(10000))
+_COUNTED = OneOf((INTEGRAL, STRING, BINARY))
+_CMS = ("column", "epsilon", "confidence", "seed")
+
+TABLE: Table = lines(
+    fn("hll_sketch_agg", (OneOf((INT, LONG, ANY_STRING, BINARY)), _LG), BINARY, NEVER, **_EXPECTS, **_AGG),
+    fn("hll_union_agg", (BINARY, Optional(BOOLEAN, _FALSE)), BINARY, NEVER, **_EXPECTS, **_AGG),
+    fn("hll_sketch_estimate", (BINARY,), LONG, EITHER, **_EXACT),
+    fn("hll_union", (*_TWO, Optional(BOOLEAN, _FALSE)), BINARY, EITHER, **_EXACT),
+    fn("theta_sketch_agg", (_KEY, _LG), BINARY, NEVER, **_EXPECTS, **_AGG),
+    fn("theta_union_agg", (BINARY, _LG), BINARY, NEVER, **_EXPECTS, **_AGG),
+    fn("theta_intersection_agg", (BINARY,), BINARY, NEVER, **_EXPECTS, **_AGG),
+    fn("theta_sketch_estimate", (BINARY,), LONG, EITHER, **_EXACT),
+    fn("theta_union", (*_TWO, _LG), BINARY, EITHER, **_EXACT),
+    fn("theta_intersection", _TWO, BINARY, EITHER, **_EXACT),
+    fn("theta_difference", _TWO, BINARY, EITHER, **_EXACT),
+    _kll("bigint", LONG, OneOf((BYTE, INT, LONG, SHORT))),
+    _kll("float", FLOAT, FLOAT),
+    _kll("double", DOUBLE, OneOf((FLOAT, DOUBLE))),
+    _tuples("double", DOUBLE, DOUBLE),
+    _tuples("integer", INT, LONG),
+    fn("approx_top_k", (ANY, _FIVE, _TEN_THOUSAND), lambda args, conf: _counts(args[0].type), NEVER, check=_TOP, **_AGG),
+    fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked(args[0].type), NEVER, check=_TOP, **_AGG),
+    fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked(_state_item(args)), NEVER, coerces=_constant_count, check=_state, **_AGG),
+    fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_state, traits=RAISES),
+    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _precise), names=_CMS, **_EXPECTS, **_AGG),
+    fn("bitmap_construct_agg", (LONG,), BINARY, NEVER, **_AGG),
+    fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),
+    fn("bitmap_and_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),
+)

@@ -1,0 +1,149 @@
+"""Windows and buckets of time. Source: `TimeWindow.scala`, `SessionWindow.scala`, `timeExpressions.scala`.
+
+A time window becomes a column of its own below the block that asks for it (`TimeWindowing`, `SessionWindowing`).
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Mismatch, Optional
+from planproof_engine.expr.nodes import Expr, Literal
+from planproof_engine.expr.traits import RAISES
+from planproof_engine.functions.bind import unexpected
+from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.rules import accepted, checks, foldable
+from planproof_engine.origin import Unknown
+from planproof_engine.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Struct, StructField, is_integral
+from planproof_engine.types.coercion import implicit
+from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, YEAR_MONTH, OneOf
+
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d{1,9})?)\s*([a-z]+?)s?(?=\s|$)")
+
+
+def _duration(arg: Expr) -> int:
+    """A duration in microseconds: a number of them, or an interval as text. Raises `Mismatch` as Spark refuses it."""
+    if not isinstance(arg, Literal) or isinstance(arg.value, bool) or not (
+        isinstance(arg.value, str) or is_integral(arg.type)
+    ):
+        raise Mismatch("_LEGACY_ERROR_TEMP_1207", "The duration must be an integer, long or string literal.")
+    return int(arg.value) if not isinstance(arg.value, str) else _spelled(arg.value)
+
+
+def _spelled(text: str) -> int:
+    rest = text.strip().lower().removeprefix("interval")
+    total, at = 0, 0
+    while at < len(rest.rstrip()):
+        found = _AMOUNT.match(rest, at)
+        if found is None and not any(c.isdigit() for c in rest):
+            raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': it has no number.", whole=True)
+        if found is None:
+            raise Unknown(f"the duration {text!r}")
+        if found[2] in ("month", "year"):
+            raise Mismatch("_LEGACY_ERROR_TEMP_3231", f"Intervals greater than a month is not supported ({text}).")
+        if found[2] not in _MICROS:
+            raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': `{found[2]}` is no unit of time.", whole=True)
+        if "." in found[1] and found[2] != "second":
+            raise Mismatch("CANNOT_PARSE_INTERVAL", f"Unable to parse '{text}': only seconds have fractions.", whole=True)
+        total += int(Fraction(found[1]) * _MICROS[found[2]])
+        at = found.end()
+    return total
+
+
+def _durations(args: Args, conf: Conf) -> Mismatch | None:
+    """`TimeWindow.checkInputDataTypes`."""
+    given = args[0].type
+    if not isinstance(given, Struct) and implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
+        return unexpected(0, args[0], "TIMESTAMP")
+    size = _duration(args[1])
+    slide = _duration(args[2]) if len(args) > 2 else size
+    start = _duration(args[3]) if len(args) > 3 else 0
+    if size <= 0 or slide <= 0:
+        return Mismatch("VALUE_OUT_OF_RANGE", "the durations of a window must be positive.")
+    if slide > size or abs(start) >= slide:
+        return Mismatch("PARAMETER_CONSTRAINT_VIOLATION", "a window slides by no more than its duration.")
+    return None
+
+
+def _sliding(args: Args, conf: Conf) -> bool:
+    """A row falls into several sliding windows: Spark expands it, and the column is nullable."""
+    return len(args) > 2 and _duration(args[1]) != _duration(args[2])
+
+
+def _span(args: Args, conf: Conf) -> DataType:
+    given = TIMESTAMP_NTZ if args[0].type == TIMESTAMP_NTZ else TIMESTAMP
+    return Struct((StructField("start", given), StructField("end", given)))
+
+
+def _start_type(args: Args, conf: Conf) -> DataType:
+    window = args[0].type
+    assert isinstance(window, Struct)
+    return window.fields[0].type
+
+
+def _a_window(args: Args, conf: Conf) -> Mismatch | None:
+    given = args[0].type
+    if not isinstance(given, Struct):
+        return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "STRUCT" type, not "{given.sql}".')
+    if given.names != ("start", "end"):
+        return Mismatch("_LEGACY_ERROR_TEMP_3101", "The input is not a correct window column.")
+    return None
+
+
+_ORIGIN = "1970-01-01 00:00:00"
+
+
+def _origin(args: list[Expr], conf: Conf) -> list[Expr]:
+    """`time_bucket` without an origin counts from the epoch."""
+    bucket, moment, *origin = args
+    if moment.type == VOID:
+        moment = Literal(None, TIMESTAMP, "NULL")
+    if not origin:
+        kind = TIMESTAMP_NTZ if moment.type == TIMESTAMP_NTZ else TIMESTAMP
+        word = "TIMESTAMP_NTZ" if kind == TIMESTAMP_NTZ else "TIMESTAMP"
+        origin = [Literal(_ORIGIN, kind, f"{word} '{_ORIGIN}'")]
+    return [bucket, moment, *(Literal(None, moment.type, "NULL") if o.type == VOID else o for o in origin)]
+
+
+def _an_origin(args: Args, conf: Conf) -> Mismatch | None:
+    return accepted(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP))
+
+
+def _bucketed(args: Args, conf: Conf) -> Mismatch | None:
+    if args[2].type not in (args[1].type, VOID):
+        return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{args[1].type.sql}" type.')
+    size = args[0]
+    if isinstance(size, Literal) and size.text.startswith("INTERVAL '-"):
+        return Mismatch("VALUE_OUT_OF_RANGE", "the size of a bucket must be positive.")
+    return None
+
+
+_MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
+
+TABLE: Table = lines(
+    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _span, _sliding, check=_durations, **_MOMENT),
+    fn("session_window", (ANY, ANY), _span, NEVER, **_MOMENT),
+    fn("window_time", (ANY,), _start_type, ALWAYS, check=_a_window, **_MOMENT),
+    fn(
+        "time_bucket",
+        (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)),
+        same(1),
+        EITHER,
+        coerces=_origin,
+        coerce=Coerce.EXPECTS,
+        check=checks(_an_origin, foldable(0, 2), _bucketed),
+        traits=RAISES,
+    ),
+)

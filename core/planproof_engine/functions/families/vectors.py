@@ -1,0 +1,43 @@
+"""Vectors, which are arrays of float. Source: `vectorExpressions.scala`, `VectorAgg.scala`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.function import ALWAYS, Args, Category, Check, Coerce, Mismatch, Optional
+from planproof_engine.expr.nodes import Literal
+from planproof_engine.expr.traits import RAISES
+from planproof_engine.functions.families.line import Table, fn, lines
+from planproof_engine.functions.families.rules import accepted
+from planproof_engine.types import FLOAT, Array
+from planproof_engine.types.kinds import ANY, Expected
+
+_VECTOR = Array(FLOAT, True)
+_DEGREE = Optional(ANY, Literal(2.0, FLOAT, "2.0"))
+
+
+def _exactly(*expected: Expected) -> Check:
+    """Arguments are not cast, not even a bare NULL."""
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        return accepted(args, expected)
+
+    return check
+
+
+def _of(*expected: Expected) -> dict[str, Any]:
+    return {"coerce": Coerce.NONE, "check": _exactly(*expected), "traits": RAISES}
+
+
+_AGG: dict[str, Any] = {"category": Category.AGGREGATE, "foldable": False}
+
+TABLE: Table = lines(
+    fn("vector_cosine_similarity", (ANY, ANY), FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_inner_product", (ANY, ANY), FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_l2_distance", (ANY, ANY), FLOAT, ALWAYS, **_of(_VECTOR, _VECTOR)),
+    fn("vector_norm", (ANY, _DEGREE), FLOAT, ALWAYS, **_of(_VECTOR, FLOAT)),
+    fn("vector_normalize", (ANY, _DEGREE), _VECTOR, ALWAYS, **_of(_VECTOR, FLOAT)),
+    fn("vector_avg", (ANY,), Array(FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
+    fn("vector_sum", (ANY,), Array(FLOAT, False), ALWAYS, **_of(_VECTOR), **_AGG),
+)

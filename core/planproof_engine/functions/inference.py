@@ -1,0 +1,126 @@
+"""The results of `schema_of_json` and `schema_of_csv` over a literal, where they are plain to see.
+
+Source: `JsonInferSchema`, `CSVInferSchema`. Calls with options, dates and numbers of many digits stay unknown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.types import BOOLEAN, DOUBLE, INT, LONG, STRING, VOID, Array, DataType, Struct, StructField
+
+
+class _Unclear(Exception):
+    """The type is not plain to see."""
+
+
+def inferred(schema: Expr) -> str | None:
+    """The DDL text that a call of `schema_of_json` or `schema_of_csv` over a literal gives; None for any other call."""
+    if not isinstance(schema, Call) or schema.function.name not in _READERS or not isinstance(schema.args[0], Literal):
+        return None
+    text = schema.args[0].value
+    separator = _separator(schema.args[1:])
+    if not isinstance(text, str) or separator is None:
+        return None
+    try:
+        return _READERS[schema.function.name](text, separator).sql
+    except (_Unclear, ValueError, RecursionError):
+        return None
+
+
+def _separator(options: tuple[Expr, ...]) -> str | None:
+    """The separator of CSV that the options set; None where they set anything else."""
+    if not options:
+        return ","
+    entries = options[0].args if isinstance(options[0], Call) else ()
+    values = [e.value if isinstance(e, Literal) else None for e in entries]
+    if len(values) == 2 and values[0] in ("sep", "delimiter") and isinstance(values[1], str) and len(values[1]) == 1:
+        return values[1]
+    return None
+
+
+def _of_csv(text: str, separator: str) -> DataType:
+    if '"' in text or "\n" in text or "\\" in text:
+        raise _Unclear
+    cells = text.split(separator)
+    return Struct(tuple(StructField(f"_c{i}", _of_cell(cell), True) for i, cell in enumerate(cells)))
+
+
+def _of_cell(cell: str) -> DataType:
+    if re.fullmatch(r"-?\d{1,9}", cell):
+        return INT
+    if re.fullmatch(r"-?\d+\.\d+", cell):
+        return DOUBLE
+    if re.fullmatch(r"[A-Za-z][A-Za-z ]*", cell):
+        return BOOLEAN if cell.lower() in ("true", "false") else _word(cell)
+    raise _Unclear
+
+
+def _word(cell: str) -> DataType:
+    """Words that read as numbers are left alone."""
+    if cell.lower() in ("nan", "inf", "infinity"):
+        raise _Unclear
+    return STRING
+
+
+def _of_json(text: str, separator: str) -> DataType:
+    found = _of_value(json.loads(text, parse_constant=_refused))
+    return _closed(found)
+
+
+def _refused(name: str) -> Any:
+    raise _Unclear
+
+
+def _of_value(value: Any) -> DataType:
+    if value is None:
+        return VOID
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise _Unclear
+        return LONG
+    if isinstance(value, float):
+        return DOUBLE
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, list):
+        found: DataType = VOID
+        for item in value:
+            found = _merged(found, _of_value(item))
+        return Array(found, True)
+    return Struct(tuple(StructField(name, _of_value(value[name]), True) for name in sorted(value)))
+
+
+def _merged(a: DataType, b: DataType) -> DataType:
+    if a == b or b == VOID:
+        return a
+    if a == VOID:
+        return b
+    if {a, b} == {LONG, DOUBLE}:
+        return DOUBLE
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        left, right = ({f.name: f.type for f in t.fields} for t in (a, b))
+        names = sorted({*left, *right})
+        return Struct(tuple(StructField(n, _merged(left.get(n, VOID), right.get(n, VOID)), True) for n in names))
+    if isinstance(a, Array) and isinstance(b, Array):
+        return Array(_merged(a.element, b.element), True)
+    return STRING
+
+
+def _closed(t: DataType) -> DataType:
+    """A field that is null in every value is a string (`canonicalizeType`)."""
+    if t == VOID:
+        return STRING
+    if isinstance(t, Array):
+        return Array(_closed(t.element), True)
+    if isinstance(t, Struct):
+        return Struct(tuple(StructField(f.name, _closed(f.type), True) for f in t.fields))
+    return t
+
+
+_READERS = {"schema_of_json": _of_json, "schema_of_csv": _of_csv}

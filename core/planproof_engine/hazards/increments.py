@@ -1,0 +1,450 @@
+"""Whether an incremental model is what a full refresh would make of it, by its two plans.
+
+The plan of a later run must be that of the first run with filters on the rows that it reads (the delta). Then each
+filter is looked at: what it leaves out, what stands over it, and how the rows are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.nodes import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    ScalarSubquery,
+    Subquery,
+    Window,
+    conjuncts,
+)
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.hazards.added_filters import Delta, Differs, added_filters
+from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.logical.nodes import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+)
+from planproof_engine.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
+    that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so."""
+
+    relation: str
+    strategy: str
+    key: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    changing: frozenset[str] = frozenset()
+    append_only: str | None = None
+
+
+def suspected(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
+    """Why a full refresh would make another table, and the proof that it would not; neither where nobody can tell."""
+    try:
+        deltas = list(added_filters(first, later, (), written.relation))
+    except Differs as differs:
+        return [], _unproved(written, str(differs)) if written.append_only else None
+    if not deltas:
+        return [], None
+    increment = _Increment(later, written, tuple(deltas))
+    found = list(dict.fromkeys(increment.wrong()))
+    if found:
+        return found, None
+    why = increment.unproved()
+    if why is None:
+        return [], _proved(written)
+    return [], _unproved(written, why) if written.append_only else None
+
+
+def _proved(written: Written) -> Finding:
+    why = f"each source row gives its rows alone, and only rows beyond the greatest {written.append_only} are new"
+    message = f"an incremental run makes what a full refresh would: {why}"
+    return Finding(Verdict.PROVED, "PP145", "logical", written.append_only, message=message, evidence=why)
+
+
+def _unproved(written: Written, why: str) -> Finding:
+    message = f"whether an incremental run makes what a full refresh would is not known: {why}"
+    return Finding(Verdict.UNPROVED, "PP145", "logical", written.append_only, message=message)
+
+
+# --- what is wrong with it ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Increment:
+    later: Plan
+    written: Written
+    deltas: tuple[Delta, ...]
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        return Definitions(self.later)
+
+    def wrong(self) -> Iterator[Suspicion]:
+        for delta in self.deltas:
+            yield from self._cuts(delta)
+            yield from self._computed_over(delta)
+            yield from self._misses(delta)
+            yield from self._doubles(delta)
+            yield from self._joined(delta)
+        yield from self._repeats()
+
+    def unproved(self) -> str | None:
+        """What a proof lacks; None where it is whole."""
+        written, (delta, *others) = self.written, self.deltas
+        column = written.append_only
+        if column is None:
+            return "no column is said to grow only (`append_only`)"
+        if others:
+            return "the later text has several filters of its own"
+        watermark = self._watermark(delta)
+        if watermark is None or not watermark.is_exact:
+            return f"its filter is no comparison with the greatest {column} of its own table"
+        if not isinstance(watermark.row, Column) or watermark.row.name.lower() != column.lower():
+            return f"its filter is on another column than {column}"
+        if any(not _is_row_by_row(node) for node in delta.over):
+            return "it joins, groups or compares rows"
+        if written.strategy == "merge" and not written.key:
+            return "it has no unique_key"
+        return None
+
+    # --- partitions ---
+
+    def _cuts(self, delta: Delta) -> Iterator[Suspicion]:
+        """A partition is replaced by a part of its rows."""
+        if self.written.strategy != "insert_overwrite" or isinstance(delta.condition, Literal):
+            return
+        if not self.written.partition_by:
+            yield self._said("PP140", delta, "insert_overwrite without partition_by replaces the whole table by them")
+            return
+        partitions = self._outputs(self.written.partition_by)
+        if not partitions or self._covers(delta, partitions) or self._begins_whole(delta, partitions):
+            return
+        names = ", ".join(self.written.partition_by)
+        yield self._said("PP140", delta, f"a partition ({names}) of which only some rows pass is replaced by these")
+
+    def _begins_whole(self, delta: Delta, partitions: frozenset[str]) -> bool:
+        """Whether a time is compared with the beginning of a day or an hour, as the partition is cut."""
+        sides = self._sides(delta.condition)
+        if sides is None or sides[0] == ">":
+            return False
+        _, row, bound = sides
+        is_day = _uncast(row).type == DATE
+        wanted = [one for one in partitions if self._text(row) in one and one.startswith(("date(", "date_trunc("))]
+        return bool(wanted) and not is_day and _is_cut(bound)
+
+    # --- aggregates, windows, DISTINCT ---
+
+    def _computed_over(self, delta: Delta) -> Iterator[Suspicion]:
+        for node in delta.over:
+            what = self._computes(node, delta)
+            if what is not None:
+                yield self._said(
+                    "PP141", delta, f"{what} sees these rows alone, and not the others that belong to them"
+                )
+                return
+
+    def _computes(self, node: Plan, delta: Delta) -> str | None:
+        if isinstance(delta.condition, Literal):
+            return None
+        if isinstance(node, Aggregate):
+            groups = frozenset(map(self._text, node.groups))
+            if not groups or not self._covers(delta, groups):
+                return "an aggregate"
+        if isinstance(node, Distinct) or (isinstance(node, SetOperation) and not (node.kind == "union" and node.all)):
+            columns = frozenset(map(self._text, node.output))
+            return None if self.written.strategy != "append" or self._covers(delta, columns) else "DISTINCT"
+        for window in self._windows(node):
+            keys = frozenset(map(self._text, window.partition))
+            if not (keys and (self._covers(delta, keys) or self._ranks_a_key(window, keys))):
+                return "a window"
+        return None
+
+    def _windows(self, node: Plan) -> Iterator[Window]:
+        for top in node.expressions if isinstance(node, (Project, Aggregate)) else ():
+            yield from (e for e in top.walk() if isinstance(e, Window))
+
+    def _ranks_a_key(self, window: Window, keys: frozenset[str]) -> bool:
+        """Whether it tells the latest row of each key, which a merge then takes."""
+        made = window.call
+        is_rank = isinstance(made, Call) and made.function.category is Category.WINDOW and made.type == INT
+        is_rank = is_rank and not made.children
+        return self.written.strategy == "merge" and is_rank and keys == self._outputs(self.written.key)
+
+    # --- the watermark ---
+
+    def _misses(self, delta: Delta) -> Iterator[Suspicion]:
+        sides = self._sides(delta.condition)
+        is_day = isinstance(delta.condition, Call) and delta.condition.function.name == "="
+        if sides is None and not is_day:
+            return
+        operator, row, bound = sides or ("=", delta.condition, delta.condition)
+        if any(map(_is_now, bound.walk())):
+            yield self._said("PP142", delta, "what a run misses that is late, or does not happen, no later run reads")
+        watermark = self._watermark(delta)
+        if watermark is None:
+            return
+        if watermark.is_null_over_nothing:
+            said = "over an empty table the bound is NULL, and no row ever comes (write coalesce)"
+            yield self._said("PP142", delta, said)
+        if operator == ">" and watermark.is_exact and self._is_cut_row(row) and not self._is_closed(row):
+            said = "rows that come later and have the greatest value, as a day has many, are never read"
+            yield self._said("PP142", delta, said)
+
+    def _is_cut_row(self, row: Expr) -> bool:
+        return _is_cut(row) or _is_cut(self.definitions.of(_uncast(row)))
+
+    def _is_closed(self, row: Expr) -> bool:
+        """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
+        named = isinstance(row, Column) and row.name.lower() == (self.written.append_only or "").lower()
+        wanted = self._text(row)
+        conditions = [c for n in self.definitions.nodes if isinstance(n, Filter) for c in conjuncts(n.condition)]
+        return named or any(
+            isinstance(c, Call)
+            and c.function.name in ("<", "<=")
+            and self._text(c.args[0]) == wanted
+            and any(map(_is_now, c.args[1].walk()))
+            for c in conditions
+        )
+
+    def _doubles(self, delta: Delta) -> Iterator[Suspicion]:
+        """Rows that are in the table already are appended once more."""
+        watermark = self._watermark(delta)
+        if watermark is None or self.written.strategy != "append" or self._leaves_out_known():
+            return
+        if not (watermark.is_strict and watermark.is_exact):
+            yield self._said("PP143", delta, "rows that the table has already are appended once more")
+
+    def _leaves_out_known(self) -> bool:
+        """Whether another filter leaves out what the table holds: an anti join, NOT EXISTS, NOT IN."""
+        return any(self._sides(d.condition) is None and self._reads_itself(d) for d in self.deltas)
+
+    def _reads_itself(self, delta: Delta) -> bool:
+        return isinstance(delta.condition, Literal) or any(
+            self._is_own(e.plan) for e in delta.condition.walk() if isinstance(e, Subquery)
+        )
+
+    def _repeats(self) -> Iterator[Suspicion]:
+        """A merge whose rows are by a longer key than the one by which it matches them."""
+        key = self._outputs(self.written.key)
+        if self.written.strategy != "merge" or not key:
+            return
+        top: Plan = self.later
+        while (isinstance(top, Project) and isinstance(top.child, (Project, Filter))) or isinstance(top, Filter):
+            top = top.child
+        grouped = top.child if isinstance(top, Project) else top
+        if isinstance(grouped, Aggregate) and grouped.groups:
+            groups = frozenset(map(self._text, grouped.groups))
+            if key < groups and grouped.grouping_sets is None:
+                names = ", ".join(self.written.key)
+                said = "its rows are by more columns, so that several have one key"
+                message = f"merge matches rows by {names}, and {said}"
+                yield Suspicion(warning("PP143", names, None, None, message))
+        if isinstance(grouped, Generate) and not key & frozenset(map(self._text, grouped.generated)):
+            message = f"merge matches rows by {', '.join(self.written.key)}, which a generator repeats"
+            yield Suspicion(warning("PP143", ", ".join(self.written.key), None, None, message))
+
+    # --- joins ---
+
+    def _joined(self, delta: Delta) -> Iterator[Suspicion]:
+        """New rows are joined to rows that may be others tomorrow."""
+        own = {c.id for side in _row_sides(delta.condition) for c in self._stored(side)}
+        for node in self.later.walk():
+            if not isinstance(node, Join):
+                continue
+            others = [side for side in node.children if not own & _scanned(side)]
+            read = {n.relation for side in others for n in side.walk() if isinstance(n, Scan)}
+            changing = sorted(read & self.written.changing)
+            if changing and len(others) == 1:
+                said = f"rows of {', '.join(changing)} that change later change nothing in the table"
+                yield self._said("PP144", delta, said)
+
+    def _stored(self, expr: Expr) -> Iterator[Column]:
+        """The stored columns of which an expression is made."""
+        made = self.definitions.of(expr)
+        if isinstance(made, Column):
+            yield made
+        for child in () if isinstance(made, Column) else made.children:
+            yield from self._stored(child)
+
+    # --- expressions ---
+
+    def _said(self, code: str, delta: Delta, why: str) -> Suspicion:
+        text, span = pretty(delta.condition), getattr(delta.condition, "span", None)
+        message = f"a later run reads only rows with {text}: {why}; a full refresh makes another table"
+        return Suspicion(warning(code, _column(delta.condition), None, None, message), span)
+
+    def _sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:
+        """`>` or `>=`, the rows' own side, and the bound; None for another condition."""
+        if not isinstance(condition, Call) or len(condition.args) < 2:
+            return None
+        name, (left, right, *_) = condition.function.name, condition.args
+        if name == "between":
+            name = ">="
+        elif not _of_rows(left) and _of_rows(right):
+            name, left, right = _turned(name), right, left
+        return (name, left, right) if name in (">", ">=") and _of_rows(left) and not _of_rows(right) else None
+
+    def _watermark(self, delta: Delta) -> _Watermark | None:
+        """What a comparison with the model's own table says of its bound."""
+        sides = self._sides(delta.condition)
+        if sides is None:
+            return None
+        operator, row, bound = sides
+        read = [e for e in bound.walk() if isinstance(e, ScalarSubquery) and self._is_own(e.plan)]
+        if not read:
+            return None
+        made = self._made(read[0])
+        greatest = [e for e in made.walk() if _is_greatest(e)]
+        exact = len(greatest) == 1 and _is_kept(bound, read[0]) and _is_kept(made, greatest[0])
+        null = len(greatest) == 1 and _is_strict(bound, read[0]) and _is_strict(made, greatest[0])
+        return _Watermark(_uncast(row), operator == ">", exact, null)
+
+    def _made(self, query: ScalarSubquery) -> Expr:
+        return Definitions(query.plan).of(query.plan.output[0])
+
+    def _is_own(self, plan: Plan) -> bool:
+        return any(isinstance(n, Scan) and n.relation == self.written.relation for n in plan.walk())
+
+    def _covers(self, delta: Delta, columns: frozenset[str]) -> bool:
+        """Whether rows that agree in all `columns` pass alike."""
+        return all(self._is_of(side, columns) for side in _row_sides(delta.condition))
+
+    def _is_of(self, expr: Expr, columns: frozenset[str]) -> bool:
+        if self._text(expr) in columns or isinstance(expr, (Literal, Subquery)):
+            values = getattr(expr, "values", ())
+            return all(self._is_of(value, columns) for value in values)
+        made = self.definitions.of(expr)
+        if isinstance(made, Column):
+            return False
+        return all(self._is_of(child, columns) for child in made.children)
+
+    def _outputs(self, names: Sequence[str]) -> frozenset[str]:
+        """What makes the output columns of these names; empty where one is not there."""
+        wanted = {name.lower() for name in names}
+        found = [c for c in self.later.output if c.name.lower() in wanted]
+        return frozenset(map(self._text, found)) if len(found) == len(wanted) else frozenset()
+
+    def _text(self, expr: Expr) -> str:
+        """An expression by what the sources hold: the same for a column and for what it was made of."""
+        made = self.definitions.of(expr)
+        if isinstance(made, Column):
+            return f"#{made.id}"
+        if isinstance(made, Cast) and not made.written:
+            return self._text(made.child)
+        if isinstance(made, (Cast, Call)) and made.type == DATE and len(made.children) == 1:
+            return f"date({self._text(made.children[0])})"
+        if isinstance(made, Literal):
+            return repr(made.value)
+        name = made.function.name if isinstance(made, Call) else type(made).__name__
+        return f"{name}({', '.join(map(self._text, made.children))}) {made.type.simple}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Watermark:
+    """`row` is compared with the greatest value that the model's own table has: with itself (`is_exact`), or with what
+    lies before it. `is_null_over_nothing`: over no rows the bound is NULL."""
+
+    row: Expr
+    is_strict: bool
+    is_exact: bool
+    is_null_over_nothing: bool
+
+
+def _turned(operator: str) -> str:
+    return operator.translate(str.maketrans("<>", "><"))
+
+
+def _scanned(plan: Plan) -> set[int]:
+    return {c.id for node in plan.walk() if isinstance(node, Scan) for c in node.output}
+
+
+def _of_rows(expr: Expr) -> bool:
+    """Whether an expression has a value of its own in each row."""
+    if isinstance(expr, Subquery):
+        return False
+    return isinstance(expr, Column) or any(map(_of_rows, expr.children))
+
+
+def _row_sides(condition: Expr) -> list[Expr]:
+    """What a condition looks at of a row."""
+    return [child for child in condition.children if _of_rows(child)] or [condition]
+
+
+def _uncast(expr: Expr) -> Expr:
+    while isinstance(expr, (Cast, Alias)) and not (isinstance(expr, Cast) and expr.written):
+        expr = expr.child
+    return expr
+
+
+def _is_greatest(expr: Expr) -> bool:
+    return (
+        isinstance(expr, Call)
+        and expr.function.name in ("max", "min")
+        and (expr.function.category is Category.AGGREGATE)
+    )
+
+
+def _is_now(expr: Expr) -> bool:
+    """Whether it is the time of the run."""
+    return isinstance(expr, Call) and not expr.args and expr.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def _is_kept(expr: Expr, inner: Expr) -> bool:
+    """Whether an expression is the inner one, but for NULL and its type."""
+    if expr is inner:
+        return True
+    if isinstance(expr, (Cast, Alias)):
+        return _is_kept(expr.child, inner)
+    handed = expr.function.traits.hands_on(len(expr.args)) if isinstance(expr, Call) else ()
+    return isinstance(expr, Call) and any(_is_kept(expr.args[place], inner) for place in handed)
+
+
+def _is_strict(expr: Expr, inner: Expr) -> bool:
+    """Whether an expression is NULL where the inner one is."""
+    if expr is inner:
+        return True
+    if isinstance(expr, (Cast, Alias)):
+        return _is_strict(expr.child, inner)
+    return isinstance(expr, Call) and expr.function.null_intolerant and any(_is_strict(a, inner) for a in expr.args)
+
+
+def _is_cut(expr: Expr) -> bool:
+    """Whether many values of a time come to one here: a day, an hour that was cut off."""
+    found = [*expr.walk()]
+    found += [
+        e
+        for sub in found
+        if isinstance(sub, Subquery)
+        for n in sub.plan.walk()
+        for t in n.expressions
+        for e in t.walk()
+    ]
+    return any(e.type == DATE or (isinstance(e, Call) and e.function.name in ("date_trunc", "trunc")) for e in found)
+
+
+def _is_row_by_row(node: Plan) -> bool:
+    if isinstance(node, Project):
+        return not any(isinstance(e, Window) for top in node.expressions for e in top.walk())
+    return not isinstance(node, (Join, Aggregate, Distinct, SetOperation, Generate))
+
+
+def _column(condition: Expr) -> str | None:
+    return next((e.name for e in condition.walk() if isinstance(e, Column)), None)

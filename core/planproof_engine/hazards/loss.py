@@ -1,0 +1,152 @@
+"""Which casts between types lose a value or a part of it, and for which values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planproof_engine.quoting import backticked
+from planproof_engine.types import (
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    VARIANT,
+    Array,
+    DataType,
+    Decimal,
+    Interval,
+    Map,
+    Struct,
+    is_integral,
+    is_numeric,
+    is_string,
+)
+from planproof_engine.types.casts import force_nullable
+
+LIMIT: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
+"""The least whole number that does not fit."""
+_FLOATING = (FLOAT, DOUBLE)
+_SECONDS = 2**63 // 1_000_000
+"""The last whole second of a timestamp, counted from 1970."""
+
+_EXACT_DIGITS: dict[DataType, int] = {DOUBLE: 15, FLOAT: 7}
+
+
+def loss(source: DataType, target: DataType) -> str | None:
+    """What a cast that nobody wrote loses, None where it loses nothing."""
+    if is_string(source) and is_numeric(target):
+        return "leading zeros and the text's spelling are dropped"
+    if target in _EXACT_DIGITS and _digits(source) > _EXACT_DIGITS[target]:
+        return f"numbers of more than {_EXACT_DIGITS[target]} digits are rounded"
+    if isinstance(source, Decimal) and isinstance(target, Decimal):
+        if target.scale < source.scale:
+            return f"{source.scale} decimals become {target.scale}"
+        if target.precision - target.scale < source.precision - source.scale:
+            return f"numbers of {source.precision - source.scale} whole digits do not fit"
+    return None
+
+
+def _digits(t: DataType) -> int:
+    if isinstance(t, Decimal):
+        return t.precision
+    return (19 if t == LONG else 10) if is_integral(t) else 0
+
+
+def changed(value: str, source: DataType, target: DataType) -> str:
+    """The condition for which `value` does not survive the way to `target` and back.
+
+    A text that becomes a fraction may be spelled otherwise, as long as it is the same number.
+    """
+    if is_string(source) and not is_integral(target):
+        number = f"TRY_CAST(TRY_CAST({value} AS {target.sql}) AS DECIMAL(38, 18))"
+        other = f"NOT ({number} <=> TRY_CAST({value} AS DECIMAL(38, 18)))"
+        return f"{value} IS NOT NULL AND ({value} <> trim({value}) OR {value} RLIKE '^[+-]?0[0-9]' OR {other})"
+    there = f"{'TRY_CAST' if is_string(source) else 'CAST'}({value} AS {target.sql})"
+    return f"{value} IS NOT NULL AND NOT (CAST({there} AS {source.sql}) <=> {value})"
+
+
+class Lost(NamedTuple):
+    """For which values a cast with ANSI off gives something else in their place: NULL (`null`), or another value."""
+
+    condition: str
+    null: bool
+
+
+def lost(value: str, source: DataType, target: DataType) -> Lost | None:
+    """What a cast does not keep of `value`, an expression in SQL, with ANSI off; None where every value is kept.
+
+    A fraction that is rounded or cut off is kept, and a text of blanks holds no value. NaN has no decimal and no time,
+    and its NULL is kept as such. Source: `Cast.scala`, measured on Spark 3.5 and 4.3.
+    """
+    inside = _inside(value, source, target)
+    if inside is not None:
+        found = [one for one in inside if one is not None]
+        return Lost(" OR ".join(f"({one.condition})" for one in found), False) if found else None
+    wrapped = _wrapped(value, source, target)
+    if wrapped is not None:
+        return Lost(wrapped, False)
+    if not _may_be_null(source, target):
+        return None
+    there = f"{value} IS NOT NULL"
+    if is_string(source):
+        there += f" AND trim({value}) <> ''"
+    elif source in _FLOATING:
+        there += f" AND NOT isnan({value})"
+    return Lost(f"{there} AND CAST({value} AS {target.sql}) IS NULL", True)
+
+
+def _may_be_null(source: DataType, target: DataType) -> bool:
+    """Whether the cast makes null of what it cannot keep. Texts of intervals raise, a variant's null is a value."""
+    if source == VARIANT or isinstance(target, (Interval, Array, Map, Struct)) or isinstance(source, Interval):
+        return False
+    return force_nullable(source, target)
+
+
+def _wrapped(value: str, source: DataType, target: DataType) -> str | None:
+    """The condition for which a number becomes another one; None where no number does, or null stands for it."""
+    if target in LIMIT and (is_integral(source) or isinstance(source, Decimal) or source in _FLOATING):
+        return _outside(value, source, LIMIT[target])
+    if target in LIMIT and target != LONG and source == TIMESTAMP:
+        return f"CAST({value} AS BIGINT) NOT BETWEEN -{LIMIT[target]}L AND {LIMIT[target] - 1}L"
+    if target == TIMESTAMP and (source == LONG or isinstance(source, Decimal)):
+        return f"{value} NOT BETWEEN -{_SECONDS}BD AND {_SECONDS}BD" if _digits(source) > len(str(_SECONDS)) else None
+    if target == TIMESTAMP and source in _FLOATING:
+        return f"NOT isnan({value}) AND abs({value}) > {_SECONDS}D"
+    if target == FLOAT and source == DOUBLE:
+        return f"abs({value}) < double('Infinity') AND abs(CAST({value} AS FLOAT)) = float('Infinity')"
+    return None
+
+
+def _outside(value: str, source: DataType, limit: int) -> str | None:
+    """The condition for which the whole part of a number does not fit."""
+    if source in _FLOATING:
+        # 2^63 + 1 is no double: there, the least long itself would be taken for what lies below it.
+        least = f"< -{limit}D" if limit == LIMIT[LONG] else f"<= -{limit + 1}D"
+        return f"{value} >= {limit}D OR {value} {least}"
+    if isinstance(source, Decimal):
+        fits = source.precision - source.scale < len(str(limit))
+        return None if fits else f"{value} >= {limit}BD OR {value} <= -{limit + 1}BD"
+    return f"{value} NOT BETWEEN -{limit}BD AND {limit - 1}BD" if LIMIT[source] > limit else None
+
+
+def _inside(value: str, source: DataType, target: DataType) -> list[Lost | None] | None:
+    """What is lost inside an array, a map or a struct; None for other types."""
+    if isinstance(source, Array) and isinstance(target, Array):
+        return [_of_elements(value, source.element, target.element)]
+    if isinstance(source, Map) and isinstance(target, Map):
+        keys = _of_elements(f"map_keys({value})", source.key, target.key)
+        return [keys, _of_elements(f"map_values({value})", source.value, target.value)]
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        pairs = zip(source.fields, target.fields)
+        return [lost(f"({value}).{backticked(ours.name)}", ours.type, theirs.type) for ours, theirs in pairs]
+    return None
+
+
+def _of_elements(value: str, source: DataType, target: DataType) -> Lost | None:
+    # The name grows with the depth, so that no lambda hides the variable of the one around it.
+    name = f"e{value.count('->')}"
+    found = lost(name, source, target)
+    return None if found is None else Lost(f"exists({value}, {name} -> {found.condition})", False)

@@ -1,0 +1,54 @@
+"""`SELECT *` from a table to the end: a column that is added there changes what the model produces.
+
+A contract says so by itself, so that models with one are left alone (`planproof_engine.hazards.concerns`), and so are
+views that only give a relation another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.nodes import Column
+from planproof_engine.hazards.definitions import Definitions
+from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.logical.nodes import Filter, Join, Named, PassThrough, Plan, Project, Scan, SetOperation
+
+
+def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
+    """One warning for all sources whose columns reach the output through nothing but stars."""
+    root = definitions.nodes[0]
+    found: dict[str, str] = {}
+    first = None
+    for at, column in enumerate(root.output):
+        for scan, across in _starred(root, at, ""):
+            first = first or column.name
+            found[scan.relation] = found.get(scan.relation) or across
+    if first is not None:
+        across = next(filter(None, found.values()), "")
+        have = "has" if len(found) == 1 else "have"
+        message = (
+            f"`*` hands on whatever columns {' and '.join(found)} {have}: one that is added there changes this model's "
+            "width"
+        )
+        yield Suspicion(warning("PP129", first, "columns that are named", f"*{across}", message))
+
+
+def _starred(node: Plan, at: int, across: str) -> Iterator[tuple[Scan, str]]:
+    """The sources from which the column at a place comes, where nothing in the text names it, and across what."""
+    if isinstance(node, Scan):
+        yield node, across
+    elif isinstance(node, (Named, PassThrough, Filter)):
+        yield from _starred(node.child, at, across)
+    elif isinstance(node, SetOperation):
+        for side in node.inputs:
+            yield from _starred(side, at, f" in a {node.kind}")
+    elif isinstance(node, Join):
+        left, over = len(node.left.output), " over a join"
+        yield from _starred(node.left, at, over) if at < left else _starred(node.right, at - left, over)
+    elif isinstance(node, Project):
+        item = node.items[at]
+        if isinstance(item, Column) and item.span is None:
+            below = next((i for i, c in enumerate(node.child.output) if c.id == item.id), None)
+            if below is not None:
+                yield from _starred(node.child, below, across)

@@ -1,0 +1,85 @@
+"""What a hazard gives: a warning, its place in the text, and what to count so that data decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.nodes import Call, Expr, Lambda, LateralReference, Span, Variable, Window
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.hazards.bounds import Fits
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The rows of the model's own sources for which a condition holds.
+
+    With `columns`, `span` is an input of a set operation, and the condition is about its columns under the names `c0`,
+    `c1`, ... Without, `span` is an expression, and the condition is about it (`{x}`) in the rows of its query block.
+    `what` says what such rows show. `fits`, where there is one, may spare the count. With `wide` the span is arithmetic
+    of integers, and the rows are those in which it lies outside of these numbers. `sql` is a whole query of its own.
+    Without any of them nothing is counted.
+
+    `cast`: the span is that of a cast, and the condition is about what it casts, in the rows that take the branch in
+    which it stands. `grouped`: the block makes the value, by an aggregate or a window. `null`: what is lost becomes
+    NULL, for which COALESCE may have another value. `reaches` names the output columns that hold the value, `alone`
+    those that have a NULL for each value that is lost.
+    """
+
+    span: Span
+    condition: str
+    what: str
+    columns: int = 0
+    fits: Fits | None = None
+    wide: tuple[int, int] | None = None
+    sql: str | None = None
+    cast: bool = False
+    grouped: bool = False
+    null: bool = False
+    reaches: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """A hazard's warning; `span` is its place in the text. `count` is None where no count could decide."""
+
+    finding: Finding
+    span: Span | None = None
+    count: Count | None = None
+
+
+def in_rows(expr: Expr) -> Span | None:
+    """The place of an expression that has a value in each row of its query block; None for one of an aggregate, a
+    window or a lambda, and for one that reads another item of its SELECT."""
+    for e in expr.walk():
+        if isinstance(e, (Window, Lambda, Variable, LateralReference)) or (
+            isinstance(e, Call) and e.function.category not in (Category.SCALAR, Category.OPERATOR)
+        ):
+            return None
+    found: Span | None = getattr(expr, "span", None)
+    return found
+
+
+def certain(finding: Finding, fits: Fits | None) -> Finding | None:
+    """The hazard that is true whatever any table holds: a constant lies outside of its range, in a row that is surely
+    there; None where rows decide."""
+    if fits is None or not fits.surely or not fits.is_beyond:
+        return None
+    return replace(finding, verdict=Verdict.VIOLATED, message=f"{finding.message}; the constant lies outside of it")
+
+
+def subject(column: str | None, text: str) -> str:
+    """An expression as a message begins with it: the output column first, where that is not named by itself.
+
+    >>> subject("n", "(a * 1000)"), subject("a", "a"), subject(None, "a")
+    ('n: (a * 1000)', 'a', 'a')
+    """
+    return text if column is None or column == text else f"{column}: {text}"
+
+
+def warning(
+    code: str, column: str | None, promised: str | None, found: str | None, message: str, plane: str = "logical"
+) -> Finding:
+    """A finding with the verdict `warning`."""
+    return Finding(Verdict.WARNING, code, plane, column, promised, found, message)

@@ -1,0 +1,225 @@
+"""Column lineage: which columns of which relations each output column is made of, read off a plan.
+
+Columns are bound by id, so lineage is a walk along ids: no name is looked up. A lambda's variables are no columns and
+never appear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.nodes import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    InSubquery,
+    Nulled,
+    Outer,
+    ScalarSubquery,
+    Subquery,
+    Window,
+)
+from planproof_engine.logical import nodes as p
+
+IDENTITY, TRANSFORMATION, AGGREGATION = "identity", "transformation", "aggregation"
+FILTER, JOIN, GROUP_BY, SORT, WINDOW = "filter", "join", "group by", "sort", "window"
+_STRENGTH = (IDENTITY, TRANSFORMATION, AGGREGATION)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Source:
+    """A column of a stored relation, and what becomes of it on the way: `how` is one of the constants above."""
+
+    relation: str
+    column: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """`columns`: for each output column, in order, its name and the sources of its values. `rows`: the sources that
+    decide which rows there are, and in which order or group (filters, join keys, GROUP BY, ORDER BY)."""
+
+    columns: tuple[tuple[str, tuple[Source, ...]], ...]
+    rows: tuple[Source, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """JSON's form: `{"columns": {name: [[relation, column, how], ...]}, "rows": [...]}`; names may repeat."""
+        form = [[name, [[s.relation, s.column, s.how] for s in sources]] for name, sources in self.columns]
+        return {"columns": form, "rows": [[s.relation, s.column, s.how] for s in self.rows]}
+
+
+def lineage(root: p.Plan, walked: Trace | None = None) -> Lineage:
+    """The lineage of a plan's output. What a recursive CTE reads of itself is left out. `walked` is the plan's trace,
+    where there is one."""
+    trace = walked or Trace.of(root)
+    columns = tuple((column.name, trace.sources(column.id)) for column in root.output)
+    rows = {source for expr, how in trace.conditions for source in trace.read(expr, how)}
+    return Lineage(columns, tuple(sorted(rows)))
+
+
+def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
+    """By the id of each column of the plan: the positions of the output columns whose values it reaches."""
+    trace = walked or Trace.of(root)
+    found: dict[int, set[int]] = {}
+    for position, column in enumerate(root.output):
+        waiting, seen = [column.id], set[int]()
+        while waiting:
+            key = waiting.pop()
+            if key not in seen:
+                seen.add(key)
+                found.setdefault(key, set()).add(position)
+                waiting += [read for expr in trace.made.get(key, ()) for read, _ in _read(expr, IDENTITY)]
+    return found
+
+
+def traced(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
+    """One walk over the plan: by the id of each column, the expressions of which it is made, or the stored column that
+    it is."""
+    trace = Trace.of(root)
+    return trace.made, trace.scanned
+
+
+@dataclass(slots=True)
+class Trace:
+    """What one walk over a plan found. By a column's id, `scanned` says where it is stored, and `made` of which
+    expressions it is made."""
+
+    scanned: dict[int, Source] = field(default_factory=dict)
+    made: dict[int, list[Expr]] = field(default_factory=dict)
+    conditions: list[tuple[Expr, str]] = field(default_factory=list)
+    known: dict[int, tuple[Source, ...]] = field(default_factory=dict)
+    seen: dict[int, p.Plan] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: p.Plan) -> Trace:
+        found = cls()
+        found.visit(root)
+        return found
+
+    # --- what the plan says -----------------------------------------------------------------------------------------
+
+    def visit(self, node: p.Plan) -> None:
+        if id(node) in self.seen:  # A CTE that is read twice is one plan.
+            return
+        self.seen[id(node)] = node
+        for child in node.children:
+            self.visit(child)
+        for expr in node.expressions:
+            for inner in _subplans(expr):
+                self.visit(inner)
+        self._define(node)
+        self.conditions += _conditions(node)
+
+    def _define(self, node: p.Plan) -> None:
+        if isinstance(node, p.Scan):
+            # Inside a recursive CTE its own name is no relation.
+            own = [] if node.recursive else node.output
+            self.scanned |= {column.id: Source(node.relation, column.name, IDENTITY) for column in own}
+        for key, expr in _definitions(node):
+            known = self.made.setdefault(key, [])
+            if not any(expr is other for other in known):
+                known.append(expr)
+
+    # --- what follows from it ---------------------------------------------------------------------------------------
+
+    def sources(self, column: int) -> tuple[Source, ...]:
+        """The sources of a column by its id; none for a constant, and for a column that reads itself (recursion)."""
+        if column in self.scanned:
+            return (self.scanned[column],)
+        if column not in self.known:
+            self.known[column] = ()
+            found = {source for expr in self.made.get(column, ()) for source in self.read(expr, None)}
+            self.known[column] = tuple(sorted(found))
+        return self.known[column]
+
+    def read(self, expr: Expr, how: str | None) -> set[Source]:
+        """The sources of an expression's columns, marked as `how`, or by what the expression does with each."""
+        found: set[Source] = set()
+        for column, does in _read(expr, IDENTITY):
+            for source in self.sources(column):
+                strongest = max(does, source.how, key=_STRENGTH.index)
+                found.add(Source(source.relation, source.column, how or strongest))
+        return found
+
+
+def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
+    """The id of each new column of a node, with the expressions of which it is made: several for a set operation."""
+    if isinstance(node, (p.Project, p.Aggregate)):
+        yield from ((item.id, item.child) for item in node.items if isinstance(item, Alias))
+    elif isinstance(node, (p.Named, p.Recursion)):
+        yield from _same(node.output, node.child.output)
+    elif isinstance(node, p.Pivot):
+        made = node.output[len(node.groups) :]
+        yield from ((c.id, node.aggregates[at % len(node.aggregates)]) for at, c in enumerate(made))
+    elif isinstance(node, p.SetOperation):
+        for plan in node.inputs:
+            yield from _same(node.output, plan.output)
+    elif isinstance(node, p.Script):
+        yield from ((column.id, Alias(c, c.name, c.id)) for column in node.output for c in node.child.output)
+    elif isinstance(node, (p.Generate, p.Values)) and node.call is not None:
+        generated = node.generated if isinstance(node, p.Generate) else node.output
+        yield from ((column.id, node.call) for column in generated)
+
+
+def _same(output: Iterable[Column], below: Iterable[Column]) -> Iterator[tuple[int, Expr]]:
+    return ((column.id, source) for column, source in zip(output, below) if column.id != source.id)
+
+
+def _read(expr: Expr, does: str) -> Iterator[tuple[int, str]]:
+    """The ids of the columns whose values reach the expression's value, and what is done to them."""
+    if isinstance(expr, Column):
+        yield expr.id, does
+    elif isinstance(expr, Outer):
+        yield expr.column.id, does
+    elif isinstance(expr, Alias):
+        yield from _read(expr.child, does)
+    elif isinstance(expr, Nulled):
+        yield from _read(expr.expr, does)
+    elif isinstance(expr, ScalarSubquery):
+        yield expr.plan.output[0].id, max(does, TRANSFORMATION, key=_STRENGTH.index)
+    elif isinstance(expr, Window):
+        yield from _read(expr.call, does)
+    else:
+        aggregates = isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+        does = max(does, AGGREGATION if aggregates else TRANSFORMATION, key=_STRENGTH.index)
+        for child in expr.args if isinstance(expr, Call) else expr.children:
+            yield from _read(child, does)
+
+
+def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:
+    """What decides about rows at this node, and what inside its expressions decides which values count."""
+    found: list[tuple[Expr, str]] = []
+    if isinstance(node, p.Filter):
+        found.append((node.condition, FILTER))
+    elif isinstance(node, p.Join) and node.condition is not None:
+        found.append((node.condition, JOIN))
+    elif isinstance(node, p.Aggregate):
+        found += [(group, GROUP_BY) for group in node.groups]
+    elif isinstance(node, p.Pivot):
+        found += [(group, GROUP_BY) for group in node.groups] + [(key, FILTER) for key in node.keys]
+    elif isinstance(node, p.Ordered):
+        found += [(key.child, SORT) for key in node.keys]
+    for root in node.expressions:
+        for expr in root.walk() if type(root) is not Column else ():
+            found += _inside(expr)
+    return found
+
+
+def _inside(expr: Expr) -> list[tuple[Expr, str]]:
+    if isinstance(expr, Window):
+        return [*((e, WINDOW) for e in expr.partition), *((key.child, WINDOW) for key in expr.order)]
+    if isinstance(expr, Call) and expr.filter is not None:
+        return [(expr.filter, FILTER)]
+    if isinstance(expr, InSubquery):
+        return [(column, FILTER) for column in expr.plan.output]
+    return []
+
+
+def _subplans(root: Expr) -> Iterator[p.Plan]:
+    for expr in root.walk() if type(root) is not Column else ():
+        if isinstance(expr, Subquery):
+            yield expr.plan

@@ -1,0 +1,357 @@
+"""The qualified logical plan: nodes that derive their schema.
+
+A node's `output` is a tuple of columns, bound by id. It is computed when the node is built, so an invalid node cannot
+stand. Nothing here knows SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from planproof_engine.expr.nodes import (
+    Call,
+    Column,
+    Expr,
+    InSubquery,
+    LateralReference,
+    Sort,
+    column_of,
+)
+from planproof_engine.expr.tree import Plan as Plan
+from planproof_engine.expr.tree import field_of as field_of
+from planproof_engine.records import evolve, record
+
+
+def _derived(value: Any = None) -> Any:
+    return field(init=False, compare=False, repr=False)
+
+
+class Unary(Plan):
+    """A node over one child."""
+
+    __slots__ = ()
+
+    child: Plan
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+class PassThrough(Unary):
+    """A node over one child that gives out the child's columns as they are."""
+
+    __slots__ = ()
+
+    @property
+    def output(self) -> tuple[Column, ...]:  # type: ignore[override]
+        return self.child.output
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
+@record(frozen=True, slots=True)
+class OneRow(Plan):
+    """A SELECT without FROM: one row, no column."""
+
+    output: tuple[Column, ...] = ()
+
+
+@record(frozen=True, slots=True)
+class Scan(Plan):
+    """A table or view of the catalog, or (`recursive`) a CTE seen from inside itself. Its schema is frozen.
+
+    `padded` are its CHAR columns with their lengths, which are strings to a query.
+    """
+
+    relation: str
+    output: tuple[Column, ...]
+    recursive: bool = False
+    padded: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+
+@record(frozen=True, slots=True)
+class Values(Plan):
+    """An inline table, or the rows of a table-valued function: `call` is None for VALUES."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    output: tuple[Column, ...]
+    call: Call | None = None
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The call's arguments are bound to the queries around; the rows of an inline table are constants."""
+        return () if self.call is None else (self.call,)
+
+
+@record(frozen=True, slots=True)
+class Project(Unary):
+    """SELECT: each item is a Column or an Alias."""
+
+    items: tuple[Expr, ...]
+    child: Plan
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.items
+
+    @property
+    def projected(self) -> bool:
+        return True
+
+
+@record(frozen=True, slots=True)
+class Filter(Unary):
+    """Keeps the rows for which the condition is true. It proves what must hold for that: after `x > 1`, `x` is not
+    null."""
+
+    condition: Expr
+    child: Plan
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        proved = not_null_columns(self.condition)
+        object.__setattr__(self, "output", tuple(_with_evidence(c, proved, "a filter") for c in self.child.output))
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+    @property
+    def projected(self) -> bool:
+        return self.child.projected
+
+
+INNER, CROSS, LEFT, RIGHT, FULL = "inner", "cross", "left", "right", "full"
+LEFT_SEMI, LEFT_ANTI = "left semi", "left anti"
+
+
+@record(frozen=True, slots=True)
+class Join(Plan):
+    """A join. An outer join makes the other side nullable and discards its evidence.
+
+    `natural` holds the keys of a NATURAL join, which its author did not write; None for every other join.
+    """
+
+    left: Plan
+    right: Plan
+    kind: str
+    condition: Expr | None = None
+    natural: tuple[str, ...] | None = field(default=None, compare=False)
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        left, right = self.left.output, self.right.output
+        proved = not_null_columns(self.condition) if self.condition is not None else set()
+        if self.kind in (RIGHT, FULL):
+            left = tuple(padded(c, self.kind) for c in left)
+        elif self.kind in (INNER, CROSS, LEFT_SEMI):
+            left = tuple(_with_evidence(c, proved, "a join key") for c in left)
+        if self.kind in (LEFT, FULL):
+            right = tuple(padded(c, self.kind) for c in right)
+        elif self.kind in (INNER, CROSS):
+            right = tuple(_with_evidence(c, proved, "a join key") for c in right)
+        kept = left if self.kind in (LEFT_SEMI, LEFT_ANTI) else left + right
+        object.__setattr__(self, "output", kept)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.left, self.right)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return () if self.condition is None else (self.condition,)
+
+
+@record(frozen=True, slots=True)
+class Aggregate(Unary):
+    """GROUP BY. `grouping_sets` lists, per set, the positions of `groups` that it keeps; None: one set of all."""
+
+    groups: tuple[Expr, ...]
+    items: tuple[Expr, ...]
+    child: Plan
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.groups + self.items
+
+    @property
+    def projected(self) -> bool:
+        return True
+
+
+@record(frozen=True, slots=True)
+class SetOperation(Plan):
+    """UNION, INTERSECT or EXCEPT of plans whose columns already have common types. `spans`: each input in the text."""
+
+    kind: str
+    inputs: tuple[Plan, ...]
+    all: bool
+    output: tuple[Column, ...]
+    spans: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return self.inputs
+
+
+@record(frozen=True, slots=True)
+class Ordered(PassThrough):
+    """ORDER BY, SORT BY, DISTRIBUTE BY or CLUSTER BY."""
+
+    keys: tuple[Sort, ...]
+    child: Plan
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.keys
+
+
+@record(frozen=True, slots=True)
+class Limit(PassThrough):
+    """LIMIT, OFFSET and TABLESAMPLE: fewer of the same rows. `what` says which."""
+
+    what: str
+    child: Plan
+    arguments: tuple[Expr, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+
+@record(frozen=True, slots=True)
+class Distinct(PassThrough):
+    """The child's rows, each once."""
+
+    child: Plan
+
+
+@record(frozen=True, slots=True)
+class Named(Unary):
+    """A relation under a name: a table's alias, a CTE or view by its name, a subquery in FROM."""
+
+    name: tuple[str, ...]
+    child: Plan
+    output: tuple[Column, ...]
+
+
+@record(frozen=True, slots=True)
+class Recursion(Unary):
+    """A recursive CTE: the union of an anchor and a step, in which `itself` stands for the rows made so far."""
+
+    itself: Scan
+    child: Plan
+    output: tuple[Column, ...]
+
+
+@record(frozen=True, slots=True)
+class Pivot(Unary):
+    """PIVOT: one row per `groups`; one column per value of `keys` and aggregate, over the rows of that value alone."""
+
+    groups: tuple[Column, ...]
+    aggregates: tuple[Expr, ...]
+    keys: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    child: Plan
+    output: tuple[Column, ...]
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The values are constants."""
+        return self.groups + self.aggregates + self.keys
+
+
+@record(frozen=True, slots=True)
+class Generate(Unary):
+    """LATERAL VIEW, or a generator in SELECT: each row of the child beside each row that the generator makes of it."""
+
+    call: Call
+    outer: bool
+    generated: tuple[Column, ...]
+    child: Plan
+    output: tuple[Column, ...] = _derived()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", self.child.output + self.generated)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.call,)
+
+
+@record(frozen=True, slots=True)
+class Script(Plan):
+    """SELECT TRANSFORM: what a program writes of the rows that it reads. Nothing is known of its columns."""
+
+    command: str
+    child: Plan
+    output: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+def padded(column: Column, kind: str) -> Column:
+    """The column as an outer join hands it on: nullable, and nothing is known of it any more."""
+    return evolve(column, nullable=True, known=None, doubt=f"the {kind} join pads it where no row matches")
+
+
+def _with_evidence(column: Column, proved: set[int], reason: str) -> Column:
+    if not column.nullable or column.known or column.id not in proved:
+        return column
+    return evolve(column, known=f"{reason} on {column.name}")
+
+
+def not_null_columns(condition: Expr) -> set[int]:
+    """The ids of the columns that cannot be null in a row for which `condition` is true.
+
+    A conjunction proves what either side proves; a comparison proves the columns that reach it through null-in-null-out
+    expressions alone (Spark's `QueryPlanConstraints.inferIsNotNullConstraints`).
+    """
+    if isinstance(condition, InSubquery):
+        return {i for value in condition.values for i in strict_columns(value)}
+    if isinstance(condition, LateralReference):
+        return not_null_columns(condition.child)
+    if not isinstance(condition, Call):
+        return {condition.id} if isinstance(condition, Column) else set()
+    name = condition.function.name
+    if name == "and":
+        return not_null_columns(condition.args[0]) | not_null_columns(condition.args[1])
+    if name == "or":
+        return not_null_columns(condition.args[0]) & not_null_columns(condition.args[1])
+    if name == "not" and isinstance(condition.args[0], Call):
+        inner = condition.args[0]
+        if inner.function.name == "isnull" or inner.function.null_intolerant:
+            return {i for arg in inner.args for i in strict_columns(arg)}
+        if inner.function.name == "in":
+            return strict_columns(inner.args[0])
+    if name in ("isnotnull", "between") or condition.function.null_intolerant:
+        return {i for arg in condition.args for i in strict_columns(arg)}
+    if name == "in":
+        return strict_columns(condition.args[0])
+    return set()
+
+
+def strict_columns(expr: Expr) -> set[int]:
+    """The ids of the columns whose null makes `expr` null."""
+    if isinstance(expr, Column):
+        return {expr.id}
+    strict = isinstance(expr, Call) and expr.function.null_intolerant
+    if strict or type(expr).__name__ in ("Cast", "GetField", "LateralReference"):
+        return {i for child in expr.children for i in strict_columns(child)}
+    return set()

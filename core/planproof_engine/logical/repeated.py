@@ -1,0 +1,64 @@
+"""I1 over a whole plan: where two columns of one node share relation and name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from planproof_engine.expr.nodes import Column
+from planproof_engine.logical.nodes import PassThrough, Plan
+
+Key = tuple[str | None, str]
+
+
+class Repeated(NamedTuple):
+    """Columns of one node that share relation and name."""
+
+    node: Plan
+    columns: tuple[Column, ...]
+
+    @property
+    def name(self) -> str:
+        first = self.columns[0]
+        return f"{first.relation}.{first.name}" if first.relation else first.name
+
+
+def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
+    """Every node whose output repeats a (relation, name), outermost first, subqueries included.
+
+    A node that gives out its child's columns as they are is left out: the repetition is its child's.
+    """
+    seen: set[int] = set()
+    for node in root.everywhere():
+        if (isinstance(node, PassThrough) and node is not root) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        output = node.output
+        if len({_key(c, case_sensitive) for c in output}) == len(output):
+            continue
+        groups: dict[Key, list[Column]] = {}
+        for column in output:
+            groups.setdefault(_key(column, case_sensitive), []).append(column)
+        yield from (Repeated(node, tuple(group)) for group in groups.values() if len(group) > 1)
+
+
+def bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
+    """Every node with a column `a` that has no relation, beside a column `t.a`: the bare name `a` means both, so that
+    nothing names the first one alone."""
+    for node in root.everywhere():
+        for column in node.output if not isinstance(node, PassThrough) else ():
+            name = _key(column, case_sensitive)[1]
+            if column.relation is None:
+                others = tuple(c for c in node.output if c.relation and _key(c, case_sensitive)[1] == name)
+                yield from (Repeated(node, (column, *others)) for _ in others[:1])
+
+
+def names_repeated(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:
+    """The pairs of relation and name that some node repeats. A rewriting must add no pair to them."""
+    return frozenset(_key(found.columns[0], case_sensitive) for found in repeated(root, case_sensitive))
+
+
+def _key(column: Column, case_sensitive: bool) -> Key:
+    if case_sensitive:
+        return column.relation, column.name
+    return column.relation and column.relation.lower(), column.name.lower()

@@ -1,0 +1,35 @@
+"""The text form of a plan: one line per node, indented, with its schema."""
+
+from __future__ import annotations
+
+from planproof_engine.expr.pretty import as_written
+from planproof_engine.logical import nodes as p
+
+
+def show(node: p.Plan, depth: int = 0) -> str:
+    """The plan as text, the root first."""
+    lines = [f"{'  ' * depth}{_head(node)}  {node.schema}"]
+    lines += [show(child, depth + 1) for child in node.children]
+    return "\n".join(lines)
+
+
+def _head(node: p.Plan) -> str:
+    name = type(node).__name__
+    return f"{name} {what}" if (what := detail(node)) else name
+
+
+def detail(node: p.Plan) -> str:
+    """What tells a node from others of its kind: its relation, its condition, its expressions."""
+    if isinstance(node, p.Scan):
+        return node.relation
+    if isinstance(node, p.Recursion):
+        return node.itself.relation
+    if isinstance(node, p.Named):
+        return ".".join(node.name)
+    if isinstance(node, p.SetOperation):
+        return f"{node.kind}{' all' if node.all else ''}"
+    if isinstance(node, p.Join):
+        return node.kind + (f" on {as_written(node.condition)}" if node.condition is not None else "")
+    if isinstance(node, p.Limit):
+        return node.what
+    return ", ".join(as_written(e) for e in node.expressions)

@@ -1,0 +1,487 @@
+"""Which fields of the arrays of structs in its sources a query reads, so that the others need not be read from disk.
+
+Of `exists(filter(items, i -> i.qty > 1), i -> i.tax = 0)` these are `qty` and `tax`. Spark itself would read all fields
+of `items`, for it does not prune through a lambda. The words:
+
+- An *array ref* (`ArrayRef`) names an array: the id of a scan's column and the ordinals of the fields from it down to
+  the array. `t.order.items` is `(id of t.order, (2,))` where `items` is the third field.
+- A *site* is a call that reads elements of one array through their fields alone, as the `exists` above.
+- An array is *read whole* where something uses elements as they are: `to_json(items)`. Nothing is pruned there.
+- A column may be *made* of the elements that a query keeps: `filter(items, ..) AS li`, or `explode(items) AS i`. It is
+  an array ref of its own, and what reads its fields reads those fields of `items`.
+
+`Accesses.of` walks a plan once to learn which columns are which arrays, and once more to note what is read.
+`rules/prune_fields.py` then rewrites the sites that are worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Lambda,
+    Outer,
+    ScalarSubquery,
+    Subquery,
+    Variable,
+)
+from planproof_engine.expr.function import Category
+from planproof_engine.expr.traits import Elements
+from planproof_engine.logical import nodes as p
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.costs import costly
+from planproof_engine.optimizer.element_paths import Ordinals, element_paths, without_longer
+from planproof_engine.records import evolve
+from planproof_engine.types import Array, Map, Struct
+
+ArrayRef = tuple[int, Ordinals]
+
+VALUES = -1
+"""The ordinal in an array ref that stands for the values of a map."""
+
+_PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One call that reads elements of the array `source`, and of these the fields `paths` alone.
+
+    `ref` says which array that is. `variables` are the ids of the lambda variables that stand for elements. `followed`:
+    Spark prunes there by itself. `repeated`: the call stands in another call's lambda, and runs many times per row.
+    `makes`: the array ref of the column that the call's value becomes. `unnamed`: `arrays_zip` takes no field names
+    from its arguments there.
+    """
+
+    call: Expr
+    source: Expr
+    ref: ArrayRef
+    paths: frozenset[Ordinals]
+    variables: frozenset[int]
+    followed: bool = False
+    repeated: bool = False
+    makes: ArrayRef | None = None
+    unnamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A column that holds elements of another array; `site` is the call that makes it.
+
+    `each`: it holds one element per row, as after `explode`. `outer`: as after `explode_outer`, which gives a null
+    element for an empty array.
+    """
+
+    ref: ArrayRef
+    site: Site
+    each: bool = False
+    outer: bool = False
+
+
+@dataclass(slots=True)
+class Accesses:
+    """What a plan reads of each array.
+
+    What was learned, by column id or array ref:
+
+    - `refs`: the array that a column is; `elements`: the array of which a column holds one element per row;
+    - `made`: the columns that the query makes of elements;
+    - `whole`: the arrays that something reads whole; `fields`: which fields are read of the others;
+    - `sites`: the calls to rewrite, all over arrays of a scan; `over`: the sites over a made column.
+
+    Spark computes what `nullif` needs twice in a projection of its own below the node (`laws.computed_before`), and
+    does not prune through that projection. `parted` are the nodes with such a projection at or below them, and
+    `hindered` the arrays that are read above one. Both hold the identities of the expressions that need the projection.
+
+    While one expression is visited:
+
+    - `depth` counts the lambdas around it;
+    - `computed_before` are the expressions that Spark computes in a projection below this node, `beside` the
+      expressions of this node that need such a projection, and `above` those of the nodes below that do;
+    - `apart`: Spark prunes under no lambda here;
+    - `over_groups`: the node is HAVING or ORDER BY over an Aggregate; `unnamed`: the expression stands in an aggregate
+      function there.
+
+    `fields_alone` answers whether a lambda's body uses an element through its fields alone.
+    """
+
+    fields_alone: Callable[[Expr, Variable], bool]
+    refs: dict[int, ArrayRef] = field(default_factory=dict)
+    made: dict[ArrayRef, Made] = field(default_factory=dict)
+    elements: dict[int, ArrayRef] = field(default_factory=dict)
+    whole: set[ArrayRef] = field(default_factory=set)
+    fields: dict[ArrayRef, set[Ordinals]] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+    over: dict[ArrayRef, list[Site]] = field(default_factory=dict)
+    depth: int = 0
+    parted: dict[int, frozenset[int]] = field(default_factory=dict)
+    hindered: dict[ArrayRef, frozenset[int]] = field(default_factory=dict)
+    computed_before: frozenset[int] = frozenset()
+    above: frozenset[int] = frozenset()
+    beside: frozenset[int] = frozenset()
+    apart: bool = False
+    over_groups: bool = False
+    unnamed: bool = False
+
+    @staticmethod
+    def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
+        found = Accesses(fields_alone)
+        found._plan(root)
+        found._hand_on()
+        return found
+
+    def is_whole(self, ref: ArrayRef, despite: bool = False) -> bool:
+        """Whether Spark reads the array, or a struct around it, whole. With `despite` hindered arrays do not count."""
+        column, path = ref
+        read = self.whole if despite else self.whole | self.hindered.keys()
+        return any((column, path[:length]) in read for length in range(len(path) + 1))
+
+    def ref(self, expr: Expr) -> ArrayRef | None:
+        """The array that a column or a path of fields is; None for any other expression."""
+        if isinstance(expr, Column):
+            return self.refs.get(expr.id)
+        if isinstance(expr, GetField):
+            found = self.ref(expr.child)
+            return None if found is None else (found[0], (*found[1], expr.ordinal))
+        if isinstance(expr, Call) and expr.function.name == "map_values":
+            found = self.ref(expr.args[0])
+            return None if found is None else (found[0], (*found[1], VALUES))
+        return None
+
+    def _plan(self, root: p.Plan) -> None:
+        nodes = list(root.walk())[::-1]
+        # Every column is learned before anything is read: a lateral subquery reads columns of the plan beside it.
+        for node in nodes:
+            self._learn(node)
+        for node in nodes:
+            self._read(node)
+        self._used_whole(root.output)
+
+    def _learn(self, node: p.Plan) -> None:
+        """Notes which arrays the columns are that the node gives out."""
+        if isinstance(node, p.Scan) and not node.recursive:
+            self.refs.update({c.id: (c.id, ()) for c in node.output})
+        elif isinstance(node, p.Named):
+            for known in (self.refs, self.elements):
+                known.update({o.id: known[c.id] for c, o in zip(node.child.output, node.output) if c.id in known})
+        elif isinstance(node, p.Project):
+            for item in node.items:
+                if isinstance(item, Alias):
+                    self._learn_item(item.id, item.child)
+        elif isinstance(node, p.Generate) and node.call.function.traits.elements is Elements.EACH:
+            self._make(node.generated[-1].id, node.call.args[0], each=True, outer=node.outer)
+
+    def _learn_item(self, column: int, value: Expr) -> None:
+        found = self.ref(value)
+        if found is not None:
+            self.refs[column] = found
+        elif isinstance(value, Column) and value.id in self.elements:
+            self.elements[column] = self.elements[value.id]
+        elif keeps_elements(value):
+            self._make(column, value)
+
+    def _make(self, column: int, value: Expr, each: bool = False, outer: bool = False) -> None:
+        """Notes the column as an array of its own, where its value keeps elements of another array."""
+        site = self._site(value, value, [], ())
+        if site is None:
+            return
+        ref = (column, ())
+        self.made[ref] = Made(ref, evolve(site, makes=ref), each, outer)
+        (self.elements if each else self.refs)[column] = ref
+
+    def _read(self, node: p.Plan) -> None:
+        """Notes what the node's expressions read. A SELECT item that only hands an array on reads nothing yet."""
+        if not isinstance(node, _PLAIN):
+            for child in node.children:
+                self._used_whole(child.output)
+        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in _tops(node)}
+        self.computed_before = frozenset(chain.from_iterable(before.values()))
+        self.beside = frozenset(top for top, found in before.items() if found)
+        self.above = frozenset().union(*(self.parted.get(id(child), ()) for child in node.children))
+        self.parted[id(node)] = self._needing
+        self.apart = _is_apart(node)
+        self.over_groups = _is_over_groups(node)
+        if isinstance(node, p.Join):
+            self._used_whole(c for c in _padded(node) if c.id in self.elements)
+        for expr in node.expressions:
+            made = self.made.get(_made_by(node, expr))
+            if made is not None:
+                self._note(made.site)
+                self._beside(made.site.call, {id(made.site.source)})
+            elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
+                self.visit(expr)
+
+    def column(self, expr: Expr) -> ArrayRef | None:
+        """The array that the expression is, or of which it is one element."""
+        return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.ref(expr)
+
+    @property
+    def _needing(self) -> frozenset[int]:
+        """The expressions for whose sake a projection of Spark's stands below what is read now."""
+        return self.above | self.beside if self.computed_before else self.above
+
+    def _used_whole(self, columns: Iterable[Column]) -> None:
+        self.whole.update(found for c in columns if (found := self.column(c)) is not None)
+
+    def visit(self, expr: Expr) -> None:
+        """Notes what the expression reads."""
+        if id(expr) in self.computed_before:
+            others, self.computed_before = self.computed_before, frozenset()
+            self.visit(expr)
+            self.computed_before = others
+        elif isinstance(expr, Lambda):
+            self.depth += 1
+            self._children(expr)
+            self.depth -= 1
+        elif isinstance(expr, Outer):
+            self._used_whole((expr.column,))
+        elif isinstance(expr, Subquery):
+            around = self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed
+            self.unnamed = False
+            self._plan(expr.plan)
+            self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed = around
+            self._children(expr)
+        elif isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+            before = self.apart, self.unnamed
+            self.apart, self.unnamed = True, self.over_groups
+            self._children(expr)
+            self.apart, self.unnamed = before
+        elif not self._visit_sites(expr):
+            found = self.column(expr)
+            if found is not None:
+                self.whole.add(found)
+            else:
+                self._children(expr)
+
+    def _children(self, expr: Expr) -> None:
+        for child in expr.children:
+            self.visit(child)
+
+    def _visit_sites(self, expr: Expr) -> bool:
+        """Notes the sites of the expression, and visits its other parts; False where it is no site."""
+        found = list(self._sites(expr))
+        if not found:
+            return False
+        for site in found:
+            self._note(site)
+            if site.ref not in self.made and not site.followed:
+                self.sites.append(site)
+        self._beside(expr, {id(s.source) for s in found})
+        return True
+
+    def _note(self, site: Site) -> None:
+        self.fields.setdefault(site.ref, set()).update(site.paths)
+        if self._needing:
+            self._hinder(site.ref, self._needing)
+        if site.ref in self.made:
+            self.over.setdefault(site.ref, []).append(site)
+
+    def _hinder(self, ref: ArrayRef, needing: frozenset[int]) -> None:
+        self.hindered[ref] = self.hindered.get(ref, frozenset()) | needing
+
+    def _hand_on(self) -> None:
+        """Fields that are read of a made column are read of the array that it is made of.
+
+        A CTE that is used twice stands in the plan twice. Its copies share one text and must be pruned alike.
+        """
+        copies: dict[object, list[Made]] = {}
+        for made in self.made.values():
+            copies.setdefault(getattr(made.site.call, "span", None) or made.ref, []).append(made)
+        for _ in self.made:
+            for alike in copies.values():
+                self._alike(alike)
+        for made in self.made.values():
+            known = copies[getattr(made.site.call, "span", None) or made.ref]
+            if made.site.ref not in self.made and any(map(self._pays, known)):
+                self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.ref] | made.site.paths)))
+
+    def _alike(self, copies: list[Made]) -> None:
+        read = frozenset().union(*(self.fields.get(made.ref, ()) for made in copies))
+        # Under a plain `explode` of which one field is read Spark prunes by itself.
+        plain = all(m.site.call is m.site.source and m.site.ref not in self.made for m in copies)
+        followed = plain and len(without_longer(read)) < 2
+        whole = followed or any(self.is_whole(made.ref, despite=True) for made in copies)
+        needing = frozenset().union(*(self.hindered.get(made.ref, ()) for made in copies))
+        for ref in (ref for made in copies for ref in (made.ref, made.site.ref)):
+            self.fields.setdefault(ref, set()).update(read)
+            if needing:
+                self._hinder(ref, needing)
+            if whole:
+                self.whole.add(ref)
+
+    def _pays(self, made: Made) -> bool:
+        """Whether pruning the made column pays. Where only one path or `transform` reads it, Spark prunes itself."""
+        read = self.over.get(made.ref, [])
+        if made.each or len(read) > 1:
+            return True
+        return any(self._pays(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
+
+    def _beside(self, expr: Expr, sources: set[int]) -> None:
+        """Visits the parts of a site beside its array: indexes, lambda bodies, accumulators."""
+        if id(expr) in sources:
+            return
+        for child in expr.children:
+            if id(child) in sources:
+                continue
+            inside = isinstance(child, (Call, GetField, GetFieldOfElements)) and _holds(child, sources)
+            (self._beside(child, sources)) if inside else self.visit(child)
+
+    def _sites(self, expr: Expr) -> Iterator[Site]:
+        if isinstance(expr, (GetField, GetFieldOfElements)):
+            found = self._path_site(expr)
+            if found is not None:
+                yield found
+        elif isinstance(expr, Call) and _looks_at_none(expr):
+            found = self._site(expr, expr.args[0], [], ())
+            if found is not None:
+                yield found
+        elif isinstance(expr, Call) and not keeps_elements(expr):
+            yield from self._lambda_sites(expr)
+
+    def _lambda_sites(self, call: Call) -> Iterator[Site]:
+        loop = call.function.traits.loop
+        for argument, function, parameter in () if loop is None else loop.elements:
+            body = call.args[function]
+            assert isinstance(body, Lambda)
+            if len(body.parameters) > parameter:
+                found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], ())
+                if found is not None:
+                    followed = call.function.name == "transform" and _spark_follows(call.args[argument])
+                    yield evolve(found, followed=followed and not self.apart)
+
+    def _path_site(self, expr: GetField | GetFieldOfElements) -> Site | None:
+        """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
+        path: list[int] = []
+        inner: Expr = expr
+        while isinstance(inner, (GetField, GetFieldOfElements)) and self.ref(inner) is None:
+            path.insert(0, inner.ordinal)
+            inner = inner.child
+        if isinstance(inner, Column) and inner.id in self.elements:
+            return Site(expr, inner, self.elements[inner.id], frozenset((tuple(path),)), frozenset(), followed=True)
+        loose = False
+        if isinstance(expr, GetField):
+            if not isinstance(inner, Call) or inner.function.traits.elements is not Elements.ITEM:
+                return None
+            loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
+        found = self.ref(inner) if path and isinstance(inner.type, Map) else None
+        if loose and (found is not None or self.depth):
+            # In a lambda, the fields of all elements would be taken for each.
+            return None
+        if found is not None:
+            # Spark prunes the values of a map under a lookup by itself.
+            paths = frozenset((tuple(path),))
+            return Site(expr, inner, (found[0], (*found[1], VALUES)), paths, frozenset(), followed=True)
+        return self._site(expr, inner, [], tuple(path), loose) if path else None
+
+    def _site(
+        self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Ordinals, loose: bool = False
+    ) -> Site | None:
+        """The site of a call that reads `array`, perhaps through `filter` or `slice`; None where it is no site.
+
+        `read` are the lambdas that get elements, with the variable that stands for one; `path` the fields that the
+        call itself reads. `loose`: an index is no constant, and Spark does not prune under the path.
+        """
+        while isinstance(array, Call) and keeps_elements(array):
+            body = array.args[1] if len(array.args) > 1 else None
+            if isinstance(body, Lambda):
+                read = [*read, (body, body.parameters[0])]
+            else:
+                loose = loose or not _are_constant(array.args[1:])
+            array = array.args[0]
+        ref = self.ref(array)
+        if ref is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
+            return None
+        paths = {path} if path else set()
+        for function, variable in read:
+            if not self.fields_alone(function.body, variable):
+                return None
+            paths |= element_paths(function.body, variable)
+        variables = frozenset(v.id for _, v in read)
+        # Under a path Spark prunes by itself, through filters and slices as well.
+        followed = bool(path) and not loose and not (read and self.apart)
+        return Site(call, array, ref, frozenset(paths), variables, followed, self.depth > 0, unnamed=self.unnamed)
+
+
+def _is_apart(node: p.Plan) -> bool:
+    """Whether Spark prunes under no lambda of the node: it is a generator, a sort, or stands above a join.
+
+    A Filter is not: Spark moves its conditions below the join.
+    """
+    if isinstance(node, (p.Generate, p.Ordered)):
+        return True
+    if not isinstance(node, (p.Project, p.Aggregate)):
+        return False
+    below: p.Plan = node.child
+    while isinstance(below, (p.Project, p.Filter, p.Named)):
+        below = below.child
+    return isinstance(below, p.Join)
+
+
+def _is_over_groups(node: p.Plan) -> bool:
+    while isinstance(node, (p.Filter, p.Ordered)):
+        node = node.child
+        if isinstance(node, p.Aggregate):
+            return True
+    return False
+
+
+def _value(item: Expr) -> Expr:
+    return item.child if isinstance(item, Alias) else item
+
+
+def _made_by(node: p.Plan, expr: Expr) -> ArrayRef:
+    """The array ref that an expression of the node has as a column of its own."""
+    column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
+    return column, ()
+
+
+def _padded(join: p.Join) -> tuple[Column, ...]:
+    """The columns that hold a null where the join finds no row: their elements no longer have the flags of the
+    array's."""
+    left = join.left.output if join.kind in (p.RIGHT, p.FULL) else ()
+    return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
+
+
+def _tops(node: p.Plan) -> tuple[Expr, ...]:
+    """The expressions that may need a projection below. What an Aggregate makes of its groups stands above it."""
+    return node.groups if isinstance(node, p.Aggregate) else node.expressions
+
+
+def _computed_before(node: p.Plan, expr: Expr) -> Iterator[Expr]:
+    """The operands of `expr` that Spark computes in a projection below the node. Above such a projection it prunes
+    nothing. Operands of filters and joins that are cheap are left out: Spark moves them further down."""
+    operands = (call.args[0] for call in laws.computed_beforehand(expr))
+    return (o for o in operands if isinstance(node, p.Project) or any(map(costly, o.walk())))
+
+
+def keeps_elements(expr: Expr) -> bool:
+    """Whether the call gives back elements of its first argument, and looks at them through its lambda alone."""
+    return isinstance(expr, Call) and expr.function.traits.elements is Elements.KEEPS
+
+
+def _looks_at_none(call: Call) -> bool:
+    return call.function.traits.elements is Elements.COUNT or call.function.name in ("isnull", "isnotnull")
+
+
+def _spark_follows(array: Expr) -> bool:
+    """Whether Spark prunes under a transform of this by itself: of a path, or of what keeps elements of one."""
+    while isinstance(array, Call) and keeps_elements(array):
+        if array.function.name == "slice" and not _are_constant(array.args[1:]):
+            return False
+        array = array.args[0]
+    return not isinstance(array, Call) or array.function.name == "map_values"
+
+
+def _are_constant(exprs: Sequence[Expr]) -> bool:
+    return not any(e.holds(Column, Outer, Variable, Lambda, ScalarSubquery) for e in exprs)
+
+
+def _holds(expr: Expr, sources: set[int]) -> bool:
+    return any(id(e) in sources for e in expr.walk())

@@ -1,0 +1,89 @@
+"""Changes inside an expression. The types and flags of the expressions around a change are derived anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.rewrite import rebuild
+from planproof_engine.functions.bind import cast_nullable
+from planproof_engine.records import evolve
+from planproof_engine.types import Array, DataType, Map, Struct
+
+NAMING = frozenset(("struct", "arrays_zip"))
+"""Functions that name fields after arguments that are paths or variables."""
+
+
+def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -> Expr:
+    """The expression with `change` applied from the top; what stands around a change is typed again.
+
+    `change` gives None to go on to the children. Raises `planproof_engine.expr.function.Mismatch` where a function does
+    not take the new types, and where a struct would name a field after another path, or a lambda's variable change.
+    """
+    found = change(expr)
+    if found is not None:
+        return found
+    made = rebuild(expr, lambda child: substituted(child, change, conf))
+    if made is expr:
+        return expr
+    typed = derived(made, conf)
+    if isinstance(expr, Call) and expr.function.name in NAMING and not keeps_names(expr, typed):
+        raise Mismatch("", f"{expr.function.name} would name a field otherwise")
+    if isinstance(expr, Call) and not keeps_variables(expr, typed):
+        raise Mismatch("", f"the variables of {expr.function.name} would be others")
+    return typed
+
+
+def with_variables(expr: Expr, values: Mapping[int, Expr], conf: Conf) -> Expr:
+    """The expression with the variables of these ids replaced. A value keeps its meaning: ids are never captured."""
+    return substituted(expr, lambda e: values.get(e.id) if isinstance(e, Variable) else None, conf)
+
+
+def derived(expr: Expr, conf: Conf) -> Expr:
+    """The node with its type and flag derived anew from its children."""
+    if isinstance(expr, Call):
+        function = expr.function
+        data_type = function.returns(expr.args, conf) if callable(function.returns) else function.returns
+        return evolve(expr, type=data_type, nullable=function.nullable(expr.args, conf))
+    if isinstance(expr, Cast):
+        return evolve(expr, nullable=cast_nullable(expr.child, expr.type, expr.mode))
+    if isinstance(expr, GetField):
+        struct = expr.child.type
+        assert isinstance(struct, Struct)
+        field = struct.fields[expr.ordinal]
+        return evolve(expr, type=field.type, nullable=expr.child.nullable or field.nullable)
+    if isinstance(expr, GetFieldOfElements):
+        array = expr.child.type
+        assert isinstance(array, Array)
+        assert isinstance(array.element, Struct)
+        field = array.element.fields[expr.ordinal]
+        data_type = Array(field.type, array.contains_null or field.nullable)
+        return evolve(expr, type=data_type, nullable=expr.child.nullable)
+    return expr
+
+
+def keeps_names(old: Expr, new: Expr) -> bool:
+    """Whether two calls that name fields after their arguments give the same names. The name of a variable in a new
+    place is not known yet, and counts as another one."""
+    pairs = zip(old.children, new.children)
+    moved = any(isinstance(b, Variable) and a != b for a, b in pairs)
+    return not moved and _names(old.type) == _names(new.type)
+
+
+def keeps_variables(old: Expr, new: Expr) -> bool:
+    """Whether the lambdas of two calls stand over arrays and maps of one type, flags included."""
+    if not any(isinstance(e, Lambda) for e in old.children):
+        return True
+    return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, (Array, Map)))
+
+
+def _names(data_type: DataType) -> tuple[str, ...]:
+    fields = data_type.element if isinstance(data_type, Array) else data_type
+    return fields.names if isinstance(fields, Struct) else ()
+
+
+def fits(new: Expr, old: Expr) -> bool:
+    """Whether `new` may stand where `old` stood: the same type, nested flags included, and the same flag."""
+    return new.type == old.type and new.nullable == old.nullable

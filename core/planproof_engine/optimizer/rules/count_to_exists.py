@@ -1,0 +1,116 @@
+"""Stops at the first match where a query only asks whether a filter keeps anything."""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Expr, Lambda, Literal
+from planproof_engine.expr.rewrite import transform_down
+from planproof_engine.functions.families.operators import MIRRORED
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.construct import FALSE, applied
+from planproof_engine.optimizer.retype import fits
+
+_SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
+"""What a comparison of a count with a constant asks: for some, or for none. All are false of Spark's old size of NULL,
+which is -1."""
+
+CONDITIONS = (
+    Condition("cannot raise", "_cannot_raise", True),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("a null of the test keeps nothing", "_may_be_null", False),
+    Condition("no flag changes", "_keeps_flags", True),
+)
+
+
+def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """A count of what a filter keeps, held against none, is an exists: it makes no array and stops at the first match.
+
+    >>> from planproof.example import rewritten
+    >>> rewritten(count_to_exists, "size(filter(words, w -> w IS NOT NULL)) > 0")
+    'exists(words, w -> w IS NOT NULL)'
+    >>> rewritten(count_to_exists, "size(filter(xs, x -> x > 7)) = 0")
+    '(NOT exists(xs, x -> coalesce(x > 7, false)))'
+
+    Only when the filter's test
+
+    - cannot raise, for `exists` leaves out the elements behind the first match;
+    - is deterministic, as the row's other calls of a generator get other numbers else;
+
+    and
+
+    - a null of the test keeps nothing: where it may be null it counts as false;
+    - no flag changes: the size of NULL may be -1.
+
+    >>> rewritten(count_to_exists, "size(filter(xs, x -> x / 2 > 1)) > 1")
+    'size(filter(xs, x -> x / 2 > 1)) > 1'
+    >>> rewritten(count_to_exists, "size(filter(xs, x -> 1 / x > 1)) > 0")
+    'size(filter(xs, x -> 1 / x > 1)) > 0'
+    """
+    return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _found(e, conf, registry)))
+
+
+def _found(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """The exists that a comparison asks for; None for any other expression."""
+    if not isinstance(expr, Call) or expr.span is None:
+        return None
+    asked = _asked(expr)
+    if asked is None:
+        return None
+    kept, some = asked
+    found = _exists(kept, conf, registry)
+    if found is None:
+        return None
+    made = found if some else applied("not", (found,), conf, registry)
+    return made if _keeps_flags(made, expr) else None
+
+
+def _asked(comparison: Call) -> tuple[Call, bool] | None:
+    """The filter whose size is compared, and whether some (True) or none is asked for."""
+    inner = comparison.args[0] if comparison.function.name == "not" else None
+    if isinstance(inner, Call) and inner.span == comparison.span:  # `!=` is one text and two calls.
+        equal = _asked(inner)
+        return None if equal is None else (equal[0], not equal[1])
+    if len(comparison.args) != 2:
+        return None
+    name, (left, right) = comparison.function.name, comparison.args
+    if isinstance(left, Literal):
+        name, left, right = MIRRORED.get(name, ""), right, left
+    if not isinstance(right, Literal) or not isinstance(right.value, int):
+        return None
+    some = _SOME.get((name, right.value))
+    kept = left.args[0] if isinstance(left, Call) and left.function.name in ("size", "array_size") else None
+    if some is None or not isinstance(kept, Call) or kept.function.name != "filter":
+        return None
+    return kept, some
+
+
+def _exists(kept: Call, conf: Conf, registry: Registry) -> Expr | None:
+    array, function = kept.args
+    if not isinstance(function, Lambda) or len(function.parameters) != 1:
+        return None
+    test = function.body
+    if not (_cannot_raise(test, conf) and _deterministic(test)):
+        return None
+    if _may_be_null(test):
+        test = applied("coalesce", (test, FALSE), conf, registry)
+    return applied("exists", (array, Lambda(function.parameters, test)), conf, registry)
+
+
+def _cannot_raise(test: Expr, conf: Conf) -> bool:
+    return not laws.may_raise(test, conf)
+
+
+def _deterministic(test: Expr) -> bool:
+    return laws.deterministic(test)
+
+
+def _may_be_null(test: Expr) -> bool:
+    return test.nullable
+
+
+def _keeps_flags(new: Expr, old: Expr) -> bool:
+    return fits(new, old)

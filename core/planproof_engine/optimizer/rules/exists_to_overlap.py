@@ -1,0 +1,103 @@
+"""Asks whether two arrays share an element by a hash set instead of by nested loops."""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Variable
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.construct import FALSE, applied, number
+from planproof_engine.types import Array
+
+CONDITIONS = (
+    Condition("may be null", "_may_be_null", False),
+    Condition("cannot raise", "_cannot_raise", True),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("does not use the element", "_without", True),
+)
+
+
+def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """An exists within an exists that compares elements for equality is arrays_overlap.
+
+    >>> from planproof.example import rewritten
+    >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(array(k, 7), y -> y = x))")
+    'arrays_overlap(xs, array(k, 7))'
+    >>> rewritten(exists_to_overlap, "exists(words, w -> exists(map_keys(attrs), y -> y = w))")
+    'if((size(words) = 0), false, arrays_overlap(words, map_keys(attrs)))'
+
+    Only when the inner array
+
+    - may be null behind a test of the outer one's size alone: of an empty one `exists` is false, `arrays_overlap` NULL;
+    - cannot raise, for an empty outer array never evaluates it;
+    - is deterministic: `exists` computes it for each element;
+    - does not use the element.
+
+    >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))")
+    'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'
+
+    It pays for types that Spark looks up in a hash set. Spark's old `exists`, which takes a null of its body for false,
+    is left alone.
+    """
+    if not conf.three_valued_exists:
+        return plan
+    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _overlapping(e, conf, registry)))
+
+
+def _overlapping(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+    if not isinstance(expr, Call) or expr.function.name != "exists" or expr.span is None:
+        return expr
+    left, outer = expr.args
+    if not isinstance(outer, Lambda) or not isinstance(outer.body, Call) or outer.body.function.name != "exists":
+        return expr
+    right, inner = outer.body.args
+    if not isinstance(inner, Lambda) or not _compares(inner.body, outer.parameters[0], inner.parameters[0]):
+        return expr
+    if not _hashed(left) or not _may_stand_outside(right, outer.parameters[0], conf):
+        return expr
+    found = applied("arrays_overlap", (left, right), conf, registry)
+    if _may_be_null(right):
+        if not _is_path(left):
+            return expr
+        empty = applied("=", (applied("size", (left,), conf, registry), number(0)), conf, registry)
+        found = applied("if", (empty, FALSE, found), conf, registry)
+    return found
+
+
+def _compares(body: Expr, one: Variable, other: Variable) -> bool:
+    return isinstance(body, Call) and body.function.name == "=" and body.args in ((one, other), (other, one))
+
+
+def _hashed(array: Expr) -> bool:
+    assert isinstance(array.type, Array)
+    return array.type.element in laws.HASHED
+
+
+def _may_stand_outside(array: Expr, element: Variable, conf: Conf) -> bool:
+    return _without(array, element) and _cannot_raise(array, conf) and _deterministic(array)
+
+
+def _is_path(expr: Expr) -> bool:
+    while isinstance(expr, (GetField, GetFieldOfElements)):
+        expr = expr.child
+    return isinstance(expr, (Column, Variable))
+
+
+def _may_be_null(array: Expr) -> bool:
+    return array.nullable
+
+
+def _cannot_raise(array: Expr, conf: Conf) -> bool:
+    return not laws.may_raise(array, conf)
+
+
+def _deterministic(array: Expr) -> bool:
+    return laws.deterministic(array)
+
+
+def _without(array: Expr, element: Variable) -> bool:
+    return element.id not in laws.free_variables(array)

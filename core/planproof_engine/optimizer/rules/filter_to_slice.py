@@ -1,0 +1,107 @@
+"""Takes the first elements of an array instead of testing every index."""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Expr, Lambda, Literal
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.construct import applied, number
+from planproof_engine.types import INT
+
+CONDITIONS = (
+    Condition("is not negative", "_not_negative", True),
+    Condition("is below the greatest int", "_fits_an_int", True),
+    Condition("cannot raise", "_cannot_raise", True),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("uses none of the variables", "_without", True),
+)
+
+
+def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """A filter that asks for small indexes alone is a slice.
+
+    >>> from planproof.example import rewritten
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
+    'slice(xs, 1, 3)'
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k)")
+    'slice(xs, 1, greatest(coalesce(k, 0), 0))'
+
+    Only when the bound is an int that, as a literal,
+
+    - is not negative: such a bound keeps nothing, and `slice` refuses it;
+    - is below the greatest int: the next one is no length;
+
+    and that otherwise
+
+    - cannot raise: an empty array never evaluates it;
+    - is deterministic: `filter` computes it for each element;
+    - uses none of the variables of the lambda.
+
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < -1)")
+    'filter(xs, (x, i) -> i < -1)'
+    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
+    'filter(xs, (x, i) -> i < k + 1)'
+    """
+    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _sliced(e, conf, registry)))
+
+
+def _sliced(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+    if not isinstance(expr, Call) or expr.function.name != "filter" or expr.span is None:
+        return expr
+    size = _size(expr.args[1], conf, registry)
+    if size is None:
+        return expr
+    return applied("slice", (expr.args[0], number(1), size), conf, registry)
+
+
+def _size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
+    """How many elements `(x, i) -> i < n` (or `i <= n - 1`, or `n > i`) keeps; None for any other lambda."""
+    if not isinstance(function, Lambda) or len(function.parameters) != 2 or not isinstance(function.body, Call):
+        return None
+    index, body = function.parameters[1], function.body
+    shifts = {"<": 0, "<=": 1} if body.args[:1] == (index,) else {">": 0, ">=": 1}
+    if body.function.name not in shifts or len(body.args) != 2:
+        return None
+    variable, limit = body.args if body.function.name in ("<", "<=") else body.args[::-1]
+    if variable != index or limit.type != INT:
+        return None
+    shift = shifts[body.function.name]
+    if isinstance(limit, Literal):
+        return _constant(limit.value + shift) if isinstance(limit.value, int) else None
+    held = shift == 0 and _without(limit, function) and _cannot_raise(limit, conf) and _deterministic(limit)
+    return _at_least_none(limit, conf, registry) if held else None
+
+
+def _constant(size: int) -> Expr | None:
+    return number(size) if _not_negative(size) and _fits_an_int(size) else None
+
+
+def _at_least_none(limit: Expr, conf: Conf, registry: Registry) -> Expr:
+    """The bound, where a NULL and a negative one keep nothing."""
+    known = applied("coalesce", (limit, number(0)), conf, registry) if limit.nullable else limit
+    return applied("greatest", (known, number(0)), conf, registry)
+
+
+def _not_negative(size: int) -> bool:
+    return size >= 0
+
+
+def _fits_an_int(size: int) -> bool:
+    return size < 2**31
+
+
+def _cannot_raise(limit: Expr, conf: Conf) -> bool:
+    return not laws.may_raise(limit, conf)
+
+
+def _deterministic(limit: Expr) -> bool:
+    return laws.deterministic(limit) and laws.row_local(limit)
+
+
+def _without(limit: Expr, function: Lambda) -> bool:
+    return not laws.free_variables(limit) & {p.id for p in function.parameters}

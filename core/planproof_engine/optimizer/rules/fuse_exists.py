@@ -1,0 +1,89 @@
+"""Tests elements as they are transformed, and no more of them than the answer needs."""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Expr, Lambda, Variable, fresh_id
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.condition import NAMES_KEPT, Condition
+from planproof_engine.optimizer.construct import applied
+from planproof_engine.optimizer.retype import with_variables
+from planproof_engine.types import Array, Struct
+
+CONDITIONS = (
+    Condition("cannot raise", "_cannot_raise", True),
+    Condition("is deterministic", "_deterministic", True),
+    NAMES_KEPT,
+)
+
+
+def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """An exists (or forall) over a transform computes each element when it tests it, up to the one that decides.
+
+    >>> from planproof.example import rewritten
+    >>> rewritten(fuse_exists, "exists(transform(words, w -> upper(w)), u -> u LIKE 'A%')")
+    "exists(words, w1 -> upper(w1) LIKE 'A%')"
+
+    Only when the transform's body
+
+    - cannot raise, for `exists` leaves out the elements behind the first match;
+    - is deterministic, as the row's other calls of a generator get other numbers else;
+
+    and
+
+    - no struct names a field after it: `struct(u)` has a field `u`.
+
+    >>> rewritten(fuse_exists, "exists(transform(xs, x -> 1 / x), y -> y > 1)")
+    'exists(transform(xs, x -> 1 / x), y -> y > 1)'
+
+    It pays where the test uses the transformed element once, outside of lambdas of its own. Elements that are structs
+    are left alone: Spark reads only some of their fields under a transform, and all of them under an exists.
+    """
+    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _fused(e, conf, registry)))
+
+
+def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+    loop = laws.loop_of(expr)
+    if not isinstance(expr, Call) or expr.span is None or loop is None or not loop.stops:
+        return expr
+    made, test = expr.args
+    if not isinstance(made, Call) or made.function.name != "transform" or not isinstance(test, Lambda):
+        return expr
+    array, function = made.args
+    assert isinstance(function, Lambda)
+    if not _pays(array, function, test) or not (_cannot_raise(function.body, conf) and _deterministic(function.body)):
+        return expr
+    (given,) = function.parameters
+    element = Variable(fresh_id(), given.name, given.type, given.nullable)
+    try:
+        value = with_variables(function.body, {given.id: element}, conf)
+        body = with_variables(test.body, {test.parameters[0].id: value}, conf)
+    except Mismatch:
+        return expr
+    return applied(expr.function.name, (array, Lambda((element,), body)), conf, registry)
+
+
+def _pays(array: Expr, function: Lambda, test: Lambda) -> bool:
+    assert isinstance(array.type, Array)
+    plain = not isinstance(array.type.element, Struct)
+    return plain and len(function.parameters) == 1 and _uses(test.body, test.parameters[0]) <= 1
+
+
+def _uses(body: Expr, variable: Variable) -> int:
+    """How often an evaluation of the body reads the variable; an inner lambda may do so many times."""
+    if isinstance(body, Lambda):
+        return 2 * sum(_uses(child, variable) for child in body.children)
+    return (body == variable) + sum(_uses(child, variable) for child in body.children)
+
+
+def _cannot_raise(body: Expr, conf: Conf) -> bool:
+    return not laws.may_raise(body, conf)
+
+
+def _deterministic(body: Expr) -> bool:
+    return laws.deterministic(body)

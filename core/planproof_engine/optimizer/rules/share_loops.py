@@ -1,0 +1,132 @@
+"""Runs a loop that a lambda's body says twice once per element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable, fresh_id
+from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
+from planproof_engine.optimizer.construct import applied, number
+from planproof_engine.optimizer.equivalence import alike
+from planproof_engine.optimizer.retype import derived, fits, substituted
+from planproof_engine.records import evolve
+
+CONDITIONS = (
+    Condition("cannot raise", "_may_raise", False),
+    Condition("is deterministic", "_deterministic", True),
+    Condition("no flag changes", "_keeps_flags", True),
+    NAMES_KEPT,
+    PLAIN_STRINGS,
+)
+
+
+def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """A loop that the body of a lambda says twice runs once per element.
+
+    >>> from planproof.example import rewritten
+    >>> rewritten(share_loops, "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))")
+    'transform(ds, x -> transform(array(size(filter(ds, y -> y > x))), v1 -> v1 / (1D + v1))[0])'
+
+    Only when the loop
+
+    - cannot raise, or is what the body evaluates first of all;
+    - is deterministic;
+
+    and
+
+    - no flag changes: `[0]` makes the body nullable;
+    - no struct names a field after it;
+    - no string has a collation of its own.
+
+    >>> rewritten(share_loops, "transform(xs, x -> if(x > 1, aggregate(xs, 0, (a, y) -> a + y * x), "
+    ...     "aggregate(xs, 0, (a, y) -> a + y * x) + 1))")
+    'transform(xs, x -> if(x > 1, aggregate(xs, 0, (a, y) -> a + y * x), aggregate(xs, 0, (a, y) -> a + y * x) + 1))'
+
+    It pays where the body evaluates one of the two in any case, and the loop goes through all elements: `exists` and
+    `forall` stop early.
+    """
+    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _sharing(e, conf, registry)))
+
+
+def _sharing(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+    """The call with the bodies of its lambdas sharing their loops."""
+    if not isinstance(expr, Call) or expr.span is None or not any(isinstance(a, Lambda) for a in expr.args):
+        return expr
+    args = tuple(_shared(a, conf, registry) if isinstance(a, Lambda) else a for a in expr.args)
+    if all(a is b for a, b in zip(args, expr.args)) or not laws.row_local(expr):
+        return expr
+    made = derived(evolve(expr, args=args), conf)
+    return made if _keeps_flags(made, expr) else expr
+
+
+def _shared(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
+    """The lambda with the first loop bound that its body repeats and may bind."""
+    for loop in _repeated(function.body):
+        if laws.operands_below(function.body, loop, conf):
+            continue
+        first = laws.nulls_before(function.body, loop, conf) == []
+        if (first or (_certain(function.body, loop) and not _may_raise(loop, conf))) and _deterministic(loop):
+            body = _bound(function.body, loop, conf, registry)
+            if body is not None:
+                return evolve(function, body=body)
+    return function
+
+
+def _repeated(body: Expr) -> Iterator[Call]:
+    """The loops that stand in the body more than once, each of them once, the outermost first."""
+    found = [e for e in body.walk() if isinstance(e, Call) and e.span is not None and _loops(e)]
+    seen: list[Call] = []
+    for at, loop in enumerate(found[:-1]):
+        if not any(alike(loop, other) for other in seen):
+            seen.append(loop)
+            if any(alike(loop, other) for other in found[at + 1 :]):
+                yield loop
+
+
+def _loops(expr: Expr) -> bool:
+    loops = map(laws.loop_of, expr.walk())
+    return any(loop is not None and not loop.stops for loop in loops)
+
+
+def _certain(body: Expr, loop: Call) -> bool:
+    """Whether the body evaluates the loop for every element, or stops at a null before; so no inner lambda's variable
+    is in it."""
+    if alike(loop, body):
+        return True
+    if isinstance(body, (Cast, GetField, GetFieldOfElements)):
+        return _certain(body.child, loop)
+    if not isinstance(body, Call):
+        return False
+    evaluated = body.args[: body.function.evaluated(len(body.args))]
+    return any(_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
+
+
+def _may_raise(loop: Expr, conf: Conf) -> bool:
+    return laws.may_raise(loop, conf)
+
+
+def _deterministic(loop: Expr) -> bool:
+    return laws.deterministic(loop)
+
+
+def _keeps_flags(made: Expr, call: Expr) -> bool:
+    return fits(made, call)
+
+
+def _bound(body: Expr, loop: Call, conf: Conf, registry: Registry) -> Expr | None:
+    """`transform(array(loop), v -> body with v in place of the loop)[0]`; None where the variable does not fit in."""
+    variable = Variable(fresh_id(), "v", loop.type, loop.nullable)
+    try:
+        within = substituted(body, lambda e: variable if alike(loop, e) else None, conf)
+    except Mismatch:
+        return None
+    once = applied("array", (loop,), conf, registry)
+    shared = applied("transform", (once, Lambda((variable,), within)), conf, registry)
+    return applied("getarrayitem", (shared, number(0)), conf, registry)

@@ -1,0 +1,161 @@
+"""Spells out what Spark computes in a projection of its own, above which it reads arrays whole."""
+
+from __future__ import annotations
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr import Alias, Call, Expr, Lambda, Literal
+from planproof_engine.expr.rewrite import transform_down
+from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.optimizer import laws
+from planproof_engine.optimizer.condition import Condition
+from planproof_engine.optimizer.construct import applied, bound_once
+from planproof_engine.optimizer.costs import costly, heavy
+from planproof_engine.optimizer.equivalence import alike
+from planproof_engine.optimizer.retype import fits
+from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, worth_pruning
+from planproof_engine.types import VOID
+
+CONDITIONS = (
+    Condition("cannot raise", "_may_raise", False),
+    Condition("evaluates first of all", "_evaluated_first", True),
+    Condition("no flag changes", "_keeps_flags", True),
+)
+
+
+def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
+    """`nullif` and `between` without the projection that Spark makes for an operand that they need twice.
+
+    >>> from planproof.example import rewritten
+    >>> rewritten(spell_out, "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)")
+    'aggregate(items, 0D, (a, i) -> a + i.price) / if((size(items) = 0), NULL, size(items))'
+    >>> rewritten(spell_out, "exists(items, i -> i.qty > 1) AND size(items) BETWEEN 2 AND 4")
+    'exists(items, i -> i.qty > 1) AND ((size(items) >= 2) AND (size(items) <= 4))'
+
+    An operand that takes a loop is bound:
+
+    >>> rewritten(spell_out, "size(items) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0)")
+    'size(items) / transform(array(aggregate(items, 0, (a, i) -> a + i.qty)), v1 -> nullif(v1, 0))[0]'
+
+    Only when the operand
+
+    - cannot raise, for Spark computes it in any case: also where a lambda does not get to it;
+    - else evaluates first of all that the query computes there;
+
+    and
+
+    - no flag changes: `[0]` makes the result nullable.
+
+    >>> rewritten(spell_out, "nullif(size(items), 0)")
+    'nullif(size(items), 0)'
+
+    What is not deterministic is left alone. It pays where Spark reads all fields of an array for that projection alone,
+    and the query needs a few of them (`prune_fields`).
+    """
+    if not any(laws.computed_before(e) is not None for e in plan.all_expressions()):
+        return plan
+    accesses = accesses_of(plan)
+    gained = worth_pruning(accesses, despite=True).keys() - worth_pruning(accesses).keys()
+    tops = frozenset().union(*(accesses.hindered.get(place, ()) for place in gained))
+
+    def change(top: Expr) -> Expr:
+        # Tests of filters and joins stay as they are, for Spark to move.
+        return _spelled(top, conf, registry) if id(top) in tops and isinstance(top, Alias) else top
+
+    found = map_expressions(plan, change) if tops else plan
+    return found if found is not plan and prune_fields(found, conf, registry) is not found else plan
+
+
+def _spelled(top: Expr, conf: Conf, registry: Registry) -> Expr:
+    """One expression of a node with all such operands spelled out, or none: which of two errors comes first is not to
+    change."""
+    spelled = top
+    while (found := _Spelling(spelled, conf, registry).spelled()) is not spelled:
+        spelled = found
+    return top if any(laws.computed_beforehand(spelled)) else spelled
+
+
+class _Spelling:
+    """One expression of a node; `_within` are the identities of what stands in its lambdas, `_negated` of what says its
+    `NOT` itself, as `x NOT BETWEEN y AND z` does."""
+
+    def __init__(self, top: Expr, conf: Conf, registry: Registry) -> None:
+        self._top, self._conf, self._registry = top, conf, registry
+        lambdas = (e for e in top.walk() if isinstance(e, Lambda))
+        self._within = {id(e) for function in lambdas for e in function.body.walk()}
+        self._calls = {id(call) for call in laws.computed_beforehand(top)}
+        self._negated = {id(inner) for e in top.walk() if (inner := _negated(e)) is not None}
+
+    def spelled(self) -> Expr:
+        return transform_down(self._top, self._change)
+
+    def _change(self, expr: Expr) -> Expr | None:
+        if id(expr) in self._negated:
+            return None
+        call = _negated(expr) or expr
+        operand = self._operand(call)
+        if operand is not None and not _loops(operand):
+            made = _twice(call, self._conf, self._registry)
+            return self._fitting(expr, made if call is expr else applied("not", (made,), self._conf, self._registry))
+        if id(expr) in self._within or heavy(expr) or not laws.row_local(expr):
+            return None
+        # What takes a loop is bound outside of all lambdas: in one, it would be computed for each element.
+        inner = expr.walk() if any(isinstance(c, Lambda) for c in expr.children) else (call,)
+        for operand in filter(None, map(self._operand, inner)):
+            if _loops(operand) and not self._part_of_another(operand, expr):
+                found = self._fitting(expr, bound_once(expr, operand, operand, self._conf, self._registry))
+                if found is not None:
+                    return found
+        return None
+
+    def _part_of_another(self, operand: Expr, expr: Expr) -> list[Expr]:
+        """The other operands that hold this one and may raise: bound, it would take them along into a lambda."""
+        return [o for o in laws.operands_below(expr, operand, self._conf) if not alike(o, operand)]
+
+    def _operand(self, expr: Expr) -> Expr | None:
+        operand = laws.computed_before(expr) if id(expr) in self._calls else None
+        if operand is None or not laws.deterministic(operand) or not laws.row_local(operand):
+            return None
+        if any(map(laws.needed_twice, operand.walk())):
+            # The text would double with each of them.
+            return None
+        anyway = not _may_raise(operand, self._conf) or _evaluated_first(expr, self._top, self._conf)
+        return operand if anyway else None
+
+    def _fitting(self, old: Expr, new: Expr | None) -> Expr | None:
+        return new if new is not None and _keeps_flags(new, old) else None
+
+
+def _loops(operand: Expr) -> bool:
+    return any(map(costly, operand.walk()))
+
+
+def _negated(expr: Expr) -> Call | None:
+    """The call that an expression negates in one text with it."""
+    inner = expr.args[0] if isinstance(expr, Call) and expr.function.name == "not" else None
+    return inner if isinstance(inner, Call) and isinstance(expr, Call) and inner.span == expr.span else None
+
+
+def _twice(call: Expr, conf: Conf, registry: Registry) -> Expr:
+    """The call as Spark defines it, its operand written twice."""
+    assert isinstance(call, Call)
+    if call.function.name == "nullif":
+        value, other = call.args
+        test = applied("=", (value, other), conf, registry)
+        return applied("if", (test, Literal(None, VOID, "NULL"), value), conf, registry)
+    value, least, most = call.args
+    above, below = applied(">=", (value, least), conf, registry), applied("<=", (value, most), conf, registry)
+    return applied("and", (above, below), conf, registry)
+
+
+def _may_raise(operand: Expr, conf: Conf) -> bool:
+    return laws.may_raise(operand, conf)
+
+
+def _evaluated_first(call: Expr, top: Expr, conf: Conf) -> bool:
+    return laws.nulls_before(top, call, conf) == []
+
+
+def _keeps_flags(made: Expr, call: Expr) -> bool:
+    return fits(made, call)

@@ -1,0 +1,148 @@
+"""Schemas: ordered vectors of fields, with the relation (logical) and without it (physical).
+
+Notation of the specification: `LF(relation, name, type, nullable)`, `PF(name, type, nullable)`, `LCol(relation, name)`,
+`PCol(index, name)`, `strip(LF) = PF`, `Set(a) === Set(b)` compares multisets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from planproof_engine.types import DataType, as_nullable
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalField:
+    """A field of a sink, batch or file: name, type and flag, without a relation."""
+
+    name: str
+    type: DataType
+    nullable: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type.simple}{'' if self.nullable else ' NOT NULL'}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalField:
+    """A field of a plan's schema.
+
+    `relation` is Spark's qualifier of the attribute, dots between its parts; None where the field was computed.
+    `evidence` says why the field holds no null (None: nothing is known); it and `doubt` where a null may come
+    from; neither is part of the field's identity.
+    """
+
+    relation: str | None
+    name: str
+    type: DataType
+    nullable: bool
+    evidence: str | None = field(default=None, compare=False)
+    doubt: str | None = field(default=None, compare=False)
+
+    def strip(self) -> PhysicalField:
+        return PhysicalField(self.name, self.type, self.nullable)
+
+    def __str__(self) -> str:
+        qualified = f"{self.relation}.{self.name}" if self.relation else self.name
+        return f"{qualified} {self.type.simple}{'' if self.nullable else ' NOT NULL'}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalColumn:
+    """A reference by name; `relation` None stands for any relation."""
+
+    relation: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalColumn:
+    """A reference by position. The index is authoritative; the name is for people."""
+
+    index: int
+    name: str
+
+
+class DuplicateField(ValueError):
+    """I1: two fields of one logical schema share (relation, name), or a column resolves to several fields."""
+
+
+F = TypeVar("F", PhysicalField, LogicalField)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Generic[F]):
+    """An ordered vector of fields. `==` is ordered and exact."""
+
+    fields: tuple[F, ...] = ()
+
+    def __iter__(self) -> Iterator[F]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __getitem__(self, index: int) -> F:
+        return self.fields[index]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    def same_fields(self, other: Schema[F]) -> bool:
+        """`Set(self) === Set(other)`: the same fields with the same multiplicity, in any order."""
+        return Counter(self.fields) == Counter(other.fields)
+
+    def repeated(self, key: Callable[[F], object]) -> list[tuple[F, ...]]:
+        """The groups of two or more fields that share `key`, in order of first appearance."""
+        groups: dict[object, list[F]] = {}
+        for f in self.fields:
+            groups.setdefault(key(f), []).append(f)
+        return [tuple(g) for g in groups.values() if len(g) > 1]
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(str(f) for f in self.fields) + "]"
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalSchema(Schema[PhysicalField]):
+    """What a sink, a batch or a file holds. Names need not be unique (D1)."""
+
+    def field(self, column: PhysicalColumn) -> PhysicalField:
+        """The field at the column's index; raises IndexError beyond the schema."""
+        return self.fields[column.index]
+
+    def as_nullable(self) -> PhysicalSchema:
+        return PhysicalSchema(tuple(PhysicalField(f.name, as_nullable(f.type), True) for f in self.fields))
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalSchema(Schema[LogicalField]):
+    """The qualified schema of a plan node."""
+
+    def strip(self) -> PhysicalSchema:
+        """The physical schema: every relation dropped, order and duplicates kept."""
+        return PhysicalSchema(tuple(f.strip() for f in self.fields))
+
+    def duplicates(self, case_sensitive: bool = False) -> list[tuple[LogicalField, ...]]:
+        """The groups of fields that break I1: equal relation and name, case aside unless `case_sensitive`."""
+        if case_sensitive:
+            return self.repeated(lambda f: (f.relation, f.name))
+        return self.repeated(lambda f: (f.relation and f.relation.lower(), f.name.lower()))
+
+    def field(self, column: LogicalColumn) -> LogicalField:
+        """The one field that the column names. Raises KeyError for none and DuplicateField for several (I1)."""
+        found = [
+            f
+            for f in self.fields
+            if f.name.lower() == column.name.lower()
+            and (column.relation is None or (f.relation or "").lower() == column.relation.lower())
+        ]
+        if not found:
+            raise KeyError(f"no field {column} in {self}")
+        if len(found) > 1:
+            raise DuplicateField(f"{column} names {len(found)} fields: {', '.join(map(str, found))}")
+        return found[0]

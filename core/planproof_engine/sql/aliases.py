@@ -1,0 +1,198 @@
+"""Aliases without AS. Spark's keywords may be names, so the next tokens tell an alias from the start of a clause."""
+
+from __future__ import annotations
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.calls import ENDS
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.expressions import expression
+from planproof_engine.sql.keywords import ALIAS_WORDS, WORDS
+
+_BY = frozenset(("BY",))
+_QUERY_STARTS = frozenset(("ALL", "DISTINCT", "SELECT", "FROM", "VALUES", "TABLE", "MAP", "REDUCE", "("))
+_JOINED = frozenset(("JOIN", "OUTER", "SEMI", "ANTI", "ASOF"))
+
+_CLAUSES: dict[str, frozenset[str]] = {
+    "GROUP": _BY,
+    "ORDER": _BY,
+    "SORT": _BY,
+    "CLUSTER": _BY,
+    "DISTRIBUTE": _BY,
+    "BIN": _BY,
+    "PARTITION": frozenset(("BY", "(")),
+    "FROM": WORDS | {"("},
+    "LATERAL": frozenset(("VIEW",)),
+    "UNION": _QUERY_STARTS,
+    "EXCEPT": _QUERY_STARTS,
+    "INTERSECT": _QUERY_STARTS,
+    "MINUS": _QUERY_STARTS,
+    "FOR": WORDS | {"("},
+    "USING": WORDS | {"STRING_LITERAL", "("},
+    "INSERT": frozenset(("INTO", "OVERWRITE", "WITH")),
+    "PIVOT": frozenset(("(",)),
+    "UNPIVOT": frozenset(("(", "INCLUDE", "EXCLUDE")),
+    "ASOF": frozenset(("JOIN",)),
+    "REPLACE": frozenset(("WHERE", "ON", "USING")),
+    "WHEN": frozenset(("MATCHED", "NOT", "!")),
+    "MATCH_CONDITION": frozenset(("(",)),
+    "APPROX": frozenset(("NEAREST",)),
+    "EXACT": frozenset(("NEAREST",)),
+    "WITH": frozenset(("(", "SCHEMA")),
+    "IDENTIFIED": _BY,
+    "VALUES": frozenset(("(",)),
+    "TABLE": WORDS,
+    "JOIN": WORDS | {"("},
+    "INNER": frozenset(("JOIN",)),
+    "CROSS": frozenset(("JOIN",)),
+    "LEFT": _JOINED,
+    "RIGHT": _JOINED,
+    "FULL": _JOINED,
+    "SEMI": frozenset(("JOIN",)),
+    "ANTI": frozenset(("JOIN",)),
+    "NATURAL": frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI")),
+}
+"""By keyword: the tokens that, right after it, make it the start of a clause and not a name."""
+
+_BEFORE_EXPRESSION = frozenset(("WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET", "SELECT"))
+_NOT_EXPRESSION = frozenset(
+    (*ENDS, ".", "=", "==", "<", ">", "<=", ">=", "<>", "!=", "<=>", "/", "%", "||", "|", "&", "^")
+)
+_SET_ASSIGNMENT = frozenset(("=", "."))
+
+_FOLLOWERS: dict[str, frozenset[str]] = {
+    **{word: opened for word, opened in _CLAUSES.items() if word not in ("PARTITION", "VALUES", "TABLE", "WITH")},
+    "MAP": WORDS,
+    "REDUCE": WORDS,
+}
+"""By keyword that may come after an alias: the tokens that, right after it, make it the start of what follows."""
+
+
+def begins_clause(c: Cursor, at: int) -> bool:
+    """Whether the token with this index may begin a clause, as far as the tokens after it tell."""
+    opened = _CLAUSES.get(c.kinds[at])
+    return c.kinds[at + 1] in opened if opened is not None else _begins_by_more(c, at)
+
+
+def _begins_by_more(c: Cursor, at: int) -> bool:
+    """The same for the clauses that begin with an expression, or that more than one token tells."""
+    kind = c.kinds[at]
+    if kind in _BEFORE_EXPRESSION:
+        return c.kinds[at + 1] not in _NOT_EXPRESSION
+    if kind == "WINDOW":
+        literal = c.kinds[at + 1] == "IDENTIFIER" and c.identifier_literal_at(at + 1)
+        return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] == "AS")
+    if kind == "SET":
+        literal = c.kinds[at + 1] == "IDENTIFIER" and c.identifier_literal_at(at + 1)
+        return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] in _SET_ASSIGNMENT)
+    return False
+
+
+def is_name(c: Cursor, columns: bool = False) -> bool:
+    """Whether the keyword at hand is an alias, rather than the start of a clause. `columns`: an alias may have some.
+
+    Where the rest can be read both ways, it is an alias to Spark's parser: `FROM t WHERE (a)` has no filter, and names
+    the only column of `t`. The next tokens tell nearly always that only one way is left. Elsewhere the name is tried.
+    """
+    if not begins_clause(c, c.i):
+        return True
+    return _name_may_end(c, c.i + 1, columns) and c.first_reading()
+
+
+def _name_may_end(c: Cursor, at: int, columns: bool) -> bool:
+    """Whether the token with this index may stand after an alias, as far as the tokens after it tell."""
+    if columns and c.kinds[at] == "(":
+        at += 1
+        while c.kinds[at] in WORDS and c.kinds[at + 1] == ",":
+            at += 2
+        if c.kinds[at] not in WORDS or c.kinds[at + 1] != ")":
+            return False
+        at += 2
+    kind = c.kinds[at]
+    if kind in ENDS or kind == "ON":
+        return True
+    opened = _FOLLOWERS.get(kind)
+    return c.kinds[at + 1] in opened if opened is not None else _begins_by_more(c, at)
+
+
+def named_expression(c: Cursor) -> q.Node:
+    """An expression, with an alias or several where they follow: Spark's rule `namedExpression`."""
+    node = expression(c)
+    kind = c.kind
+    if kind == "AS" and c.peek() not in ENDS:
+        if not _as_is_a_name(c):
+            c.advance()
+        if c.kind == "(":
+            return _aliases(c, node)
+    elif kind == "(" and c.peek() in WORDS:
+        return _aliases(c, node)
+    elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and not is_name(c)):
+        return node
+    alias = c.captured_identifier()
+    start = node.span[0]
+    return c.placed(q.Alias(node, alias), start)
+
+
+def _as_is_a_name(c: Cursor, columns: bool = False) -> bool:
+    """Whether the AS at hand is the name itself, and a clause follows: `SELECT total AS FROM orders`. Where the word
+    after it may be the name, too, it is."""
+    if not begins_clause(c, c.i + 1):
+        return False
+    return not (_name_may_end(c, c.i + 2, columns) and c.first_reading())
+
+
+def _aliases(c: Cursor, node: q.Node) -> q.Node:
+    start = node.span[0]
+    return c.placed(q.Aliases(node, c.identifier_list()), start)
+
+
+def named_expressions(c: Cursor) -> list[q.Node]:
+    """One or more, between commas."""
+    found = [named_expression(c)]
+    while c.skip(","):
+        found.append(named_expression(c))
+    return found
+
+
+def table_alias(c: Cursor) -> q.TableAlias | None:
+    """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
+    start, kind = c.start, c.kind
+    if kind == "AS" and c.peek() != "(":
+        if c.peek() in ALIAS_WORDS and not _as_is_a_name(c, columns=True):
+            c.advance()
+    elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and not is_name(c, columns=True)):
+        return None
+    name = c.identifier(ALIAS_WORDS)
+    columns = c.identifier_list() if c.kind == "(" else ()
+    return c.placed(q.TableAlias(name, columns), start)
+
+
+def bare_alias(c: Cursor) -> q.Identifier | None:
+    """`[AS] name`, as after PIVOT, where any word is a name; None where none stands."""
+    if c.skip("AS"):
+        return c.captured_identifier()
+    if c.kind not in WORDS or (c.kind != "IDENTIFIER_TOKEN" and not is_name(c)):
+        return None
+    return c.captured_identifier()
+
+
+def ordered(c: Cursor) -> list[q.Ordered]:
+    """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
+    found = [sort_item(c)]
+    while c.skip(","):
+        found.append(sort_item(c))
+    return found
+
+
+def sort_item(c: Cursor) -> q.Ordered:
+    """What ORDER BY sorts by: an expression, its direction, and where its nulls go."""
+    start = c.start
+    operand = expression(c)
+    desc = c.kind == "DESC"
+    if c.kind in ("ASC", "DESC"):
+        c.advance()
+    nulls_first = None
+    if c.kind == "NULLS" and c.peek() in ("FIRST", "LAST"):
+        c.advance()
+        nulls_first = c.kind == "FIRST"
+        c.advance()
+    return c.placed(q.Ordered(operand, desc, nulls_first), start)

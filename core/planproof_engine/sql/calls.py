@@ -1,0 +1,336 @@
+"""The grammar of function calls: Spark's rule `functionCall`, and the calls that have a syntax of their own.
+
+Every one becomes a Call: see the table in `planproof_engine.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.datatypes import data_type
+from planproof_engine.sql.keywords import WORDS
+
+DATETIME_UNITS = frozenset(
+    ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFYEAR", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"]
+)
+"""Units that Spark's rule `datetimeUnit` names."""
+
+ENDS = frozenset(("EOF", ")", ",", ";", "]", "|>"))
+"""What cannot begin an expression and may follow a name."""
+
+
+def call(c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None = None) -> q.Call:
+    """A call, from its opening parenthesis on."""
+    c.advance()
+    distinct = None
+    given: Sequence[q.Node] = ()
+    if c.kind != ")":
+        if c.kind in ("DISTINCT", "ALL") and c.peek() not in ENDS and c.peek() != ".":
+            distinct = c.kind == "DISTINCT"
+            c.advance()
+        given = arguments(c)
+    node = q.Call(name, given, parts, distinct)
+    c.take(")")
+    if c.kind in _TRAILERS:
+        _trailers(c, node)
+    return c.placed(node, start)
+
+
+def arguments(c: Cursor) -> list[q.Node]:
+    """One or more, between commas."""
+    found = [argument(c)]
+    while c.skip(","):
+        found.append(argument(c))
+    return found
+
+
+def argument(c: Cursor) -> q.Node:
+    """An argument of a call: an expression, or `name => expression`."""
+    if c.kinds[c.i + 1] != "=>" or c.kind not in WORDS:
+        return c.rules.expression(c)
+    start = c.start
+    name = c.identifier()
+    c.advance()
+    return c.placed(q.Kwarg(name, c.rules.expression(c)), start)
+
+
+def _trailers(c: Cursor, node: q.Call) -> None:
+    """What may follow a call's closing parenthesis, in Spark's order."""
+    if c.kind == "WITHIN" and c.peek() == "GROUP" and "WITHIN GROUP" not in c.lacks:
+        _within_group(c, node)
+    if c.kind == "FILTER" and c.peek() == "(" and c.peek(2) == "WHERE":
+        c.advance()
+        c.advance()
+        c.advance()
+        node.filter = c.rules.expression(c)
+        c.take(")")
+    if c.kind in ("IGNORE", "RESPECT") and c.peek() == "NULLS":
+        node.nulls = c.kind
+        c.advance()
+        c.advance()
+    if c.kind == "OVER" and (c.peek() == "(" or (c.peek() in WORDS and c.peek() != "FROM")):
+        c.advance()
+        node.over = window_spec(c)
+
+
+def _within_group(c: Cursor, node: q.Call) -> None:
+    for word in ("WITHIN", "GROUP", "(", "ORDER", "BY"):
+        c.take(word)
+    node.within_group = c.rules.ordered(c)
+    c.take(")")
+
+
+def window_spec(c: Cursor) -> q.Window:
+    """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
+    start = c.start
+    if c.kind != "(":
+        return c.placed(q.Window(reference=c.identifier()), start)
+    c.advance()
+    if c.kind in WORDS and c.peek() == ")":
+        node = q.Window(reference=c.identifier())
+        c.advance()
+        return c.placed(node, start)
+    node = q.Window()
+    if c.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and c.peek() == "BY":
+        node.cluster = c.kind == "CLUSTER"
+        c.advance()
+        c.advance()
+        keys = [c.rules.expression(c)]
+        while c.skip(","):
+            keys.append(c.rules.expression(c))
+        node.partition_by = keys
+    if not node.cluster and c.kind in ("ORDER", "SORT") and c.peek() == "BY":
+        c.advance()
+        c.advance()
+        node.order = c.rules.ordered(c)
+    if c.kind in ("ROWS", "RANGE"):
+        node.frame = _frame(c)
+    c.take(")")
+    return c.placed(node, start)
+
+
+def _frame(c: Cursor) -> q.WindowFrame:
+    start, kind = c.start, c.kind
+    c.advance()
+    between = c.skip("BETWEEN")
+    low, low_side = _bound(c)
+    node = q.WindowFrame(kind, low, low_side)
+    if between:
+        c.take("AND")
+        node.end, node.end_side = _bound(c)
+    return c.placed(node, start)
+
+
+_NOT_CONSTANT = (q.Column, q.Call, q.SpecialCall, q.Subquery)
+
+
+def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
+    """A frame bound: (UNBOUNDED | CURRENT ROW | expression, PRECEDING | FOLLOWING | None)."""
+    if c.skip_all("CURRENT", "ROW"):
+        return "CURRENT ROW", None
+    bound: q.Node | str = "UNBOUNDED"
+    if c.kind == "UNBOUNDED" and c.peek() in ("PRECEDING", "FOLLOWING"):
+        c.advance()
+    else:
+        at = c.start
+        bound = c.rules.expression(c)
+        if any(isinstance(n, _NOT_CONSTANT) for n in bound.walk()):
+            message = "Invalid SQL syntax: Frame bound value must be a literal."
+            c.later("INVALID_SQL_SYNTAX.INVALID_WINDOW_FRAME_BOUND", message, at, c.stops[c.i - 1])
+    side = c.kind
+    if side not in ("PRECEDING", "FOLLOWING"):
+        c.fail()
+    c.advance()
+    return bound, side
+
+
+def _form(c: Cursor, start: int, name: str, form: str, arguments: list[q.Node]) -> q.SpecialCall:
+    c.take(")")
+    return c.placed(q.SpecialCall(name, arguments, form=form), start)
+
+
+def _enter(c: Cursor) -> tuple[int, str]:
+    start, name = c.start, c.token()
+    c.advance()
+    c.advance()
+    return start, name
+
+
+def _cast(c: Cursor) -> q.Node | None:
+    kind = q.TryCast if c.kind == "TRY_CAST" else q.Cast
+    if c.peek(2) in ENDS:
+        return None
+    start, _ = _enter(c)
+    operand = c.rules.expression(c)
+    if c.kind in ENDS:
+        return None  # An ordinary call of a function of this name.
+    c.take("AS")
+    target = data_type(c)
+    c.take(")")
+    return c.placed(kind(operand, target), start)
+
+
+def _struct(c: Cursor) -> q.Node | None:
+    """`struct(a AS x, b)`; named arguments (`=>`) and quantifiers belong to an ordinary call."""
+    if c.peek(2) == ")" or c.peek(3) == "=>" or c.peek(2) in ("DISTINCT", "ALL"):
+        return None
+    at = c.i
+    start, name = _enter(c)
+    fields = [c.rules.named_expression(c)]
+    while c.skip(","):
+        if c.peek() == "=>":
+            c.back(at)
+            return None
+        fields.append(c.rules.named_expression(c))
+    return _form(c, start, name, "struct", fields)
+
+
+def _first(c: Cursor) -> q.Node | None:
+    """`first(x IGNORE NULLS)`; what may follow an ordinary call may not follow this one."""
+    if c.peek(2) in ("DISTINCT", "ALL", ")"):
+        return None
+    start, name = _enter(c)
+    operand = argument(c)
+    if not c.skip_all("IGNORE", "NULLS"):
+        return None
+    node = _form(c, start, name, "ignore_nulls", [operand])
+    node.nulls = "IGNORE"
+    return node
+
+
+def _percentile(c: Cursor) -> q.Node | None:
+    """`percentile_cont(x) WITHIN GROUP (ORDER BY y)`, while that is a rule of its own; else an ordinary call."""
+    if c.peek(2) in ENDS:
+        return None
+    start, name = _enter(c)
+    node = q.Call(name, [c.rules.value(c)])
+    if not (c.skip(")") and c.kind == "WITHIN" and c.peek() == "GROUP"):
+        return None
+    _within_group(c, node)
+    if len(node.within_group) > 1:
+        c.back(c.starts.index(node.within_group[1].span[0]) - 1)
+        c.fail()  # At the comma: this rule takes one key.
+    if c.kind in ("FILTER", "OVER"):
+        _trailers(c, node)
+    return c.placed(node, start)
+
+
+def _extract(c: Cursor) -> q.Node | None:
+    if c.peek(3) != "FROM" or c.peek(2) not in WORDS:
+        return None
+    start, name = _enter(c)
+    field = c.identifier()
+    c.advance()
+    return _form(c, start, name, "extract", [field, c.rules.value(c)])
+
+
+def _position(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    if c.kind in ENDS:
+        return None
+    part = c.rules.value(c)
+    if not c.skip("IN"):
+        return None
+    return _form(c, start, name, "position", [part, c.rules.value(c)])
+
+
+def _substring(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    if c.kind in ENDS:
+        return None
+    args = [c.rules.value(c)]
+    if not c.skip("FROM"):
+        return None
+    args.append(c.rules.value(c))
+    if c.skip("FOR") or c.skip(","):
+        args.append(c.rules.value(c))
+    return _form(c, start, name, "substring", args)
+
+
+def _trim(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    side = None
+    if c.kind in ("BOTH", "LEADING", "TRAILING") and c.peek() not in (*ENDS, "."):
+        side = c.kind
+        c.advance()
+    elif c.kind in ENDS:
+        return None
+    args = [] if c.kind == "FROM" and c.peek() not in ENDS else [c.rules.value(c)]
+    if not c.skip("FROM"):
+        return None
+    args.insert(0, c.rules.value(c))
+    node = _form(c, start, name, "trim", args)
+    node.side = side
+    return node
+
+
+def _overlay(c: Cursor) -> q.Node | None:
+    start, name = _enter(c)
+    if c.kind in ENDS:
+        return None
+    args = [c.rules.value(c)]
+    if not c.skip("PLACING"):
+        return None
+    args.append(c.rules.value(c))
+    c.take("FROM")
+    args.append(c.rules.value(c))
+    if c.skip("FOR"):
+        args.append(c.rules.value(c))
+    return _form(c, start, name, "overlay", args)
+
+
+def _unit_call(c: Cursor) -> q.Node | None:
+    """`dateadd(DAY, 1, x)`: a unit word and two values."""
+    unit_text = c.peek(2) == "STRING_LITERAL"
+    if not (unit_text or c.peek(2) in DATETIME_UNITS) or c.peek(3) != ",":
+        return None
+    form = "timestampadd" if c.kind in ("DATEADD", "DATE_ADD", "TIMESTAMPADD") else "timestampdiff"
+    start, name = _enter(c)
+    unit, shown, at = c.kind, c.token(), c.start
+    c.advance()
+    c.advance()
+    args = [c.rules.value(c)]
+    if not c.skip(","):
+        return None
+    args.append(c.rules.value(c))
+    if c.kind != ")":
+        return None
+    if unit_text:
+        c.later(
+            "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
+            f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
+            "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "
+            f"but got the string literal {shown}.",
+            at,
+            at + len(shown),
+        )
+    node = _form(c, start, name, form, args)
+    node.unit, node.written = unit, shown
+    return node
+
+
+_TRAILERS = frozenset(("WITHIN", "FILTER", "IGNORE", "RESPECT", "OVER"))
+
+SPECIAL_CALLS: dict[str, Callable[[Cursor], q.Node | None]] = {
+    "CAST": _cast,
+    "TRY_CAST": _cast,
+    "STRUCT": _struct,
+    "FIRST": _first,
+    "LAST": _first,
+    "ANY_VALUE": _first,
+    "EXTRACT": _extract,
+    "POSITION": _position,
+    "SUBSTR": _substring,
+    "SUBSTRING": _substring,
+    "TRIM": _trim,
+    "OVERLAY": _overlay,
+    "PERCENTILE_CONT": _percentile,
+    "PERCENTILE_DISC": _percentile,
+    **dict.fromkeys(
+        ["DATEADD", "DATE_ADD", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "TIMEDIFF", "TIMESTAMPDIFF"],
+        _unit_call,
+    ),
+}
+"""Keyword to the reader of its own call syntax."""

@@ -1,0 +1,174 @@
+"""The clauses of a query, in the order of Spark's rule `querySpecification` and after it `queryOrganization`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.aliases import begins_clause, named_expression, ordered
+from planproof_engine.sql.calls import call, window_spec
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.expressions import expression, expressions
+
+
+def quantifier(c: Cursor) -> bool | None:
+    """True for DISTINCT, False for ALL, None where neither stands."""
+    if c.kind in ("DISTINCT", "ALL") and c.peek() not in ("=", ".", ",", ")", "EOF"):
+        distinct = c.kind == "DISTINCT"
+        c.advance()
+        return distinct
+    return None
+
+
+def hints(c: Cursor) -> q.Hint | None:
+    """Hints as calls. They change no schema; a hint that Spark does not know is a warning to it."""
+    first = c.start
+    found: list[q.Call] = []
+    while c.skip("HINT"):
+        while not c.skip("HINT_END"):
+            start = c.start
+            name = c.identifier()
+            if c.kind == "(":
+                found.append(call(c, name.text, start))
+            else:
+                found.append(c.placed(q.Call(name.text), start))
+            c.skip(",")
+    return c.placed(q.Hint(found), first) if found else None
+
+
+def where(c: Cursor) -> q.Where:
+    """WHERE and its condition."""
+    start = c.start
+    c.take("WHERE")
+    return c.placed(q.Where(expression(c)), start)
+
+
+def group(c: Cursor, aliases: bool = False) -> q.Group:
+    """GROUP BY: its keys may be Rollup, Cube and GroupingSets, and with `aliases`, in a pipe, Aliases."""
+    start = c.start
+    c.take("GROUP")
+    c.take("BY")
+    found = [_grouping(c, aliases)]
+    while c.skip(","):
+        found.append(_grouping(c, aliases))
+    node = q.Group(found)
+    if c.kind == "WITH" and c.peek() in ("ROLLUP", "CUBE"):
+        node.with_kind = c.peek()
+        c.advance()
+        c.advance()
+    elif c.kind == "GROUPING" and c.peek() == "SETS":
+        node.with_kind = "GROUPING SETS"
+        c.advance()
+        c.advance()
+        node.sets = _grouping_list(c, _grouping_set)
+    only = found[0]
+    if len(found) == 1 and isinstance(only, q.Column) and len(only.parts) == 1:
+        node.is_all = only.parts[0].text.upper() == "ALL" and not only.parts[0].quoted
+    return c.placed(node, start)
+
+
+def _grouping(c: Cursor, aliases: bool) -> q.Node:
+    analytics = _grouping_analytics(c)
+    if analytics is not None:
+        return analytics
+    return named_expression(c) if aliases else expression(c)
+
+
+def _grouping_analytics(c: Cursor) -> q.Node | None:
+    start = c.start
+    if c.kind in ("ROLLUP", "CUBE") and c.peek() == "(":
+        kind = q.Rollup if c.kind == "ROLLUP" else q.Cube
+        c.advance()
+        return c.placed(kind(_grouping_list(c, _grouping_set)), start)
+    if c.skip_all("GROUPING", "SETS"):
+        return c.placed(q.GroupingSets(_grouping_list(c, _grouping_element)), start)
+    return None
+
+
+def _grouping_list(c: Cursor, read: Callable[[Cursor], q.Node]) -> list[q.Node]:
+    c.take("(")
+    found = [read(c)]
+    while c.skip(","):
+        found.append(read(c))
+    c.take(")")
+    return found
+
+
+def _grouping_element(c: Cursor) -> q.Node:
+    analytics = _grouping_analytics(c)
+    return _grouping_set(c) if analytics is None else analytics
+
+
+def _grouping_set(c: Cursor) -> q.Node:
+    """`()` and `(a, b)` are a Tuple; `(a)` is a Paren, `a` an expression: each is one set."""
+    if c.kind == "(" and c.peek() == ")":
+        start = c.start
+        c.advance()
+        c.advance()
+        return c.placed(q.Tuple(()), start)
+    return expression(c)
+
+
+def windows(c: Cursor) -> list[q.NamedWindow]:
+    """WINDOW's definitions."""
+    c.take("WINDOW")
+    found = [_named_window(c)]
+    while c.skip(","):
+        found.append(_named_window(c))
+        name = found[-1].name
+        if any(w.name.text == name.text for w in found[:-1]):
+            c.later(
+                "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
+                f"Invalid SQL syntax: The definition of window `{name.text}` is repetitive.",
+                *name.span,
+            )
+    return found
+
+
+def _named_window(c: Cursor) -> q.NamedWindow:
+    start = c.start
+    name = c.captured_identifier()
+    c.take("AS")
+    return c.placed(q.NamedWindow(name, window_spec(c)), start)
+
+
+def organization(c: Cursor, node: q.Query) -> None:
+    """Spark's `queryOrganization`: ORDER BY, CLUSTER BY, DISTRIBUTE BY, SORT BY, WINDOW, LIMIT, OFFSET."""
+    first = start = c.start
+    if c.skip_all("ORDER", "BY"):
+        node.order = c.placed(q.Order(ordered(c)), start)
+    start = c.start
+    if c.skip_all("CLUSTER", "BY"):
+        node.cluster = c.placed(q.Cluster(expressions(c)), start)
+    start = c.start
+    if c.skip_all("DISTRIBUTE", "BY"):
+        node.distribute = c.placed(q.Distribute(expressions(c)), start)
+    start = c.start
+    if c.skip_all("SORT", "BY"):
+        node.sort = c.placed(q.Sort(ordered(c)), start)
+    given = [c for c in (node.order, node.cluster, node.distribute, node.sort) if c is not None]
+    if len(given) > 2 or (len(given) == 2 and given != [node.distribute, node.sort]):
+        c.later(
+            "UNSUPPORTED_FEATURE.COMBINATION_QUERY_RESULT_CLAUSES",
+            "The feature is not supported: Combination of ORDER BY/SORT BY/DISTRIBUTE BY/CLUSTER BY.",
+            first,
+            c.stop,
+        )
+    if c.kind == "WINDOW" and begins_clause(c, c.i):
+        node.windows = [*node.windows, *windows(c)]
+    _limits(c, node)
+
+
+def _limits(c: Cursor, node: q.Query) -> None:
+    start = c.start
+    if c.kind == "LIMIT":
+        c.advance()
+        if c.kind == "ALL":
+            c.advance()
+            count: q.Node = c.placed(q.Var("ALL"), c.starts[c.i - 1])
+        else:
+            count = expression(c)
+        node.limit = c.placed(q.Limit(count), start)
+    start = c.start
+    if c.skip("OFFSET"):
+        node.offset = c.placed(q.Offset(expression(c)), start)

@@ -1,0 +1,364 @@
+"""The grammar of CREATE, REPLACE and DECLARE."""
+
+from __future__ import annotations
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.commands import (
+    Command,
+    CreateFunction,
+    CreateNamespace,
+    CreateTable,
+    CreateTableLike,
+    CreateView,
+    CreateViewUsing,
+    DeclareVariable,
+)
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.datatypes import data_type
+from planproof_engine.sql.expressions import expression
+from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.primary import closing, column, identifier_clause, multipart, primary, query_at
+from planproof_engine.sql.queries import query, relation_name
+
+_NAMESPACES = ("SCHEMA", "DATABASE", "NAMESPACE")
+_CONSTRAINTS = frozenset(("CONSTRAINT", "CHECK", "UNIQUE", "PRIMARY", "FOREIGN", "REFERENCES"))
+_TABLE_CLAUSES = frozenset(
+    ("OPTIONS", "SKEWED", "CLUSTER", "CLUSTERED", "ROW", "STORED", "LOCATION", "COMMENT", "DEFAULT", "TBLPROPERTIES")
+)
+_AFTER_CLAUSES = frozenset((*_TABLE_CLAUSES, "PARTITIONED", "AS", "EOF", ";", "USING", "SELECT", "WITH"))
+_CHARACTERISTICS = frozenset(
+    ("LANGUAGE", "SPECIFIC", "DETERMINISTIC", "NOT", "NO", "CONTAINS", "READS", "MODIFIES", "RETURNS", "CALLED", "SQL")
+)
+
+
+def parenthesized_text(c: Cursor) -> str:
+    """Steps over a parenthesized group, and gives its text."""
+    start = c.start
+    if c.kind != "(":
+        c.fail()
+    c.back(closing(c, c.i))
+    c.take(")")
+    return c.text[start : c.stop]
+
+
+def schema_binding(c: Cursor) -> str:
+    """How a view follows its tables' schemas: what comes after WITH SCHEMA."""
+    start = c.start
+    if c.skip("TYPE"):
+        c.take("EVOLUTION")
+    elif c.kind in ("BINDING", "COMPENSATION", "EVOLUTION"):
+        c.advance()
+    else:
+        c.fail()
+    return c.text[start : c.stop].upper()
+
+
+def create(c: Cursor) -> q.Node:
+    """CREATE or REPLACE, from its first word on."""
+    at = c.i
+    replace = c.kind == "REPLACE"
+    c.advance()
+    replace = c.skip_all("OR", "REPLACE") or replace
+    global_ = c.skip("GLOBAL")
+    temporary = c.skip("TEMPORARY")
+    external = c.skip("EXTERNAL")
+    kind = c.kind
+    if kind == "VIEW":
+        return _create_view(c, replace, temporary, global_)
+    if kind == "TABLE":
+        return _create_table(c, replace, temporary, external)
+    if kind == "FUNCTION":
+        return _create_function(c, replace, temporary)
+    if kind in _NAMESPACES:
+        c.advance()
+        exists = c.skip_all("IF", "NOT", "EXISTS")
+        node = CreateNamespace(relation_name(c), exists)
+        while c.kind not in ("EOF", ";"):
+            c.advance()
+        return node
+    if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
+        c.unknown(f"CREATE {kind}")
+    if kind not in ("ROLE", "INDEX", "MACRO"):
+        c.fail()
+    c.back(at)
+    return command(c)
+
+
+def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.Node:
+    c.advance()
+    exists = c.skip_all("IF", "NOT", "EXISTS")
+    name = relation_name(c)
+    if temporary and _provider_follows(c):
+        return _create_view_using(c, name, replace, global_)
+    columns, binding = _comment_list(c), None
+    while c.kind != "AS":
+        if c.skip("COMMENT"):
+            c.string()
+        elif c.skip_all("WITH", "SCHEMA"):
+            binding = schema_binding(c)
+        elif c.skip_all("DEFAULT", "COLLATION"):
+            c.unknown("DEFAULT COLLATION")
+        elif c.skip_all("PARTITIONED", "ON") or c.skip("TBLPROPERTIES"):
+            parenthesized_text(c)
+        elif (c.kind, c.peek()) in (("WITH", "METRICS"), ("LANGUAGE", "IDENTIFIER_TOKEN")):
+            c.unknown("a metric view")
+        else:
+            c.fail()
+    c.advance()
+    return CreateView(name, query(c), columns, binding, replace, temporary, global_, exists)
+
+
+def _provider_follows(c: Cursor) -> bool:
+    """Whether USING comes next, perhaps after a list of columns."""
+    at = closing(c, c.i) + 1 if c.kind == "(" else c.i
+    return c.kinds[at] == "USING"
+
+
+def _create_view_using(c: Cursor, name: q.Table, replace: bool, global_: bool) -> q.Node:
+    columns = column_types(c) if c.kind == "(" else ()
+    c.take("USING")
+    start = c.start
+    multipart(c)
+    node = CreateViewUsing(name, c.text[start : c.stop], columns, replace, global_)
+    if c.skip("OPTIONS"):
+        parenthesized_text(c)
+    return node
+
+
+def _comment_list(c: Cursor) -> list[q.Identifier]:
+    found: list[q.Identifier] = []
+    if not c.skip("("):
+        return found
+    while True:
+        found.append(c.identifier())
+        if c.skip("COMMENT"):
+            c.string()
+        if not c.skip(","):
+            break
+    c.take(")")
+    return found
+
+
+def column_types(c: Cursor) -> list[q.ColumnDef]:
+    """`(a INT NOT NULL COMMENT 'x', ..)` with table constraints stepped over, as ColumnDefs."""
+    c.take("(")
+    found: list[q.ColumnDef] = []
+    while True:
+        if _constraint_follows(c):
+            _step_over_option(c)
+        else:
+            found.append(column_definition(c))
+        if not c.skip(","):
+            break
+    c.take(")")
+    return found
+
+
+def _constraint_follows(c: Cursor) -> bool:
+    following = c.peek()
+    if c.kind in ("CHECK", "UNIQUE"):
+        return following == "("
+    if c.kind in ("PRIMARY", "FOREIGN"):
+        return following == "KEY"
+    return c.kind == "CONSTRAINT" and c.peek(2) in _CONSTRAINTS
+
+
+def column_definition(c: Cursor) -> q.ColumnDef:
+    """A column of CREATE TABLE: its name, its type, and what is said of it."""
+    start = c.start
+    name = c.captured_identifier()
+    node = q.ColumnDef(name, data_type(c))
+    while c.kind not in (",", ")", "EOF"):
+        if c.kind in ("NOT", "!") and c.peek() == "NULL":
+            c.advance()
+            c.advance()
+            node.not_null = True
+        elif c.skip("DEFAULT"):
+            node.default = expression(c)
+        elif c.skip("COMMENT"):
+            c.string()
+        elif c.kind in _CONSTRAINTS or c.kind == "GENERATED":
+            _step_over_option(c)
+        else:
+            c.fail()
+    return c.placed(node, start)
+
+
+def _step_over_option(c: Cursor) -> None:
+    """A constraint or a generated value: to the comma or parenthesis that ends the column."""
+    while c.kind not in (",", ")", "EOF") and not (c.kind == "NOT" and c.peek() == "NULL"):
+        if c.kind == "COMMENT":
+            return
+        if c.kind == "(":
+            parenthesized_text(c)
+        else:
+            c.advance()
+
+
+def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> q.Node:
+    c.advance()
+    exists = c.skip_all("IF", "NOT", "EXISTS")
+    name = relation_name(c)
+    if c.kind == "LIKE":
+        c.advance()
+        like = CreateTableLike(name, relation_name(c), exists)
+        while c.kind not in ("EOF", ";"):
+            c.advance()
+        return like
+    node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
+    if c.kind == "(" and not query_at(c, c.i):
+        node.columns = column_types(c)
+    clauses: dict[str, str] = {}
+    while True:
+        word, start = c.kind, c.start
+        if word == "USING":
+            c.advance()
+            start = c.start
+            multipart(c)
+            node.provider = c.text[start : c.stop]
+        elif word == "PARTITIONED" and c.peek() == "BY":
+            node.partitioned_by = _partitioned_by(c)
+        elif word in _TABLE_CLAUSES:
+            _step_over_clause(c)
+            clauses[word] = c.text[start : c.stop]
+        else:
+            break
+    node.clauses = clauses
+    if c.skip("AS") or query_at(c, c.i):
+        node.query = query(c)
+    return node
+
+
+def _step_over_clause(c: Cursor) -> None:
+    c.advance()
+    while c.kind not in _AFTER_CLAUSES or (c.kind in ("AS", "WITH") and _within_clause(c)):
+        if c.kind == "(":
+            if query_at(c, c.i) and c.kinds[c.i - 1] not in ("BY", "OPTIONS", "TBLPROPERTIES"):
+                return
+            parenthesized_text(c)
+        else:
+            c.advance()
+
+
+def _within_clause(c: Cursor) -> bool:
+    """Whether AS or WITH belongs to `STORED AS x` or `WITH SERDEPROPERTIES`."""
+    return c.kinds[c.i - 1] == "STORED" or (c.kind == "WITH" and c.peek() == "SERDEPROPERTIES")
+
+
+def _partitioned_by(c: Cursor) -> list[q.Node]:
+    c.advance()
+    c.advance()
+    c.take("(")
+    found: list[q.Node] = []
+    while True:
+        typed = c.peek() in WORDS and c.peek() not in (".",)
+        found.append(column_definition(c) if typed else primary(c))
+        if not c.skip(","):
+            break
+    c.take(")")
+    return found
+
+
+def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
+    c.advance()
+    exists = c.skip_all("IF", "NOT", "EXISTS")
+    node = CreateFunction(relation_name(c), replace=replace, temporary=temporary, exists=exists)
+    if c.skip("AS"):
+        node.class_name = c.string()
+        while c.kind not in ("EOF", ";"):
+            c.advance()
+        return node
+    if c.kind != "(":
+        c.fail()
+    if c.peek() == ")":
+        c.advance()
+        c.advance()
+    else:
+        node.parameters = column_types(c)
+    if c.kind == "RETURNS" and c.peek() != "NULL":
+        c.advance()
+        _returns(c, node)
+    while c.kind in _CHARACTERISTICS or c.kind in ("COMMENT", "DEFAULT"):
+        _characteristic(c)
+    c.take("RETURN")
+    node.body = query(c) if query_at(c, c.i) else expression(c)
+    return node
+
+
+def _returns(c: Cursor, node: CreateFunction) -> None:
+    if c.kind != "TABLE":
+        node.returns = data_type(c)
+        return
+    c.advance()
+    node.returns_table = column_types(c) if c.kind == "(" else ()
+
+
+def _characteristic(c: Cursor) -> None:
+    if c.skip("COMMENT"):
+        c.string()
+    elif c.kind == "LANGUAGE":
+        c.advance()
+        if c.kind != "SQL":
+            c.unknown(f"a function in {c.token()}")
+        c.advance()
+    elif c.skip("SPECIFIC"):
+        c.captured_identifier()
+    elif c.kind in ("RETURNS", "CALLED"):
+        while c.kind not in ("INPUT", "EOF"):
+            c.advance()
+        c.take("INPUT")
+    elif c.skip_all("DEFAULT", "COLLATION"):
+        c.unknown("DEFAULT COLLATION")
+    else:
+        at = c.i
+        for words in _FIXED:
+            c.skip_all(*words)
+        if c.i == at:
+            c.fail()
+
+
+def declare(c: Cursor) -> q.Node:
+    """DECLARE, from that word on."""
+    c.advance()
+    replace = c.skip_all("OR", "REPLACE")
+    if c.kind in ("VAR", "VARIABLE") and c.peek() in WORDS:
+        c.advance()
+    names = [_variable(c)]
+    while c.skip(","):
+        names.append(_variable(c))
+    node = DeclareVariable(names, replace=replace)
+    if c.kind == "CURSOR" or (c.kind in ("ASENSITIVE", "INSENSITIVE") and c.peek() == "CURSOR"):
+        c.unknown("a cursor")
+    if c.kind in WORDS and c.kind != "DEFAULT":
+        node.type = data_type(c)
+    if c.skip("DEFAULT") or c.skip("="):
+        node.default = expression(c)
+    return node
+
+
+def _variable(c: Cursor) -> q.Column | q.IdentifierClause:
+    if c.kind == "IDENTIFIER" and c.peek() == "(":
+        found = identifier_clause(c)
+        return column(c, found) if isinstance(found, list) else found
+    return column(c, multipart(c))
+
+
+_FIXED = (
+    ("NOT", "DETERMINISTIC"),
+    ("DETERMINISTIC",),
+    ("NO", "SQL"),
+    ("CONTAINS", "SQL"),
+    ("READS", "SQL", "DATA"),
+    ("MODIFIES", "SQL", "DATA"),
+    ("SQL", "SECURITY", "INVOKER"),
+    ("SQL", "SECURITY", "DEFINER"),
+)
+
+
+def command(c: Cursor) -> Command:
+    """A statement whose text is stepped over."""
+    start, first = c.start, c.i
+    while c.kind not in ("EOF", ";"):
+        c.advance()
+    words = " ".join(c.kinds[first : min(first + 2, c.i)])
+    return c.placed(Command(words, c.text[start : c.stop]), start)

@@ -1,0 +1,249 @@
+"""The grammar of expressions: Spark's rules `expression`, `booleanExpression`, `predicate` and `valueExpression`.
+
+A predicate (`IS NULL`, `IN`, ...) follows a value once: `a IS NULL = b` is no expression to Spark.
+"""
+
+from __future__ import annotations
+
+from planproof_engine.origin import AnalysisError
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.calls import ENDS
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.keywords import PIPE_WORDS
+from planproof_engine.sql.literals import string_literal
+from planproof_engine.sql.primary import primary, query_at
+from planproof_engine.sql.tokens import NUMBERS
+
+_BINARY: dict[str, tuple[int, type[q.Binary]]] = {
+    "*": (7, q.Mul),
+    "/": (7, q.Div),
+    "%": (7, q.Mod),
+    "DIV": (7, q.IntDiv),
+    "+": (6, q.Add),
+    "-": (6, q.Sub),
+    "||": (6, q.DPipe),
+    "<<": (5, q.BitwiseLeftShift),
+    ">>": (5, q.BitwiseRightShift),
+    ">>>": (5, q.UnsignedRightShift),
+    "&": (4, q.BitwiseAnd),
+    "^": (3, q.BitwiseXor),
+    "|": (2, q.BitwiseOr),
+    "=": (1, q.EQ),
+    "<=>": (1, q.NullSafeEQ),
+    "<>": (1, q.NEQ),
+    "!=": (1, q.NEQ),
+    "<": (1, q.LT),
+    "<=": (1, q.LTE),
+    ">": (1, q.GT),
+    ">=": (1, q.GTE),
+}
+"""Binding strength, highest first, as in `valueExpression`; operators of one strength group to the left."""
+
+_UNARY: dict[str, type[q.Unary]] = {"-": q.Neg, "+": q.Pos, "~": q.BitwiseNot}
+_PREDICATES = frozenset(("BETWEEN", "IN", "RLIKE", "LIKE", "ILIKE"))
+_LIKES: dict[str, type[q.Like]] = {"LIKE": q.Like, "ILIKE": q.ILike}
+
+
+def expression(c: Cursor) -> q.Node:
+    """Any expression: Spark's rule `expression`. OR binds the least."""
+    left = _conjunction(c)
+    if c.kind != "OR":
+        return left
+    operands = [left]
+    while c.skip("OR"):
+        operands.append(_conjunction(c))
+    return _balanced(q.Or, operands)
+
+
+def _conjunction(c: Cursor) -> q.Node:
+    left = _negation(c)
+    if c.kind != "AND":
+        return left
+    operands = [left]
+    while c.skip("AND"):
+        operands.append(_negation(c))
+    return _balanced(q.And, operands)
+
+
+def _negation(c: Cursor) -> q.Node:
+    kind = c.kind
+    if kind in ("NOT", "!"):
+        start = c.start
+        c.advance()
+        return c.placed(q.Not(_negation(c)), start)
+    if kind == "EXISTS" and c.peek() == "(" and query_at(c, c.i + 2):
+        start = c.start
+        c.advance()
+        c.advance()
+        node = q.Exists(c.rules.query(c))
+        c.take(")")
+        return c.placed(node, start)
+    left = value(c)
+    kind = c.kind
+    if kind in _PREDICATES or kind == "IS":
+        return left if _is_alias(c) else _predicate(c, left)
+    if kind in ("NOT", "!") and c.peek() in _PREDICATES:
+        return _predicate(c, left)
+    return left
+
+
+def _is_alias(c: Cursor) -> bool:
+    """Whether IN or IS, at hand, is a name: `SELECT a in FROM t`."""
+    return c.kind in ("IN", "IS") and (c.peek() == "FROM" or c.peek() in ENDS)
+
+
+def value(c: Cursor, floor: int = 1) -> q.Node:
+    """A value expression whose operators bind at least as strongly as `floor`."""
+    kind = c.kind
+    unary = _UNARY.get(kind)
+    if unary is not None and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
+        start = c.start
+        c.advance()
+        left: q.Node = c.placed(unary(value(c, 8)), start)
+    else:
+        left = primary(c)
+    while True:
+        operator = _BINARY.get(c.kind)
+        if operator is None or operator[0] < floor:
+            return left
+        if operator[0] == 2 and c.kinds[c.i + 1] in PIPE_WORDS and c.bar_is_pipe:
+            return left
+        c.i += 1
+        c.kind = c.kinds[c.i]
+        right = value(c, operator[0] + 1)
+        node = operator[1](left, right)
+        node.span = (left.span[0], c.stops[c.i - 1])
+        left = node
+
+
+def _predicate(c: Cursor, left: q.Node) -> q.Node:
+    start = left.span[0]
+    if c.skip("IS"):
+        return _is(c, left, start)
+    negated = _inner_not(c)
+    kind = c.kind
+    c.advance()
+    if kind == "BETWEEN":
+        low = value(c)
+        c.take("AND")
+        node: q.Node = q.Between(left, low, value(c))
+    elif kind == "IN":
+        node = _in(c, left)
+    elif kind == "RLIKE":
+        node = q.RegexpLike(left, value(c))
+    elif c.kind in ("ANY", "SOME", "ALL") and c.peek() == "(":
+        return _quantified_like(c, left, kind, negated, start)
+    else:
+        pattern = value(c)
+        node = _LIKES[kind](left, pattern, _escape_character(c) if c.skip("ESCAPE") else None)
+    c.placed(node, start)
+    return c.placed(q.Not(node, inner=True), start) if negated else node
+
+
+def _escape_character(c: Cursor) -> q.Literal:
+    start = c.start
+    text = string_literal(c)
+    if len(text.text) != 1:
+        c.later("INVALID_ESC", "The escape string of LIKE is one character.", start, c.start)
+    return text
+
+
+def _inner_not(c: Cursor) -> bool:
+    """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""
+    if c.kind not in ("NOT", "!"):
+        return False
+    if c.kind == "!" and not c.conf.bang_equals_not:
+        c.later(
+            "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
+            "Support of the clause or keyword: '!' has been discontinued in this context.",
+            c.start,
+            c.stops[c.i],
+        )
+    c.advance()
+    return True
+
+
+def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
+    negated = _inner_not(c)
+    kind, at = c.kind, c.start
+    if kind == "DISTINCT":
+        c.advance()
+        c.take("FROM")
+        right = value(c)
+        distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
+        return c.placed(distinct(left, right), start)
+    tests: dict[str, q.Null | q.Boolean | q.Var] = {
+        "NULL": q.Null(),
+        "TRUE": q.Boolean(True),
+        "FALSE": q.Boolean(False),
+        "UNKNOWN": q.Var("UNKNOWN"),
+    }
+    test = tests.get(kind)
+    if test is None:
+        c.fail()
+    c.advance()
+    c.placed(test, at)
+    return c.placed(q.Is(left, test, negated), start)
+
+
+def _in(c: Cursor, left: q.Node) -> q.Node:
+    start = c.start
+    c.take("(")
+    if query_at(c, c.i):
+        if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
+            c.later(
+                "UNSUPPORTED_TYPED_LITERAL",
+                'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
+                "query. Give the subquery's column a name.",
+                c.start,
+                c.stops[c.i],
+            )
+        query = q.Subquery(c.rules.query(c))
+        c.take(")")
+        return q.In(left, query=c.placed(query, start))
+    if c.kind == ")":
+        c.later(
+            "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
+            "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
+            "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
+            left.span[0],
+            c.stops[c.i],
+        )
+    members = [] if c.kind == ")" else expressions(c)
+    c.take(")")
+    return q.In(left, members)
+
+
+def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:
+    quantifier = "ALL" if c.kind == "ALL" else "ANY"
+    c.advance()
+    c.take("(")
+    if c.kind == ")":
+        raise AnalysisError(
+            "INVALID_SQL_SYNTAX.EMPTY_QUANTIFIED_PATTERN",
+            "Invalid SQL syntax: Expected something between '(' and ')'.",
+            c.origin(),
+        )
+    patterns = expressions(c)
+    c.take(")")
+    node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)
+    return c.placed(node, start)
+
+
+def expressions(c: Cursor) -> list[q.Node]:
+    """One or more, between commas."""
+    found = [expression(c)]
+    while c.skip(","):
+        found.append(expression(c))
+    return found
+
+
+def _balanced(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:
+    """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds it so, and names columns by it."""
+    if len(operands) == 1:
+        return operands[0]
+    middle = (len(operands) + 1) // 2
+    left, right = _balanced(kind, operands[:middle]), _balanced(kind, operands[middle:])
+    node = kind(left, right)
+    node.span = (left.span[0], right.span[1])
+    return node

@@ -1,0 +1,285 @@
+"""Queries, their clauses, and the expressions that hold queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+
+from planproof_engine.sql.nodes.calls import Call, Window
+from planproof_engine.sql.nodes.names import Identifier, Literal, TableAlias, TypeName
+from planproof_engine.sql.nodes.operators import Predicate
+from planproof_engine.sql.tree import Node, node
+
+# Clauses
+
+
+@node
+class Ordering(Node):
+    """What says in which order, or where, rows stand."""
+
+    keys: Sequence[Node]
+
+
+@node
+class Order(Ordering):
+    """`ORDER BY keys`: Ordereds."""
+
+
+@node
+class Sort(Ordering):
+    """`SORT BY keys`: Ordereds."""
+
+
+@node
+class Cluster(Ordering):
+    """`CLUSTER BY keys`."""
+
+
+@node
+class Distribute(Ordering):
+    """`DISTRIBUTE BY keys`."""
+
+
+@node
+class Limit(Node):
+    """`LIMIT count`: ALL is a Var."""
+
+    count: Node
+
+
+@node
+class Offset(Node):
+    """`OFFSET count`."""
+
+    count: Node
+
+
+@node
+class From(Node):
+    """`FROM relation`."""
+
+    relation: Node
+
+
+@node
+class Where(Node):
+    """`WHERE condition`."""
+
+    condition: Node
+
+
+@node
+class Having(Node):
+    """`HAVING condition`."""
+
+    condition: Node
+
+
+@node
+class Qualify(Node):
+    """`QUALIFY condition`."""
+
+    condition: Node
+
+
+@node
+class GroupingAnalytics(Node):
+    """Grouping sets: each of `sets` is an expression, a Paren, or a Tuple (of none: the grand total)."""
+
+    sets: Sequence[Node]
+
+
+@node
+class Rollup(GroupingAnalytics):
+    """`ROLLUP (sets)`."""
+
+
+@node
+class Cube(GroupingAnalytics):
+    """`CUBE (sets)`."""
+
+
+@node
+class GroupingSets(GroupingAnalytics):
+    """`GROUPING SETS (sets)`, whose members may be analytics too."""
+
+
+@node
+class Group(Node):
+    """`GROUP BY keys`: `is_all` for GROUP BY ALL, whose word is the one key too.
+
+    `with_kind` is ROLLUP or CUBE for `GROUP BY a WITH ROLLUP`, or GROUPING SETS for `GROUP BY a GROUPING SETS (..)`,
+    whose sets are `sets`.
+    """
+
+    keys: Sequence[Node]
+    with_kind: str | None = None
+    sets: Sequence[Node] = ()
+    is_all: bool = False
+
+
+@node
+class Hint(Node):
+    """`/*+ calls */`."""
+
+    calls: Sequence[Call]
+
+
+@node
+class NamedWindow(Node):
+    """`name AS (..)`, in WINDOW."""
+
+    name: Identifier
+    window: Window
+
+
+# Queries
+
+
+@node
+class Query(Node):
+    """What gives rows. What orders or limits a query stands in its outermost node, whatever that is."""
+
+    _: KW_ONLY
+    windows: Sequence[NamedWindow] = ()
+    order: Order | None = None
+    cluster: Cluster | None = None
+    distribute: Distribute | None = None
+    sort: Sort | None = None
+    limit: Limit | None = None
+    offset: Offset | None = None
+    with_: With | None = None
+
+
+@node
+class CTE(Node):
+    """`alias AS (query)`."""
+
+    alias: TableAlias
+    max_recursion: Literal | None
+    query: Query
+
+
+@node
+class With(Node):
+    """`WITH [RECURSIVE] ctes`."""
+
+    ctes: Sequence[CTE]
+    recursive: bool = False
+
+
+@node
+class Block(Query):
+    """What SELECT and TRANSFORM share. `from_first`: FROM stands before it. `distinct` is False for ALL."""
+
+    hint: Hint | None = None
+    distinct: bool | None = None
+    items: Sequence[Node] = ()
+    from_: From | None = None
+    where: Where | None = None
+    group: Group | None = None
+    having: Having | None = None
+    qualify: Qualify | None = None
+    from_first: bool = False
+
+
+@node
+class Select(Block):
+    """`SELECT items FROM ..`; `from_only`: a bare `FROM t`, whose only item is a star."""
+
+    from_only: bool = False
+
+
+@node
+class ColumnDef(Node):
+    """`name type NOT NULL DEFAULT default`."""
+
+    name: Identifier
+    type: TypeName | None
+    default: Node | None = None
+    not_null: bool = False
+
+
+@node
+class Transform(Block):
+    """`SELECT TRANSFORM (items) USING script AS columns`.
+
+    `columns` are None without AS, and have no type where only names stand; `row_format`: a ROW FORMAT stands.
+    """
+
+    script: str = ""
+    columns: Sequence[ColumnDef] | None = None
+    row_format: bool = False
+
+
+@node
+class TableSample(Node):
+    """`TABLESAMPLE (..)`: it changes no schema, so only its size and seed are kept."""
+
+    method: str | None = None
+    bucket_numerator: Node | None = None
+    bucket_denominator: Node | None = None
+    bucket_field: Node | None = None
+    percent: Node | None = None
+    rows: Node | None = None
+    size: Node | None = None
+    seed: Node | None = None
+
+
+@node
+class Subquery(Query):
+    """`(query)`, as a query, an expression or a relation; as the last, `AS alias`."""
+
+    query: Query
+    sample: TableSample | None = None
+    alias: TableAlias | None = None
+
+
+@node
+class SetOperation(Query):
+    """Two queries; `distinct` unless ALL."""
+
+    left: Query
+    right: Query
+    distinct: bool = True
+
+
+@node
+class Union(SetOperation):
+    """`UNION`."""
+
+
+@node
+class Except(SetOperation):
+    """`EXCEPT`, `MINUS`."""
+
+
+@node
+class Intersect(SetOperation):
+    """`INTERSECT`."""
+
+
+@node
+class Values(Query):
+    """`VALUES (1, 2), (3, 4) AS t(a, b)`, as a query or a relation: a row is a Tuple, a Paren or any expression."""
+
+    rows: Sequence[Node]
+    alias: TableAlias | None = None
+
+
+# Expressions that hold queries
+
+
+@node
+class In(Predicate):
+    """`operand IN (members)`, or IN (query)."""
+
+    members: Sequence[Node] = ()
+    query: Subquery | None = None
+
+
+@node
+class Exists(Node):
+    """`EXISTS (query)`."""
+
+    query: Query

@@ -1,0 +1,90 @@
+"""Text to tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from planproof_engine.conf import Conf
+from planproof_engine.depth import deeply
+from planproof_engine.origin import AnalysisError, Unknown, place
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.aliases import named_expression, ordered
+from planproof_engine.sql.cursor import Cursor, Rules
+from planproof_engine.sql.expressions import expression, value
+from planproof_engine.sql.queries import query, query_primary
+from planproof_engine.sql.statements import setting, statement
+
+Read = TypeVar("Read", bound=q.Node)
+
+Tree = q.Query
+"""What `parse` gives: the outermost node of a query."""
+
+_DEFAULT = Conf()
+
+RULES = Rules(expression, value, named_expression, ordered, query, query_primary)
+"""Spark's cursor: a cursor over a text of its own is made with them."""
+
+
+def parse(text: str, conf: Conf = _DEFAULT) -> q.Query:
+    """The tree of one query, in the shapes that `planproof_engine.sql` lists.
+
+    Raises `AnalysisError` (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT, ...) where Spark's parser rejects the text, and
+    `Unknown` for Spark syntax that the tree cannot say.
+
+    >>> parse("SELECT a FROM t")
+    Select(items=[Column(parts=[Identifier(text='a')])], from_=From(relation=Table(parts=[Identifier(text='t')])))
+    """
+    return _whole(text, conf, query)
+
+
+def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
+    """The tree of one statement: a query, or a node of `planproof_engine.sql.commands`. Raises as `parse` does.
+
+    >>> parse_statement("SET spark.sql.ansi.enabled = false")
+    SetConf(key='spark.sql.ansi.enabled', value='false')
+    """
+    known = setting(text)
+    return _whole(text, conf, statement) if known is None else known
+
+
+def _whole(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
+    try:
+        return deeply(lambda: _read(text, conf, read))
+    except RecursionError:
+        raise Unknown("a query nested this deep", place(text, 0)) from None
+
+
+def _read(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
+    cursor = Cursor(text, conf, RULES)
+    if "${" in text:
+        _refuse_substitution(cursor)
+    if cursor.kind == "EOF":
+        raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
+    while True:
+        try:
+            return _all(cursor, read)
+        except AnalysisError as error:
+            cursor.read_anew(0, error)
+
+
+_REFERENCE = re.compile(r"\$\{(\w+?:)?\S+?\}")
+
+
+def _refuse_substitution(cursor: Cursor) -> None:
+    """Spark puts a setting in the place of `${name}` before it reads the text, within strings too."""
+    for at, stop in zip(cursor.starts, cursor.stops):
+        found = _REFERENCE.search(cursor.text, at, stop)
+        if found is not None:
+            raise Unknown("a ${...} variable", place(cursor.text, *found.span()))
+
+
+def _all(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:
+    tree = read(cursor)
+    while cursor.skip(";"):
+        pass
+    if cursor.kind != "EOF":
+        cursor.fail()
+    cursor.finish()
+    return tree

@@ -1,0 +1,159 @@
+"""The grammar of pipe operators: Spark's rule `operatorPipeRightSide`.
+
+Each operator is one `Pipe` around the query before it; nothing is rewritten into CTEs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.aliases import begins_clause, named_expressions
+from planproof_engine.sql.calls import ENDS
+from planproof_engine.sql.clauses import group, hints, organization, quantifier, where, windows
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.expressions import expression
+from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.primary import column, multipart
+from planproof_engine.sql.relations import join, pivot, sample, unpivot
+
+SETS: dict[str, type[q.SetOperation]] = {
+    "UNION": q.Union,
+    "EXCEPT": q.Except,
+    "MINUS": q.Except,
+    "INTERSECT": q.Intersect,
+}
+
+
+def pipe(c: Cursor, before: q.Query) -> q.Pipe:
+    """The operator after `|>`."""
+    reader = _OPERATORS.get(c.kind)
+    if reader is None and c.kind in ENDS:
+        reader = _organize  # Spark allows a pipe with nothing after it
+    if reader is None:
+        c.fail()
+    return reader(c, before)
+
+
+def _select(c: Cursor, before: q.Query) -> q.Pipe:
+    c.advance()
+    node = q.PipeSelect(before, hints(c), quantifier(c), named_expressions(c))
+    if c.kind == "GROUP" and c.peek() == "BY" and "grouping in pipe SELECT" not in c.lacks:
+        node.group = group(c, aliases=True)
+    _windows(c, node)
+    return node
+
+
+def _windows(c: Cursor, node: q.Pipe) -> None:
+    if c.kind == "WINDOW" and begins_clause(c, c.i):
+        node.windows = windows(c)
+
+
+def _extend(c: Cursor, before: q.Query) -> q.Pipe:
+    c.advance()
+    return q.PipeExtend(before, named_expressions(c))
+
+
+def _assign(c: Cursor, before: q.Query) -> q.Pipe:
+    c.advance()
+    found = [assignment(c)]
+    while c.skip(","):
+        found.append(assignment(c))
+    return q.PipeSet(before, found)
+
+
+def assignment(c: Cursor) -> q.EQ:
+    """`a = 1`, of SET."""
+    start = c.start
+    name = column(c, multipart(c))
+    c.take("=")
+    return c.placed(q.EQ(name, expression(c)), start)
+
+
+def _drop(c: Cursor, before: q.Query) -> q.Pipe:
+    c.advance()
+    found = [_dropped(c)]
+    while c.skip(","):
+        found.append(_dropped(c))
+    return q.PipeDrop(before, found)
+
+
+def _dropped(c: Cursor) -> q.Column:
+    return column(c, [c.identifier()] if "pipe DROP of fields" in c.lacks else multipart(c))
+
+
+def _rename(c: Cursor, before: q.Query) -> q.Pipe:
+    c.advance()
+    return q.PipeAs(before, c.captured_identifier())
+
+
+def _filter(c: Cursor, before: q.Query) -> q.Pipe:
+    node = q.PipeWhere(before, where(c))
+    _windows(c, node)
+    return node
+
+
+def _aggregate(c: Cursor, before: q.Query) -> q.Pipe:
+    c.advance()
+    found: list[q.Node] = []
+    if not (c.kind == "GROUP" and c.peek() == "BY") and c.kind in WORDS | _EXPRESSION_STARTS:
+        found = named_expressions(c)
+    node = q.PipeAggregate(before, found)
+    if c.kind == "GROUP" and c.peek() == "BY":
+        node.group = group(c, aliases=True)
+    return node
+
+
+def _combine(c: Cursor, before: q.Query) -> q.Pipe:
+    kind = SETS[c.kind]
+    c.advance()
+    distinct = quantifier(c) is not False
+    return q.PipeSetOperation(before, kind, c.rules.query_primary(c), distinct)
+
+
+def _join_pipe(c: Cursor, before: q.Query) -> q.Pipe:
+    return q.PipeJoin(before, join(c, None, c.start))
+
+
+def _pivot_pipe(c: Cursor, before: q.Query) -> q.Pipe:
+    return q.PipePivot(before, pivot(c, None, c.start))
+
+
+def _unpivot_pipe(c: Cursor, before: q.Query) -> q.Pipe:
+    return q.PipeUnpivot(before, unpivot(c, None, c.start))
+
+
+def _sample_pipe(c: Cursor, before: q.Query) -> q.Pipe:
+    return q.PipeSample(before, sample(c))
+
+
+def _organize(c: Cursor, before: q.Query) -> q.Pipe:
+    node, start = q.PipeOrganize(before), c.start
+    organization(c, node)
+    if node.windows:
+        c.later(
+            "UNSUPPORTED_FEATURE.CLAUSE_WITH_PIPE_OPERATORS",
+            "The feature is not supported: The SQL pipe operator syntax using |> does not support the WINDOW clause.",
+            start,
+            c.stops[c.i - 1],
+        )
+    return node
+
+
+_EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", "INTEGER_VALUE", "DECIMAL_VALUE"))
+
+_OPERATORS: dict[str, Callable[[Cursor, q.Query], q.Pipe]] = {
+    "SELECT": _select,
+    "EXTEND": _extend,
+    "SET": _assign,
+    "DROP": _drop,
+    "AS": _rename,
+    "WHERE": _filter,
+    "AGGREGATE": _aggregate,
+    "PIVOT": _pivot_pipe,
+    "UNPIVOT": _unpivot_pipe,
+    "TABLESAMPLE": _sample_pipe,
+    **dict.fromkeys(SETS, _combine),
+    **dict.fromkeys(["JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"], _join_pipe),
+    **dict.fromkeys(["ORDER", "CLUSTER", "DISTRIBUTE", "SORT", "WINDOW", "LIMIT", "OFFSET"], _organize),
+}

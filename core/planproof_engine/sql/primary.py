@@ -1,0 +1,356 @@
+"""The grammar of operands: Spark's rule `primaryExpression`.
+
+Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may follow each.
+"""
+
+from __future__ import annotations
+
+from planproof_engine.quoting import backticked
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.datatypes import check_collation, data_type
+from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.literals import (
+    constant,
+    interval,
+    interval_follows,
+    number,
+    parameter,
+    string_literal,
+    typed_literal,
+)
+from planproof_engine.sql.tokens import AHEAD, NUMBERS
+
+_QUERY_WORDS = frozenset(("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE"))
+_NOT_AFTER_QUERY_WORD = frozenset(
+    (*ENDS, ".", "=", "<", ">", "<>", "!=", "<=", ">=", "<=>", "/", "%", "||", "::", "[", "->")
+)
+_AFTER_QUERY = frozenset(
+    (
+        ")",
+        "EOF",
+        "UNION",
+        "EXCEPT",
+        "MINUS",
+        "INTERSECT",
+        "ORDER",
+        "SORT",
+        "CLUSTER",
+        "DISTRIBUTE",
+        "LIMIT",
+        "OFFSET",
+        "|>",
+    )
+)
+
+
+def primary(c: Cursor) -> q.Node:
+    """An operand, with what follows it: fields, subscripts, casts by `::`."""
+    kind = c.kind
+    if kind in WORDS:
+        node = _word(c, kind)
+    elif kind == "STRING_LITERAL":
+        node = string_literal(c)
+    elif kind in NUMBERS or kind == "-":
+        node = number(c)
+    elif kind == "(":
+        node = _parenthesis(c)
+    elif kind == "*":
+        start = c.start
+        c.advance()
+        return _star(c, start, [])
+    elif kind in ("?", ":"):
+        node = parameter(c)
+    else:
+        c.fail()
+    while c.kind in _POSTFIX:
+        longer = _postfix(c, node)
+        if longer is None:
+            break
+        node = longer
+    return node
+
+
+def _postfix(c: Cursor, node: q.Node) -> q.Node | None:
+    kind = c.kind
+    start = node.span[0]
+    if kind == "[":
+        c.advance()
+        index = c.rules.value(c)
+        c.take("]")
+        return c.placed(q.Bracket(node, index), start)
+    if kind == ".":
+        c.advance()
+        return c.placed(q.Dot(node, c.identifier()), start)
+    if kind == "::":
+        c.advance()
+        return c.placed(q.Cast(node, data_type(c), colons=True), start)
+    if kind == "COLLATE":
+        if c.peek() not in WORDS or "COLLATE" in c.lacks:
+            return None
+        c.advance()
+        name = [c.captured_identifier()]
+        while c.skip("."):
+            name.append(c.captured_identifier())
+        check_collation(c, name[-1])
+        return c.placed(q.Collate(node, column(c, name)), start)
+    if (c.peek() not in WORDS and c.peek() != "[") or "variant path" in c.lacks:
+        return None
+    return _variant_path(c, node, start)
+
+
+def _variant_path(c: Cursor, node: q.Node, start: int) -> q.Node:
+    c.advance()
+    at = c.start
+    if c.kind in WORDS:
+        c.identifier()
+    else:
+        _path_bracket(c, ("STRING_LITERAL", "INTEGER_VALUE"))
+    while c.kind in (".", "["):
+        if c.skip("."):
+            c.identifier()
+        else:
+            _path_bracket(c, ("STRING_LITERAL", "INTEGER_VALUE", *WORDS))
+    return c.placed(q.VariantPath(node, c.text[at : c.stop]), start)
+
+
+def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
+    c.take("[")
+    if c.kind not in allowed:
+        c.fail()
+    c.advance()
+    c.take("]")
+
+
+def _word(c: Cursor, kind: str) -> q.Node:
+    following = c.kinds[c.i + 1]
+    if kind in _SPECIAL:
+        special = _special(c, kind, following)
+        if special is not None:
+            return special
+    start = c.starts[c.i]
+    if following == "(":
+        name = c.identifier()
+        return call(c, name.text, start, (name.text,) if name.quoted else None)
+    if following == "STRING_LITERAL":
+        return typed_literal(c)
+    if following == "->":
+        parameter = c.identifier()
+        c.advance()
+        return c.placed(q.Lambda([parameter], c.rules.expression(c)), start)
+    if following != ".":
+        return c.placed(q.Column([c.identifier()]), start)
+    return dotted(c, [c.identifier()], start)
+
+
+def dotted(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
+    """Reads on after a name, over dots and parentheses: it is a column, a call, or the star of a relation or
+    struct."""
+    while c.kind == ".":
+        following = c.peek()
+        if following == "*":
+            c.advance()
+            c.advance()
+            return _star(c, start, parts)
+        if following not in WORDS:
+            break
+        c.advance()
+        # `t.IDENTIFIER('a')` calls the function t.identifier.
+        parts.append(c.identifier(literals=False))
+    if c.kind == "(":
+        name, given = called(parts)
+        return call(c, name, start, given)
+    return c.placed(q.Column(parts), start)
+
+
+def column(c: Cursor, parts: list[q.Identifier]) -> q.Column:
+    """The column of a dotted name, placed where its parts stand."""
+    node = q.Column(parts)
+    node.span = (parts[0].span[0], parts[-1].span[1])
+    return node
+
+
+def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
+    node = q.Star(qualifier)
+    if c.kind == "EXCEPT" and c.peek() == "(" and _columns_are_excepted(c):
+        c.advance()
+        c.advance()
+        names = [multipart(c)]
+        while c.skip(","):
+            names.append(multipart(c))
+        c.take(")")
+        node.except_ = [column(c, name) for name in names]
+    return c.placed(node, start)
+
+
+def _columns_are_excepted(c: Cursor) -> bool:
+    return "star EXCEPT" not in c.lacks and not query_at(c, c.i + 2)
+
+
+def multipart(c: Cursor) -> list[q.Identifier]:
+    """A dotted name."""
+    parts = [c.captured_identifier()]
+    while c.kind == "." and c.peek() in WORDS:
+        c.advance()
+        parts.append(c.captured_identifier())
+    return parts
+
+
+def _special(c: Cursor, kind: str, following: str) -> q.Node | None:
+    """A keyword with a syntax of its own, or None where it is a name here."""
+    if following == "(":
+        reader = SPECIAL_CALLS.get(kind)
+        if reader is not None:
+            at = c.i
+            found = reader(c)
+            if found is None:
+                c.back(at)
+            return found
+        if kind == "IDENTIFIER":
+            return _identifier_clause(c)
+        if kind != "CASE":
+            return None
+    if kind in ("NULL", "TRUE", "FALSE"):
+        return None if following == "->" else constant(c)
+    if kind == "CASE":
+        named = following in (*ENDS, ".", "FROM") or (following in _AFTER_NAME and c.peek(2) != "WHEN")
+        return None if named else _case(c)
+    if kind == "INTERVAL" and interval_follows(c):
+        return interval(c)
+    return None
+
+
+def _case(c: Cursor) -> q.Node:
+    start = c.start
+    c.advance()
+    operand = None if c.kind == "WHEN" else c.rules.expression(c)
+    branches = []
+    while c.kind == "WHEN":
+        at = c.start
+        c.advance()
+        condition = c.rules.expression(c)
+        c.take("THEN")
+        branches.append(c.placed(q.When(condition, c.rules.expression(c)), at))
+    if not branches:
+        c.fail()
+    default = c.rules.expression(c) if c.skip("ELSE") else None
+    c.take("END")
+    return c.placed(q.Case(operand, branches, default), start)
+
+
+def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
+    """`IDENTIFIER(expr)`: the parts of the name where literals alone make it up, else an `IdentifierClause`."""
+    start = c.start
+    c.take("IDENTIFIER")
+    c.take("(")
+    argument = c.rules.expression(c)
+    c.take(")")
+    text = constant_text(argument)
+    if text is None:
+        return c.placed(q.IdentifierClause(argument), start)
+    inner = Cursor(text, c.conf, c.rules)
+    parts = multipart(inner)
+    if inner.kind != "EOF":
+        inner.fail()
+    for part in parts:
+        c.placed(part, start)
+    return parts
+
+
+def _identifier_clause(c: Cursor) -> q.Node:
+    start = c.start
+    found = identifier_clause(c)
+    if isinstance(found, list) and c.kind != "(":
+        # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
+        literal = q.Literal(".".join(backticked(part.text) for part in found), True)
+        return c.placed(q.IdentifierClause(c.placed(literal, start)), start)
+    if isinstance(found, list):
+        return dotted(c, found, start)
+    return call(c, found, start) if c.kind == "(" else found
+
+
+def _parenthesis(c: Cursor) -> q.Node:
+    start = c.start
+    if query_at(c, c.i + 1):
+        c.advance()
+        subquery = q.Subquery(c.rules.query(c))
+        c.take(")")
+        return c.placed(subquery, start)
+    if c.kinds[c.i + 1] in WORDS and c.kinds[c.i + 2] == "," and _parameters_follow(c):
+        parameters = c.identifier_list()
+        c.take("->")
+        return c.placed(q.Lambda(parameters, c.rules.expression(c)), start)
+    c.advance()
+    first = c.rules.named_expression(c)
+    if c.kind == ",":
+        members = [first]
+        while c.skip(","):
+            members.append(c.rules.named_expression(c))
+        c.take(")")
+        return c.placed(q.Tuple(members), start)
+    if isinstance(first, (q.Alias, q.Aliases)):
+        c.fail()
+    c.take(")")
+    return c.placed(q.Paren(first), start)
+
+
+def _parameters_follow(c: Cursor) -> bool:
+    kinds, at = c.kinds, c.i + 2
+    while kinds[at] == "," and kinds[at + 1] in WORDS:
+        at += 2
+    return kinds[at] == ")" and kinds[at + 1] == "->"
+
+
+def query_at(c: Cursor, at: int) -> bool:
+    """Whether a query, not an expression, begins at the token with this index."""
+    kinds = c.kinds
+    kind = kinds[at]
+    if kind == "(":
+        return query_at(c, at + 1) and kinds[closing(c, at) + 1] in _AFTER_QUERY
+    if kind not in _QUERY_WORDS:
+        return False
+    following = kinds[at + 1]
+    if kind in ("SELECT", "VALUES"):
+        return following not in _NOT_AFTER_QUERY_WORD
+    if kind == "FROM":
+        return following in WORDS or following == "("
+    return following in WORDS or (following == "STRING_LITERAL" and kind != "TABLE")
+
+
+def closing(c: Cursor, at: int) -> int:
+    """The index of the parenthesis that closes the one at `at`. Where none does, the index of the last token but
+    one."""
+    depth = 0
+    for index, kind in enumerate(c.kinds[at:], at):
+        if kind == "(":
+            depth += 1
+        elif kind == ")":
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(c.kinds) - AHEAD - 1
+
+
+_AFTER_NAME = frozenset(("AS", "ELSE", "END", "THEN"))
+"""What makes a CASE before it a name, unless a WHEN follows."""
+_POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
+_SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
+
+
+def called(parts: list[q.Identifier]) -> tuple[str, tuple[str, ...] | None]:
+    """A function's name as it is written, and its parts where it is dotted or quoted."""
+    names = tuple(part.text for part in parts)
+    return ".".join(names), None if len(parts) == 1 and not parts[0].quoted else names
+
+
+def constant_text(node: q.Node) -> str | None:
+    """The text that string literals and `||` of them make up; None for anything else."""
+    if isinstance(node, q.Literal) and node.is_string:
+        return node.text
+    if isinstance(node, q.Paren):
+        return constant_text(node.operand)
+    if isinstance(node, q.DPipe):
+        left, right = constant_text(node.left), constant_text(node.right)
+        return None if left is None or right is None else left + right
+    return None

@@ -1,0 +1,480 @@
+"""The grammar of relations: Spark's rules `relation`, `relationPrimary`, `joinRelation`, `lateralView`.
+
+What stands in FROM. Relations side by side form one tree that leans left, as Spark's plan does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.aliases import bare_alias, begins_clause, is_name, named_expressions, sort_item, table_alias
+from planproof_engine.sql.calls import ENDS, argument
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.expressions import expression, expressions, value
+from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.literals import number, string_literal
+from planproof_engine.sql.primary import called, closing, column, dotted, identifier_clause, multipart, query_at
+
+_JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
+_SAMPLES = frozenset(("(", "SYSTEM", "BERNOULLI"))
+_JOIN_KINDS = _JOIN_WORDS - {"JOIN", "NATURAL", "ASOF"}
+
+Part = TypeVar("Part")
+
+
+def from_clause(c: Cursor) -> q.From:
+    """FROM and all that Spark's `fromClause` takes: commas, joins, lateral views, a pivot, an unpivot."""
+    start = c.start
+    c.take("FROM")
+    tree = _relation(c, None)
+    while c.skip(","):
+        tree = _relation(c, tree)
+    while lateral_view_follows(c):
+        tree = lateral_view(c, tree, start)
+    while c.kind in ("PIVOT", "UNPIVOT") and begins_clause(c, c.i):
+        tree = _pivoting(c, tree)
+    return c.placed(q.From(tree), start)
+
+
+def lateral_view_follows(c: Cursor) -> bool:
+    """Whether LATERAL VIEW comes next."""
+    return c.kind == "LATERAL" and c.peek() == "VIEW"
+
+
+def lateral_view(c: Cursor, tree: q.Node | None, start: int) -> q.LateralView:
+    """One LATERAL VIEW over a relation, or over nothing."""
+    c.advance()
+    c.advance()
+    outer = c.kind == "OUTER" and c.peek() in WORDS
+    if outer:
+        c.advance()
+    call = _generator(c)
+    at = c.start
+    name = c.identifier()
+    columns = []
+    if (c.peek() not in ENDS and c.skip("AS")) or (c.kind in WORDS and (c.kind == "IDENTIFIER_TOKEN" or is_name(c))):
+        columns.append(c.identifier())
+        while c.kind == "," and c.peek() in WORDS:
+            c.advance()
+            columns.append(c.identifier())
+    alias = c.placed(q.TableAlias(name, columns), at)
+    return c.placed(q.LateralView(tree, call, alias, outer), start)
+
+
+def _generator(c: Cursor) -> q.Call:
+    """The call of a LATERAL VIEW: Spark's rule has expressions in it and no named arguments, unlike other calls."""
+    start = c.start
+    call = dotted(c, [c.identifier()], start)
+    if not isinstance(call, q.Call):
+        c.fail()
+    for given in call.arguments:
+        if isinstance(given, q.Kwarg):
+            c.back(c.starts.index(given.span[0]) + 1)
+            c.fail()
+    return call
+
+
+def _relation(c: Cursor, left: q.Node | None) -> q.Node:
+    """One entry of a FROM list with its joins; joined to what stands before it, as Spark does."""
+    lateral = c.kind == "LATERAL" and c.peek() != "VIEW"
+    if lateral:
+        c.advance()
+    start = c.start if left is None else left.span[0]
+    tree = relation_primary(c)
+    if lateral:
+        _check_lateral(c, tree)
+    if left is not None:
+        tree = c.placed(q.Joined(left, tree, "INNER", comma=True, lateral=lateral), start)
+    elif lateral:
+        tree = c.placed(q.Joined(None, tree, "INNER", comma=True, lateral=True), start)
+    while True:
+        if c.kind in _JOIN_WORDS and join_follows(c):
+            tree = join(c, tree, tree.span[0])
+        elif c.kind in ("PIVOT", "UNPIVOT") and begins_clause(c, c.i):
+            tree = _pivoting(c, tree)
+        elif c.kind == "BIN" and c.peek() == "BY":
+            c.unknown("BIN BY")
+        else:
+            return tree
+
+
+def _check_lateral(c: Cursor, relation: q.Node) -> None:
+    if not isinstance(relation, (q.Subquery, q.TableFunction, q.Unnest)):
+        start, stop = relation.span
+        c.later(
+            "INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC",
+            "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions.",
+            start,
+            stop,
+        )
+
+
+def join_follows(c: Cursor) -> bool:
+    """Whether the word at hand begins a join: each of those that may does, but ASOF only before JOIN."""
+    return c.kind != "ASOF" or c.peek() == "JOIN"
+
+
+def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
+    """A join, from its first word on; `left` is None in a pipe."""
+    natural = c.skip("NATURAL")
+    kind = _join_kind(c)
+    if c.kind == "ASOF":
+        c.unknown("ASOF JOIN")
+    c.take("JOIN")
+    lateral = c.skip("LATERAL")
+    right = relation_primary(c)
+    if lateral:
+        _check_lateral(c, right)
+        if natural:
+            c.later("INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, c.stop)
+    node = q.Joined(left, right, kind, natural=natural, lateral=lateral)
+    if natural:
+        pass
+    elif c.skip("ON"):
+        node.on = expression(c)
+    elif c.kind == "USING":
+        c.advance()
+        node.using = c.identifier_list()
+        if lateral:
+            c.later(
+                "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
+                "The feature is not supported: JOIN USING with LATERAL correlation.",
+                start,
+                c.stop,
+            )
+    elif c.kind in ("APPROX", "EXACT") and c.peek() == "NEAREST":
+        c.unknown("NEAREST BY")
+    return c.placed(node, start)
+
+
+def _join_kind(c: Cursor) -> str:
+    kind = c.kind
+    if kind in ("JOIN", "ASOF"):
+        return "INNER"
+    if kind not in _JOIN_KINDS:
+        c.fail()
+    c.advance()
+    if kind in ("SEMI", "ANTI"):
+        return f"LEFT {kind}"
+    if kind == "LEFT" and c.kind in ("SEMI", "ANTI"):
+        kind = f"LEFT {c.kind}"
+        c.advance()
+    elif kind in ("LEFT", "RIGHT", "FULL"):
+        c.skip("OUTER")
+    return kind
+
+
+def relation_primary(c: Cursor) -> q.Node:
+    """A relation without joins: a table, a call, VALUES, or what parentheses hold."""
+    kind, start = c.kind, c.start
+    if kind == "(":
+        return _parenthesized_relation(c, start)
+    if kind == "VALUES" and not _name_ends(c, 1) and not (c.peek() == "(" and c.peek(2) == ")"):
+        return inline_table(c)
+    if kind == "UNNEST" and c.peek() == "(":
+        return _unnest(c, start)
+    if kind == "JSON_TABLE" and c.peek() == "(":
+        c.unknown("JSON_TABLE")
+    if kind == "STREAM" and (c.peek() == "(" or c.peek() in WORDS) and not _name_ends(c, 1):
+        c.unknown("STREAM")
+    if kind == "IDENTIFIER" and c.peek() == "(":
+        return _identifier_relation(c, start)
+    if kind not in WORDS:
+        c.fail()
+    return _named_relation(c, multipart(c), start)
+
+
+def _name_ends(c: Cursor, ahead: int) -> bool:
+    """Whether the word at hand is a whole relation name, judging by what follows."""
+    following = c.peek(ahead)
+    return following in (".", ")", ",", "EOF", ";", "AS") or following in _JOIN_WORDS or following == "WHERE"
+
+
+def _identifier_relation(c: Cursor, start: int) -> q.Node:
+    found = identifier_clause(c)
+    if isinstance(found, list):
+        while c.skip("."):
+            found.append(c.captured_identifier())
+        return _named_relation(c, found, start)
+    if c.kind == "(":
+        return _table_function(c, found, start, None)
+    return _table(c, q.Table((), found), start)
+
+
+def _named_relation(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
+    if c.kind == "(":
+        name, given = called(parts)
+        return _table_function(c, name, start, given)
+    if c.kind == "@":
+        c.unknown("time travel by @")
+    return _table(c, table_name(c, parts), start)
+
+
+def table_name(c: Cursor, parts: list[q.Identifier]) -> q.Table:
+    """A dotted name as a Table."""
+    return c.placed(q.Table(parts), parts[0].span[0])
+
+
+def _table(c: Cursor, node: q.Table, start: int) -> q.Table:
+    """What may follow a table's name."""
+    if c.kind == "CHANGES" and c.peek() == "FROM":
+        c.unknown("CHANGES")
+    node.version = _time_travel(c)
+    if c.kind == "WITH" and c.peek() == "(" and "table options" not in c.lacks:
+        node.options = properties_text(c)
+    _sample_and_alias(c, node)
+    return c.placed(node, start)
+
+
+def properties_text(c: Cursor) -> str:
+    """`WITH (key = value, ...)`, as text: it changes no schema here."""
+    c.advance()
+    start, at = c.start, closing(c, c.i)
+    c.back(at)
+    c.take(")")
+    return c.text[start : c.stop]
+
+
+def _time_travel(c: Cursor) -> q.Version | None:
+    ahead = 1 if c.kind == "FOR" else 0
+    word = c.peek(ahead)
+    if word not in ("VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"):
+        return None
+    if c.peek(ahead + 1) != "AS" or c.peek(ahead + 2) != "OF":
+        return None
+    start = c.start
+    c.back(c.i + ahead + 3)
+    kind = "VERSION" if word.endswith("VERSION") else "TIMESTAMP"
+    if kind == "VERSION":
+        at: q.Node = string_literal(c) if c.kind == "STRING_LITERAL" else number(c)
+    else:
+        at = value(c)
+    return c.placed(q.Version(kind, at), start)
+
+
+def _sample_and_alias(c: Cursor, node: q.Table | q.Subquery | q.Grouped) -> None:
+    if c.kind == "TABLESAMPLE" and c.peek() in _SAMPLES and (c.peek() != "(" or c.first_reading()):
+        node.sample = sample(c)
+    if c.kind == "WATERMARK" and c.peek() not in (*ENDS, ".", "="):
+        c.unknown("WATERMARK")
+    node.alias = table_alias(c)
+
+
+def sample(c: Cursor) -> q.TableSample:
+    """TABLESAMPLE: it changes no schema, so only its size and seed are kept."""
+    start = c.start
+    c.take("TABLESAMPLE")
+    node = q.TableSample(c.kind if c.kind in ("SYSTEM", "BERNOULLI") else None)
+    if node.method:
+        c.advance()
+    c.take("(")
+    if c.kind == "BUCKET":
+        c.advance()
+        taken, node.bucket_numerator = _whole(c)
+        c.take("OUT")
+        c.take("OF")
+        of, node.bucket_denominator = _whole(c)
+        if c.skip("ON"):
+            node.bucket_field = value(c)
+            message = "TABLESAMPLE (BUCKET x OUT OF y ON ..) is not supported."
+            c.later("_LEGACY_ERROR_TEMP_0015", message, start, c.stops[c.i])
+        else:
+            # So many buckets out of none are no share of a table.
+            _check_fraction(c, taken / of if of else math.inf, start)
+    elif c.kind != ")":
+        size = expression(c)
+        if c.kind == "PERCENT":
+            _check_percentage(c, size, start)
+            c.advance()
+            node.percent = size
+        elif c.skip("ROWS"):
+            node.rows = size
+        else:
+            _refuse_bytes(c, size)
+            node.size = size
+    c.take(")")
+    if c.kind == "REPEATABLE" and c.peek() == "(":
+        c.advance()
+        c.advance()
+        node.seed = number(c)
+        c.take(")")
+    return c.placed(node, start)
+
+
+def _refuse_bytes(c: Cursor, size: q.Node) -> None:
+    """Spark's grammar has samples by a number of bytes. Its parser refuses them, with one of two conditions."""
+    text = c.text[slice(*size.span)]
+    condition = "_LEGACY_ERROR_TEMP_0015" if re.fullmatch(r"\d+[bkmgBKMG]", text) else "_LEGACY_ERROR_TEMP_0016"
+    c.later(condition, "TABLESAMPLE takes PERCENT, ROWS or BUCKET, not a size.", *size.span)
+
+
+def _check_percentage(c: Cursor, size: q.Node, start: int) -> None:
+    """Refuses a percentage that is no plain number or more than 100. Spark's parser does so, before its
+    analyzer."""
+    text = c.text[slice(*size.span)].replace(" ", "")
+    if not re.fullmatch(r"-?(\d+|\d+\.\d*|\.\d+)", text):
+        c.fail()
+    _check_fraction(c, float(text) / 100, start)
+
+
+def _whole(c: Cursor) -> tuple[int, q.Literal]:
+    if c.kind != "INTEGER_VALUE":
+        c.fail()
+    node = number(c)
+    return int(node.text), node
+
+
+def _check_fraction(c: Cursor, fraction: float, start: int) -> None:
+    if not -1e-6 <= fraction <= 1 + 1e-6:
+        message = f"Sampling fraction ({fraction}) must be on interval [0, 1]."
+        c.later("INVALID_TABLESAMPLE_FRACTION", message, start, c.stops[c.i])
+
+
+def _parenthesized_relation(c: Cursor, start: int) -> q.Node:
+    query = query_at(c, c.i + 1)
+    c.advance()
+    if query:
+        node: q.Subquery | q.Grouped = q.Subquery(c.rules.query(c))
+    else:
+        node = q.Grouped(_relation(c, None))
+    c.take(")")
+    _sample_and_alias(c, node)
+    return c.placed(node, start)
+
+
+def inline_table(c: Cursor) -> q.Values:
+    """VALUES and its rows, with their alias."""
+    start = c.start
+    c.take("VALUES")
+    rows = expressions(c)
+    return c.placed(q.Values(rows, table_alias(c)), start)
+
+
+def _unnest(c: Cursor, start: int) -> q.Unnest:
+    c.advance()
+    c.advance()
+    arguments = expressions(c)
+    c.take(")")
+    ordinality = c.skip_all("WITH", "ORDINALITY")
+    return c.placed(q.Unnest(arguments, ordinality, table_alias(c)), start)
+
+
+def _table_function(
+    c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str, ...] | None
+) -> q.TableFunction:
+    c.advance()
+    arguments = []
+    if c.kind != ")":
+        arguments.append(_table_function_argument(c))
+        while c.skip(","):
+            arguments.append(_table_function_argument(c))
+    c.take(")")
+    call = c.placed(q.Call(name, arguments, parts), start)
+    if (c.kind, c.peek()) in (("IDENTIFIED", "BY"), ("WATERMARK", "(")):
+        c.unknown(c.kind)
+    return c.placed(q.TableFunction(call, table_alias(c)), start)
+
+
+def _table_function_argument(c: Cursor) -> q.Node:
+    if c.kind == "TABLE" and (c.peek() == "(" or c.peek() in WORDS):
+        return _table_argument(c)
+    if c.peek() == "=>" and c.peek(2) == "TABLE" and (c.peek(3) == "(" or c.peek(3) in WORDS):
+        start = c.start
+        name = c.identifier()
+        c.advance()
+        return c.placed(q.Kwarg(name, _table_argument(c)), start)
+    return argument(c)
+
+
+def _table_argument(c: Cursor) -> q.TableArgument:
+    start = c.start
+    c.advance()
+    if c.skip("("):
+        relation: q.Table | q.Query
+        relation = c.rules.query(c) if query_at(c, c.i) else table_name(c, multipart(c))
+        c.take(")")
+    else:
+        relation = table_name(c, multipart(c))
+    node = q.TableArgument(relation)
+    if "partitioned table argument" in c.lacks:
+        return c.placed(node, start)
+    if c.skip_all("WITH", "SINGLE", "PARTITION"):
+        node.single = True
+    elif c.skip_all("PARTITION", "BY") or c.skip_all("DISTRIBUTE", "BY"):
+        node.partition_by = _maybe_parenthesized(c, expression)
+    if c.skip_all("ORDER", "BY") or c.skip_all("SORT", "BY"):
+        node.order = _maybe_parenthesized(c, sort_item)
+    return c.placed(node, start)
+
+
+def _maybe_parenthesized(c: Cursor, read: Callable[[Cursor], Part]) -> list[Part]:
+    grouped = c.kind == "(" and c.kinds[closing(c, c.i) + 1] in (",", ")", "ORDER", "SORT")
+    if not grouped:
+        return [read(c)]
+    c.advance()
+    found = [read(c)]
+    while c.skip(","):
+        found.append(read(c))
+    c.take(")")
+    return found
+
+
+def _pivoting(c: Cursor, tree: q.Node) -> q.Pivoted | q.Unpivoted:
+    start = tree.span[0]
+    return pivot(c, tree, start) if c.kind == "PIVOT" else unpivot(c, tree, start)
+
+
+def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
+    """A PIVOT, from that word on; `tree` is None in a pipe."""
+    c.take("PIVOT")
+    c.take("(")
+    aggregates = named_expressions(c)
+    c.take("FOR")
+    columns = c.identifier_list() if c.kind == "(" else [c.captured_identifier()]
+    c.take("IN")
+    c.take("(")
+    values = named_expressions(c)
+    c.take(")")
+    c.take(")")
+    return c.placed(q.Pivoted(tree, aggregates, columns, values, bare_alias(c)), start)
+
+
+def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
+    """An UNPIVOT, from that word on; `tree` is None in a pipe."""
+    c.take("UNPIVOT")
+    include_nulls = c.skip_all("INCLUDE", "NULLS")
+    if not include_nulls:
+        c.skip_all("EXCLUDE", "NULLS")
+    c.take("(")
+    multi = c.kind == "("
+    values = c.identifier_list() if multi else [c.identifier()]
+    c.take("FOR")
+    name = c.identifier()
+    c.take("IN")
+    c.take("(")
+    columns = [_unpivot_set(c, multi)]
+    while c.skip(","):
+        columns.append(_unpivot_set(c, multi))
+    c.take(")")
+    c.take(")")
+    node = q.Unpivoted(tree, values, name, columns, multi, include_nulls, bare_alias(c))
+    return c.placed(node, start)
+
+
+def _unpivot_set(c: Cursor, multi: bool) -> q.UnpivotSet:
+    start = c.start
+    if multi:
+        c.take("(")
+    columns = [column(c, multipart(c))]
+    while multi and c.skip(","):
+        columns.append(column(c, multipart(c)))
+    if multi:
+        c.take(")")
+    alias = None
+    if c.skip("AS") or c.kind in WORDS:
+        alias = c.captured_identifier()
+    return c.placed(q.UnpivotSet(columns, alias), start)

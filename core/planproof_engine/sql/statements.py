@@ -1,0 +1,258 @@
+"""The grammar of statements: Spark's rules `statement`, `setResetStatement`, `dmlStatementNoWith`.
+
+What changes neither schemas nor names is a `Command`, whose syntax is Spark's to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.aliases import named_expressions
+from planproof_engine.sql.commands import (
+    AlterView,
+    Drop,
+    ExecuteImmediate,
+    Insert,
+    ResetConf,
+    SetConf,
+    SetTimeZone,
+    SetVariable,
+    Use,
+)
+from planproof_engine.sql.creates import command, create, declare, parenthesized_text, schema_binding
+from planproof_engine.sql.cursor import Cursor
+from planproof_engine.sql.expressions import expression
+from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.literals import interval, string_literal
+from planproof_engine.sql.pipes import assignment
+from planproof_engine.sql.primary import closing, column, multipart, query_at
+from planproof_engine.sql.queries import ctes, query, relation_name
+from planproof_engine.sql.relations import properties_text
+
+_SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+).*?\*/)"
+_SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*?)[\s;]*\Z", re.I | re.S)
+_NO_SETTING = re.compile(rf"(?:VAR|VARIABLE|ROLE|CATALOG|PATH)\b(?!\s*=|\s*\.)|TIME{_SPACE}+ZONE\b", re.I)
+
+
+def setting(text: str) -> q.Node | None:
+    """The node of a SET or RESET of a configuration; None for any other statement.
+
+    Read from the raw text, as Spark does: a value need not be made of SQL tokens.
+    """
+    found = _SETTING.match(text)
+    if found is None:
+        return None
+    word, rest = found.group(1).upper(), found.group(2)
+    if word == "SET" and _NO_SETTING.match(rest):
+        return None
+    key, equals, value = rest.partition("=")
+    name = key.strip().strip("`") or None
+    set_to = value.strip().strip("`") if equals else None
+    node: q.Node = ResetConf(name) if word == "RESET" else SetConf(name, set_to)
+    node.span = (0, len(text))
+    return node
+
+
+def statement(c: Cursor) -> q.Node:
+    """Any statement: Spark's rule `statement`."""
+    start = c.start
+    reader = _READERS.get(c.kind)
+    if reader is not None:
+        return c.placed(reader(c), start)
+    if query_at(c, c.i) or c.kind == "(":
+        return _query_statement(c)
+    if c.kind in _COMMANDS:
+        return command(c)
+    if c.kind == "BEGIN":
+        c.unknown("a SQL script")
+    if c.kind == "AUTO" and c.peek() == "CDC":
+        c.unknown("AUTO CDC")
+    c.fail()
+
+
+def _query_statement(c: Cursor) -> q.Node:
+    """A query, or a WITH before an INSERT."""
+    if c.kind == "FROM" and "INSERT" in c.kinds:
+        c.unknown("INSERT after FROM")
+    if c.kind != "WITH":
+        return query(c)
+    at = c.i
+    with_ = ctes(c)
+    if c.kind not in ("INSERT", "MERGE", "UPDATE", "DELETE"):
+        c.back(at)
+        return query(c)
+    node = statement(c)
+    if isinstance(node, Insert):
+        node.with_ = with_
+    return node
+
+
+def _set_statement(c: Cursor) -> q.Node:
+    c.advance()
+    if c.skip_all("TIME", "ZONE"):
+        return SetTimeZone(_time_zone(c))
+    if c.kind == "CATALOG":
+        c.advance()
+        start = c.start
+        if c.kind == "STRING_LITERAL":
+            name = c.placed(q.Table([q.Identifier(c.string(), True)]), start)
+        else:
+            name = relation_name(c)
+        return Use(name, catalog=True)
+    if c.kind in ("ROLE", "PATH"):
+        c.unknown(f"SET {c.kind}")
+    c.advance()
+    if c.kind == "(" or c.kind not in WORDS:
+        return _set_row(c)
+    found = [assignment(c)]
+    while c.skip(","):
+        found.append(assignment(c))
+    return SetVariable(found)
+
+
+def _set_row(c: Cursor) -> SetVariable:
+    c.take("(")
+    names = [column(c, multipart(c))]
+    while c.skip(","):
+        names.append(column(c, multipart(c)))
+    c.take(")")
+    c.take("=")
+    c.take("(")
+    rows = query(c)
+    c.take(")")
+    return SetVariable(names=names, query=rows)
+
+
+def _time_zone(c: Cursor) -> q.Literal | q.IntervalLiteral | q.Var:
+    if c.kind == "STRING_LITERAL":
+        return string_literal(c)
+    if c.kind == "INTERVAL":
+        return interval(c)
+    start = c.start
+    c.take("LOCAL")
+    return c.placed(q.Var("LOCAL"), start)
+
+
+def _use(c: Cursor) -> Use:
+    c.advance()
+    if c.kind in ("DATABASE", "SCHEMA", "NAMESPACE") and c.peek() in WORDS:
+        c.advance()
+    return Use(relation_name(c))
+
+
+def _drop_statement(c: Cursor) -> q.Node:
+    at = c.i
+    c.advance()
+    temporary = c.kind == "TEMPORARY" and c.peek() in ("FUNCTION", "VARIABLE", "VAR")
+    if temporary:
+        c.advance()
+    kind = _DROPPED.get(c.kind)
+    if kind is None:
+        c.back(at)
+        return command(c)
+    c.advance()
+    exists = c.skip_all("IF", "EXISTS")
+    node = Drop(relation_name(c), kind, exists, temporary)
+    for word in ("PURGE", "RESTRICT", "CASCADE"):
+        c.skip(word)
+    return node
+
+
+def _alter(c: Cursor) -> q.Node:
+    at = c.i
+    c.advance()
+    if not c.skip("VIEW"):
+        c.back(at)
+        return command(c)
+    name = relation_name(c)
+    if c.skip_all("WITH", "SCHEMA"):
+        return AlterView(name, schema_binding=schema_binding(c))
+    if c.skip("AS") or query_at(c, c.i):
+        return AlterView(name, query(c))
+    c.back(at)
+    return command(c)
+
+
+def _insert(c: Cursor) -> q.Node:
+    c.advance()
+    c.skip_all("WITH", "SCHEMA", "EVOLUTION")
+    overwrite = c.kind == "OVERWRITE"
+    if c.kind not in ("OVERWRITE", "INTO"):
+        c.fail()
+    c.advance()
+    if c.kind in ("DIRECTORY", "LOCAL") and c.peek() in ("DIRECTORY", "STRING_LITERAL", "USING"):
+        c.unknown("INSERT OVERWRITE DIRECTORY")
+    if c.kind == "TABLE" and c.peek() in WORDS:
+        c.advance()
+    node = Insert(relation_name(c), overwrite=overwrite)
+    if c.kind == "WITH" and c.peek() == "(":
+        properties_text(c)
+    if c.kind == "PARTITION" and c.peek() == "(":
+        c.advance()
+        node.partition = parenthesized_text(c)
+    c.skip_all("IF", "NOT", "EXISTS")
+    if c.kind == "REPLACE" or (c.kind in WORDS and c.peek() == "REPLACE"):
+        c.unknown("INSERT .. REPLACE")
+    if c.skip_all("BY", "NAME"):
+        node.by_name = True
+    elif c.kind == "(" and not query_at(c, c.i + 1):
+        node.columns = c.identifier_list()
+    node.query = query(c)
+    return node
+
+
+def _immediate_text(c: Cursor) -> q.Node:
+    if "EXECUTE IMMEDIATE of expressions" not in c.lacks:
+        return expression(c)
+    return string_literal(c) if c.kind == "STRING_LITERAL" else column(c, multipart(c))
+
+
+def _execute(c: Cursor) -> ExecuteImmediate:
+    c.advance()
+    c.take("IMMEDIATE")
+    node = ExecuteImmediate(_immediate_text(c))
+    if c.skip("INTO"):
+        into = [column(c, multipart(c))]
+        while c.skip(","):
+            into.append(column(c, multipart(c)))
+        node.into = into
+    if c.skip("USING"):
+        grouped = c.kind == "(" and c.kinds[closing(c, c.i) + 1] in ("EOF", ";")
+        if grouped:
+            c.advance()
+        node.arguments = named_expressions(c)
+        if grouped:
+            c.take(")")
+    return node
+
+
+_DROPPED = {
+    "TABLE": "TABLE",
+    "VIEW": "VIEW",
+    "FUNCTION": "FUNCTION",
+    "VARIABLE": "VARIABLE",
+    "VAR": "VARIABLE",
+    "SCHEMA": "SCHEMA",
+    "DATABASE": "SCHEMA",
+    "NAMESPACE": "SCHEMA",
+}
+
+_READERS: dict[str, Callable[[Cursor], q.Node]] = {
+    "SET": _set_statement,
+    "USE": _use,
+    "CREATE": create,
+    "REPLACE": create,
+    "DECLARE": declare,
+    "DROP": _drop_statement,
+    "ALTER": _alter,
+    "INSERT": _insert,
+    "EXECUTE": _execute,
+}
+
+_COMMAND_WORDS = (
+    "ADD ANALYZE CACHE CALL CLEAR CLOSE COMMENT COMMIT DELETE DESC DESCRIBE DFS EXPLAIN EXPORT FETCH GRANT IMPORT LIST "
+    "LOAD LOCK MERGE MSCK OPEN REFRESH REPAIR REVOKE ROLLBACK SHOW START TRUNCATE UNCACHE UNLOCK UPDATE"
+)
+_COMMANDS = frozenset(_COMMAND_WORDS.split())

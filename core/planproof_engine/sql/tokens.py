@@ -1,0 +1,182 @@
+"""Spark's lexer: a text to parallel lists of token kinds, starts and stops.
+
+A kind is the keyword in upper case (`SELECT`), the operator itself (`<=>`), or one of IDENTIFIER_TOKEN, BACKQUOTED,
+STRING_LITERAL, HINT (`/*+`), HINT_END, EOF and Spark's number tokens (INTEGER_VALUE, BIGINT_LITERAL, ...). Source:
+SqlBaseLexer.g4.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from planproof_engine.conf import SPARKS
+from planproof_engine.origin import AnalysisError, Unknown, place
+from planproof_engine.sql.keywords import SPELLINGS, keywords
+from planproof_engine.sql.versions import lacking
+
+_TOKEN = r"""
+  [\s\u00a0]*(?:
+    (?P<STRING_LITERAL>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
+  | (?P<DOUBLE>[rR]"[^"]*"|"(?:[^"\\]|\\.|"")*")
+  | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[dDfF])?(?!\w)
+              |[0-9]+[eE][+-]?[0-9]+(?:[bB][dD]|[dDfF])?(?!\w)
+              |[0-9]+(?:[bB][dD]|[dDfFlLsSyY])?(?!\w))
+  | (?P<uri>[^\W\d_]+://[\w/\-.?=&\#%]+)
+  | (?P<word>\w+)
+  | (?P<BACKQUOTED>`(?:[^`]|``)*`)
+  | (?P<comment>--(?:\\\n|[^\r\n])*|/\*(?!\+))
+  | (?P<dollar>\$[A-Za-z_]*\$)
+  | (?P<HINT>/\*\+)
+  | (?P<HINT_END>\*/)
+  | (?P<op><=>|>>>|==|<>|!=|<=|>=|!>|!<|<<|>>|->|=>|\|>|\|\||::|[-+*/%~&|^:;(),.\[\]!<>=?@])
+  | (?P<end>\Z)
+  )
+"""
+
+_YOUNGER = {
+    "shifts": ((">>>|", ""), ("<<|>>|", "")),
+    "double colon": (("::|", ""),),
+    "pipe": ((r"\|>|", ""),),
+    "doubled quotes": (("|''", ""), ('|""', "")),
+}
+"""By construct: what stands in the pattern for it, and what stands there in a version without it."""
+
+
+@lru_cache(maxsize=16)
+def _lexer(spark: str) -> re.Pattern[str]:
+    pattern = _TOKEN
+    for construct in _YOUNGER.keys() & lacking(spark):
+        for text, older in _YOUNGER[construct]:
+            pattern = pattern.replace(text, older)
+    return re.compile(pattern, re.X | re.S)
+
+
+_SPELLINGS = {"==": "=", "!>": "<=", "!<": ">="}
+
+AHEAD = 8
+"""How many EOF tokens stand at the end: a look ahead goes no further than this."""
+
+_SUFFIXES = {
+    "L": "BIGINT_LITERAL",
+    "S": "SMALLINT_LITERAL",
+    "Y": "TINYINT_LITERAL",
+    "F": "FLOAT_LITERAL",
+    "D": "DOUBLE_LITERAL",
+}
+
+NUMBERS = frozenset(
+    {*_SUFFIXES.values(), "INTEGER_VALUE", "DECIMAL_VALUE", "EXPONENT_VALUE", "BIGDECIMAL_LITERAL"},
+)
+"""The kinds of number tokens."""
+
+
+@dataclass(slots=True)
+class Tokens:
+    """Parallel lists, one entry per token, `AHEAD` EOFs at the end; `starts` and `stops` are character offsets."""
+
+    kinds: list[str]
+    starts: list[int]
+    stops: list[int]
+
+
+def tokenize(
+    text: str, *, double_quoted_identifiers: bool = False, spark: str = SPARKS[-1], as_far: bool = False
+) -> Tokens:
+    """The tokens of `text` in a version of Spark. Raises `AnalysisError` or `Unknown` for what its lexer cannot read.
+
+    With `as_far` the tokens end there instead: the EOFs then stand where the text cannot be read on.
+    """
+    tokens = Tokens([], [], [])
+    end = len(text)
+    try:
+        _read(text, tokens, double_quoted_identifiers, spark)
+    except (AnalysisError, Unknown):
+        if not as_far:
+            raise
+        end = tokens.stops[-1] if tokens.stops else 0
+    # More than one, so that a look ahead needs no bounds.
+    tokens.kinds.extend(("EOF",) * AHEAD)
+    tokens.starts.extend((end,) * AHEAD)
+    tokens.stops.extend((end,) * AHEAD)
+    return tokens
+
+
+def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str) -> None:
+    kinds, starts, stops = tokens.kinds, tokens.starts, tokens.stops
+    match, at, size = _lexer(spark).match, 0, len(text)
+    known = keywords(spark)
+    while at < size:
+        found = match(text, at)
+        if found is None:
+            raise _unreadable(text, at)
+        group = str(found.lastgroup)
+        at, stop = found.span(group)
+        if group == "word":
+            kind = text[at:stop].upper()
+            kind = SPELLINGS.get(kind, kind) if kind in known else "IDENTIFIER_TOKEN"
+        elif group == "op":
+            kind = text[at:stop]
+            kind = _SPELLINGS.get(kind, kind)
+        elif group == "comment":
+            at = _after_block_comment(text, at) if text[at] == "/" else stop
+            continue
+        elif group == "end":
+            break
+        else:
+            if group == "dollar" and "dollar quotes" in lacking(spark):
+                raise _unreadable(text, at)
+            kind = _other(group, text, at, stop, double_quoted_identifiers)
+        kinds.append(kind)
+        starts.append(at)
+        stops.append(stop)
+        at = stop
+
+
+def _other(group: str, text: str, at: int, stop: int, double_quoted_identifiers: bool) -> str:
+    if group == "number":
+        return _number(text[at:stop].upper())
+    if group == "DOUBLE":
+        return "BACKQUOTED" if double_quoted_identifiers and text[at] == '"' else "STRING_LITERAL"
+    if group == "uri":
+        return "IDENTIFIER_TOKEN"
+    if group == "dollar":
+        raise Unknown("dollar-quoted text", place(text, at, stop))
+    return group
+
+
+def _number(text: str) -> str:
+    if text.endswith("BD"):
+        return "BIGDECIMAL_LITERAL"
+    kind = _SUFFIXES.get(text[-1])
+    if kind is not None:
+        return kind
+    if "E" in text:
+        return "EXPONENT_VALUE"
+    return "DECIMAL_VALUE" if "." in text else "INTEGER_VALUE"
+
+
+_BLOCK = re.compile(r"/\*|\*/")
+
+
+def _after_block_comment(text: str, at: int) -> int:
+    """The offset after the bracketed comment that starts at `at`; such comments nest."""
+    depth = 0
+    for found in _BLOCK.finditer(text, at):
+        depth += 1 if found.group() == "/*" else -1
+        if depth == 0:
+            return found.end()
+    raise AnalysisError(
+        "UNCLOSED_BRACKETED_COMMENT",
+        "Found an unclosed bracketed comment. Please, append */ at the end of the comment.",
+        place(text, at),
+    )
+
+
+def _unreadable(text: str, at: int) -> Exception:
+    at = len(text) - len(text[at:].lstrip())
+    if text.startswith("${", at):
+        return Unknown("a ${...} variable", place(text, at))
+    shown = text[at]
+    return AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{shown}'.", place(text, at, at + 1))

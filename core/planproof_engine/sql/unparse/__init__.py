@@ -1,0 +1,42 @@
+"""A plan back to SQL: a text that Spark analyzes to the plan's names, types and nullability.
+
+For `explain` and for tests; a rewriting never goes this way (it splices the user's own text). Every column is named
+by its id below the root, so that two equal names stay two columns; relations are not kept. Raises `Unknown` for what
+has no text.
+"""
+
+from __future__ import annotations
+
+from planproof_engine.depth import deeply
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import Unknown
+from planproof_engine.quoting import backticked
+from planproof_engine.sql.unparse import expressions, plans
+from planproof_engine.sql.unparse.texts import by_name, called, column_id, text, writers
+
+writers(plans.WRITERS)
+writers(expressions.WRITERS)
+
+
+def unparse(plan: Plan, *, readable: bool = False) -> str:
+    """The plan as one query. `readable`: columns below the root are named as people named them, as far as those names
+    tell them apart. Raises `Unknown` with the name of a node or function that it cannot write."""
+    try:
+        return deeply(lambda: _readable(plan) if readable else _written(plan))
+    except RecursionError:
+        raise Unknown("a query nested this deep") from None
+
+
+def _readable(plan: Plan) -> str:
+    with by_name(lambda: _written(plan)):
+        return _written(plan)
+
+
+def _written(plan: Plan) -> str:
+    if not plan.output:
+        return text(plan)
+    items = ", ".join(called(column_id(c), backticked(c.name)) for c in plan.output)
+    return f"SELECT {items} FROM ({text(plan)}) AS q"
+
+
+__all__ = ["quoted", "unparse"]

@@ -1,0 +1,318 @@
+"""Which casts exist, and which of them can lose a value.
+
+Source: `Cast.canCast`, `Cast.canAnsiCast`, `Cast.canANSIStoreAssign`, `Cast.canUpCast` and `Cast.forceNullable`. The
+whole matrix is compared with a real Spark in the conformance tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planproof_engine.types import nodes as n
+
+_FOR_NUMERIC: dict[n.DataType, n.Decimal] = {
+    n.BYTE: n.Decimal(3, 0),
+    n.SHORT: n.Decimal(5, 0),
+    n.INT: n.Decimal(10, 0),
+    n.LONG: n.Decimal(20, 0),
+    n.FLOAT: n.Decimal(14, 7),
+    n.DOUBLE: n.Decimal(30, 15),
+}
+NUMERIC_PRECEDENCE = (n.BYTE, n.SHORT, n.INT, n.LONG, n.FLOAT, n.DOUBLE)
+
+
+def decimal_for(t: n.DataType) -> n.Decimal:
+    """`DecimalType.forType`: the decimal that stands for a numeric type."""
+    if isinstance(t, n.Decimal):
+        return t
+    found = _FOR_NUMERIC.get(t)
+    if found is None:
+        raise ValueError(f"{t.simple} is not numeric")
+    return found
+
+
+def is_wider_decimal(d: n.Decimal, other: n.DataType) -> bool:
+    """`DecimalType.isWiderThan`: every value of `other` fits into `d` exactly."""
+    if isinstance(other, n.Decimal):
+        return d.precision - d.scale >= other.precision - other.scale and d.scale >= other.scale
+    return n.is_integral(other) and is_wider_decimal(d, decimal_for(other))
+
+
+def is_tighter_decimal(d: n.Decimal, other: n.DataType) -> bool:
+    """`DecimalType.isTighterThan`: every value of `d` fits into `other` exactly."""
+    if isinstance(other, n.Decimal):
+        return d.precision - d.scale <= other.precision - other.scale and d.scale <= other.scale
+    if n.is_integral(other):
+        limit = decimal_for(other)
+        return (
+            d.precision - d.scale <= limit.precision - limit.scale - 1
+            and d.scale == 0
+            and d.precision < limit.precision
+        )
+    return False
+
+
+def _resolvable(from_nullable: bool, to_nullable: bool) -> bool:
+    return not from_nullable or to_nullable
+
+
+def _nested(
+    source: n.DataType,
+    target: n.DataType,
+    allowed: Callable[[n.DataType, n.DataType], bool],
+    lost: Callable[[n.DataType, n.DataType], bool],
+    struct_names: bool = False,
+) -> bool | None:
+    """The answer for two arrays, maps or structs; None for any other pair. `lost`: the cast may make a value null."""
+    if isinstance(source, n.Array) and isinstance(target, n.Array):
+        return allowed(source.element, target.element) and _resolvable(
+            source.contains_null or lost(source.element, target.element), target.contains_null
+        )
+    if isinstance(source, n.Map) and isinstance(target, n.Map):
+        return (
+            allowed(source.key, target.key)
+            and not lost(source.key, target.key)
+            and allowed(source.value, target.value)
+            and _resolvable(source.value_contains_null or lost(source.value, target.value), target.value_contains_null)
+        )
+    if isinstance(source, n.Struct) and isinstance(target, n.Struct):
+        return len(source.fields) == len(target.fields) and all(
+            (not struct_names or a.name == b.name)
+            and allowed(a.type, b.type)
+            and _resolvable(a.nullable or lost(a.type, b.type), b.nullable)
+            for a, b in zip(source.fields, target.fields)
+        )
+    return None
+
+
+def _group(t: n.DataType) -> str:
+    """The family by which the cast tables speak of a type."""
+    if n.is_string(t):
+        return "string"
+    if isinstance(t, n.Decimal):
+        return "decimal"
+    if isinstance(t, n.Time):
+        return "time"
+    if isinstance(t, n.Interval):
+        return "year_month" if t.year_month else "day_time"
+    if t in n.INTEGRAL:
+        return "integral"
+    if t in n.FRACTIONAL_ATOMS:
+        return "fractional"
+    if isinstance(t, (n.Array, n.Map, n.Struct)):
+        return "nested"
+    return t.simple if isinstance(t, n.Atomic) else "geo"
+
+
+_ANY_NUMBER = frozenset({"integral", "decimal", "fractional"})
+_ATOMS_FROM_STRING = _ANY_NUMBER | {
+    "string",
+    "binary",
+    "boolean",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "time",
+    "interval",
+    "year_month",
+    "day_time",
+}
+
+_ANSI: dict[str, frozenset[str]] = {
+    "string": _ATOMS_FROM_STRING,
+    "boolean": _ANY_NUMBER | {"boolean"},
+    "integral": _ANY_NUMBER | {"boolean", "timestamp", "year_month", "day_time"},
+    "decimal": _ANY_NUMBER | {"boolean", "timestamp", "year_month", "day_time"},
+    "fractional": _ANY_NUMBER | {"boolean", "timestamp"},
+    "date": frozenset({"date", "timestamp", "timestamp_ntz"}),
+    "timestamp": _ANY_NUMBER | {"date", "timestamp", "timestamp_ntz", "time"},
+    "timestamp_ntz": frozenset({"date", "timestamp", "timestamp_ntz", "time"}),
+    "time": frozenset({"time", "timestamp", "timestamp_ntz", "integral", "decimal"}),
+    "binary": frozenset({"binary"}),
+    "interval": frozenset({"interval"}),
+    "year_month": frozenset({"year_month", "integral", "decimal"}),
+    "day_time": frozenset({"day_time", "integral", "decimal"}),
+}
+"""ANSI casts between families; `void` casts to everything and everything to a string."""
+
+_LEGACY_ONLY: dict[str, frozenset[str]] = {
+    "boolean": frozenset({"timestamp"}),
+    "integral": frozenset({"binary"}),
+    "date": _ANY_NUMBER | {"boolean"},
+    "timestamp": frozenset({"boolean"}),
+}
+"""What `Cast.canCast` allows beyond the ANSI table."""
+
+
+def _from_variant(t: n.DataType) -> bool:
+    """`VariantGet.checkDataType`: what a variant can be read as."""
+    if isinstance(t, n.Map):
+        return n.is_string(t.key) and _from_variant(t.value)
+    if isinstance(t, (n.Geo, n.Interval)) or t in (n.CALENDAR_INTERVAL, n.VOID):
+        return False
+    return all(_from_variant(child) for child in t.children)
+
+
+def _to_variant(t: n.DataType) -> bool:
+    """What casts to a variant: scalars and arrays of them, but no struct, map or interval."""
+    if isinstance(t, n.Array):
+        return _to_variant(t.element)
+    return not isinstance(t, (n.Map, n.Struct, n.Interval, n.Geo)) and t not in (n.VOID, n.CALENDAR_INTERVAL)
+
+
+def can_cast(source: n.DataType, target: n.DataType, *, ansi: bool) -> bool:
+    """Whether `CAST(source AS target)` is accepted by the analyzer."""
+    if source == target or source == n.VOID:
+        return True
+    if target == n.VARIANT or source == n.VARIANT:
+        return _to_variant(source) if target == n.VARIANT else _from_variant(target)
+    if n.is_string(target):
+        return not isinstance(source, n.Geo)
+    if isinstance(source, n.Geo) and isinstance(target, n.Geo):
+        return _same_system(source, target)
+    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=ansi), _never_lost if ansi else force_nullable)
+    if nested is not None:
+        return nested
+    origin, aim = _group(source), _group(target)
+    return aim in _ANSI.get(origin, frozenset()) or (not ansi and aim in _LEGACY_ONLY.get(origin, frozenset()))
+
+
+def can_try_cast(source: n.DataType, target: n.DataType) -> bool:
+    """`Cast.canTryCast`: as under ANSI; below an array, a map or a struct as without it."""
+    if source == target:
+        return True
+    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=False), force_nullable)
+    return can_cast(source, target, ansi=True) if nested is None else nested
+
+
+def _never_lost(source: n.DataType, target: n.DataType) -> bool:
+    """`Cast.canAnsiCast`: under ANSI a value that does not fit fails the query."""
+    return False
+
+
+def _same_system(source: n.Geo, target: n.Geo) -> bool:
+    """Geometries and geographies cast where they share the reference system, and to their own kind's ANY."""
+    return source.srid == target.srid if source.kind != target.kind else target.srid == n.ANY_SYSTEM
+
+
+def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
+    """`Cast.canANSIStoreAssign`: what INSERT and ANSI implicit casts allow."""
+    if source == target or source == n.VOID:
+        return True
+    if n.is_numeric(source) and n.is_numeric(target):
+        return True
+    nested = _nested(source, target, can_store_assign, force_nullable)
+    if nested is not None:
+        return nested
+    origin, aim = _group(source), _group(target)
+    if aim == "string":
+        return origin not in ("nested", "geo")
+    if isinstance(source, n.Time) and isinstance(target, n.Time):
+        return source.precision <= target.precision
+    return origin in _DATETIMES and aim in _DATETIMES
+
+
+_DATETIMES = ("date", "timestamp", "timestamp_ntz", "time")
+
+
+def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
+    """`UpCastRule.canUpCast`: no value can be lost."""
+    if source == target or source == n.VOID:
+        return True
+    if isinstance(target, n.Decimal) and n.is_numeric(source):
+        return is_wider_decimal(target, source)
+    if isinstance(source, n.Decimal) and n.is_numeric(target):
+        return is_tighter_decimal(source, target)
+    if source in NUMERIC_PRECEDENCE and target in NUMERIC_PRECEDENCE:
+        return NUMERIC_PRECEDENCE.index(source) <= NUMERIC_PRECEDENCE.index(target)
+    origin, aim = _group(source), _group(target)
+    if (origin, aim) in _UP or (source, target) in ((n.LONG, n.TIMESTAMP), (n.TIMESTAMP, n.LONG)):
+        return True
+    if aim == "string":
+        return origin not in ("nested", "variant", "geo")
+    if isinstance(source, n.Struct) and isinstance(target, n.Struct):
+        return len(source.fields) == len(target.fields) and all(
+            can_up_cast(a.type, b.type) and _resolvable(a.nullable, b.nullable)
+            for a, b in zip(source.fields, target.fields)
+        )
+    if isinstance(source, n.Array) and isinstance(target, n.Array):
+        return _resolvable(source.contains_null, target.contains_null) and can_up_cast(source.element, target.element)
+    if isinstance(source, n.Map) and isinstance(target, n.Map):
+        return (
+            _resolvable(source.value_contains_null, target.value_contains_null)
+            and can_up_cast(source.key, target.key)
+            and can_up_cast(source.value, target.value)
+        )
+    return False
+
+
+def cannot_fail(source: n.DataType, target: n.DataType) -> bool:
+    """Whether no value fails under ANSI, though it may lose digits (`Cast.castToDouble` and its like)."""
+    if may_overflow(source, target):
+        return False
+    return can_up_cast(source, target) or _group(target) in _TOTAL.get(_group(source), frozenset())
+
+
+def may_overflow(source: n.DataType, target: n.DataType) -> bool:
+    """Whether dates and times far off overflow, with ANSI off as well (`DateTimeUtils.daysToMicros`, `convertTz`)."""
+    if (_group(source), _group(target)) in _OVERFLOWING:
+        return True
+    return len(source.children) == len(target.children) and any(map(may_overflow, source.children, target.children))
+
+
+_TOTAL: dict[str, frozenset[str]] = {
+    "string": frozenset({"binary"}),
+    "boolean": frozenset({"integral", "fractional"}),
+    "integral": frozenset({"fractional", "boolean"}),
+    "decimal": frozenset({"fractional", "boolean"}),
+    "fractional": frozenset({"fractional", "boolean"}),
+    "timestamp": frozenset({"date"}),
+    "timestamp_ntz": frozenset({"date"}),
+}
+
+_OVERFLOWING = {
+    ("date", "timestamp"),
+    ("date", "timestamp_ntz"),
+    ("timestamp_ntz", "timestamp"),
+    ("timestamp", "timestamp_ntz"),
+}
+
+_UP = {
+    *_OVERFLOWING,
+    ("year_month", "year_month"),
+    ("day_time", "day_time"),
+}
+
+
+def force_nullable(source: n.DataType, target: n.DataType) -> bool:
+    """`Cast.forceNullable`: the cast may turn a value into null (with ANSI off), so its result is nullable."""
+    if source == n.VARIANT:
+        return target != n.VARIANT
+    if source in (n.VOID, target) or (n.is_string(target) and not n.is_string(source)):
+        return False
+    if n.is_string(source):
+        return target != n.BINARY and not n.is_string(target)
+    if source == n.TIMESTAMP and target in (n.BYTE, n.SHORT, n.INT):
+        return True
+    if isinstance(source, n.Time) and target in (n.BYTE, n.SHORT):
+        return True
+    if target == n.TIMESTAMP and source in (n.FLOAT, n.DOUBLE, n.DATE):
+        return source != n.DATE
+    if target == n.DATE:
+        return source != n.TIMESTAMP
+    if source == n.DATE or target == n.CALENDAR_INTERVAL:
+        return True
+    if isinstance(target, n.Decimal):
+        return not _null_safe_decimal(source, target)
+    fractional = isinstance(source, n.Decimal) or source in n.FRACTIONAL_ATOMS
+    return fractional and target in n.INTEGRAL
+
+
+def _null_safe_decimal(source: n.DataType, target: n.Decimal) -> bool:
+    if source == n.BOOLEAN:
+        return target.precision - target.scale >= 1
+    if isinstance(source, n.Decimal):
+        # Rounding may carry over into one more whole digit: 9.9 becomes 10.
+        roomier = target.precision - target.scale > source.precision - source.scale
+        return roomier or is_wider_decimal(target, source)
+    return source in n.INTEGRAL and is_wider_decimal(target, source)

@@ -1,0 +1,307 @@
+"""Common types and implicit casts, in both ANSI modes.
+
+Source: `AnsiTypeCoercion`, `TypeCoercion` and `TypeCoercionHelper` of Spark's analyzer. Everything here maps types to
+types; casting expressions is left to those who build them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from planproof_engine.types import kinds as k
+from planproof_engine.types import nodes as n
+from planproof_engine.types.casts import (
+    NUMERIC_PRECEDENCE,
+    can_store_assign,
+    decimal_for,
+    force_nullable,
+    is_wider_decimal,
+)
+
+Common = Callable[[n.DataType, n.DataType], "n.DataType | None"]
+
+
+def bounded_decimal(precision: int, scale: int) -> n.Decimal:
+    """`DecimalType.bounded`: both cut at 38."""
+    return n.Decimal(min(precision, 38), min(scale, 38))
+
+
+def adjusted_decimal(precision: int, scale: int) -> n.Decimal:
+    """`DecimalType.adjustPrecisionScale`: beyond 38 digits the scale gives way, down to 6."""
+    if precision <= 38:
+        return n.Decimal(precision, scale)
+    whole = precision - scale
+    return n.Decimal(38, max(38 - whole, min(scale, 6)))
+
+
+def wider_decimal(a: n.Decimal, b: n.Decimal, fraction: bool = False) -> n.Decimal:
+    """`DecimalPrecision.widerDecimalType`: the whole part of both and, as far as 38 digits reach, the scale of both.
+
+    `fraction` keeps the scale instead, as Spark did before 4.0.
+    """
+    scale = max(a.scale, b.scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale)
+    return n.Decimal(min(whole + scale, 38), min(scale, 38) if fraction else min(scale, 38 - whole))
+
+
+def _complex(a: n.DataType, b: n.DataType, find: Common) -> n.DataType | None:
+    if isinstance(a, n.Array) and isinstance(b, n.Array):
+        element = find(a.element, b.element)
+        if element is None:
+            return None
+        forced = force_nullable(a.element, element) or force_nullable(b.element, element)
+        return n.Array(element, a.contains_null or b.contains_null or forced)
+    if isinstance(a, n.Map) and isinstance(b, n.Map):
+        return _common_map(a, b, find)
+    if isinstance(a, n.Struct) and isinstance(b, n.Struct) and len(a.fields) == len(b.fields):
+        return _common_struct(a, b, find)
+    return None
+
+
+def _common_map(a: n.Map, b: n.Map, find: Common) -> n.DataType | None:
+    key, value = find(a.key, b.key), find(a.value, b.value)
+    if key is None or value is None or force_nullable(a.key, key) or force_nullable(b.key, key):
+        return None
+    forced = force_nullable(a.value, value) or force_nullable(b.value, value)
+    return n.Map(key, value, a.value_contains_null or b.value_contains_null or forced)
+
+
+def _common_struct(a: n.Struct, b: n.Struct, find: Common) -> n.DataType | None:
+    fields = []
+    for x, y in zip(a.fields, b.fields):
+        found = find(x.type, y.type) if x.name.lower() == y.name.lower() else None
+        if found is None:
+            return None
+        forced = force_nullable(x.type, found) or force_nullable(y.type, found)
+        fields.append(n.StructField(x.name, found, x.nullable or y.nullable or forced))
+    return n.Struct(tuple(fields))
+
+
+def _wider_interval(a: n.Interval, b: n.Interval) -> n.Interval:
+    units = n.YEAR_MONTH_UNITS if a.year_month else n.DAY_TIME_UNITS
+    return n.Interval(min(a.start, b.start, key=units.index), max(a.end, b.end, key=units.index))
+
+
+def _tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | None:
+    if isinstance(a, n.Decimal) and isinstance(b, n.Decimal):
+        return None
+    if isinstance(a, n.Decimal) or isinstance(b, n.Decimal):
+        decimal, other = (a, b) if isinstance(a, n.Decimal) else (b, a)
+        assert isinstance(decimal, n.Decimal)
+        return decimal if is_wider_decimal(decimal, other) else None
+    wider = max(a, b, key=NUMERIC_PRECEDENCE.index)
+    # An integral beside a float meets at double under ANSI, so that no digit is lost.
+    return n.DOUBLE if ansi and wider == n.FLOAT else wider
+
+
+def tightest(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
+    """`findTightestCommonType`: no precision is lost. Decimals of different precision or scale have no such type."""
+    if a == b or b == n.VOID:
+        return a
+    if a == n.VOID:
+        return b
+    if n.is_numeric(a) and n.is_numeric(b):
+        return _tightest_numeric(a, b, ansi)
+    if k.is_datetime(a) and k.is_datetime(b):
+        return n.TIMESTAMP if n.TIMESTAMP in (a, b) else n.TIMESTAMP_NTZ
+    if isinstance(a, n.Time) and isinstance(b, n.Time):
+        return n.Time(max(a.precision, b.precision))
+    if isinstance(a, n.Geo) and isinstance(b, n.Geo):
+        return n.Geo(a.kind, n.ANY_SYSTEM) if a.kind == b.kind else None
+    if isinstance(a, n.Interval) and isinstance(b, n.Interval):
+        return _wider_interval(a, b) if a.year_month == b.year_month else None
+    return _complex(a, b, lambda x, y: tightest(x, y, ansi=ansi))
+
+
+def _wider_with_decimal(a: n.DataType, b: n.DataType, fraction: bool) -> n.DataType | None:
+    if not (n.is_numeric(a) and n.is_numeric(b)) or not (isinstance(a, n.Decimal) or isinstance(b, n.Decimal)):
+        return None
+    if a in n.FRACTIONAL_ATOMS or b in n.FRACTIONAL_ATOMS:
+        return n.DOUBLE
+    return wider_decimal(decimal_for(a), decimal_for(b), fraction)
+
+
+def promoted_from_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
+    """`AnsiStringPromotionTypeCoercion.findWiderTypeForString`: the type to which a string beside `b` is promoted."""
+    if n.is_string(b) and not n.is_string(a):
+        a, b = b, a
+    if not n.is_string(a):
+        return None
+    if n.is_string(b):
+        return b if _collation(a) == _collation(b) else None
+    if n.is_integral(b):
+        return n.LONG
+    if n.is_numeric(b):
+        return n.DOUBLE
+    if b == n.VOID:
+        return a
+    return b if k.is_atomic(b) and not isinstance(b, n.Interval) else None
+
+
+def _collation(t: n.DataType) -> str:
+    return (t.collation if isinstance(t, n.String) else None) or "UTF8_BINARY"
+
+
+def _promoted_to_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
+    for text, other in ((a, b), (b, a)):
+        if n.is_string(text) and k.is_atomic(other):
+            if n.is_string(other):
+                return text if _collation(text) == _collation(other) else None
+            return text if other not in (n.BINARY, n.BOOLEAN) else None
+    return None
+
+
+def wider(a: n.DataType, b: n.DataType, *, ansi: bool, fraction: bool = False) -> n.DataType | None:
+    """`findWiderTypeForTwo`: some loss of precision is allowed, and strings take part."""
+    found = tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b, fraction)
+    if found is None:
+        found = promoted_from_string(a, b) if ansi else _promoted_to_string(a, b)
+    return found or _complex(a, b, lambda x, y: wider(x, y, ansi=ansi, fraction=fraction))
+
+
+def wider_without_strings(types: Iterable[n.DataType], *, ansi: bool, fraction: bool = False) -> n.DataType | None:
+    """`findWiderTypeWithoutStringPromotion`, over any number of types."""
+
+    def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
+        return tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b, fraction) or _complex(a, b, pair)
+
+    return _fold(types, pair)
+
+
+def _fold(types: Iterable[n.DataType], find: Common) -> n.DataType | None:
+    found: n.DataType | None = n.VOID
+    for t in types:
+        if found is None:
+            return None
+        found = find(found, t)
+    return found
+
+
+def _holds_string(t: n.DataType) -> bool:
+    return n.is_string(t) or (isinstance(t, n.Array) and _holds_string(t.element))
+
+
+def common(types: Iterable[n.DataType], *, ansi: bool, fraction: bool = False) -> n.DataType | None:
+    """`findWiderCommonType` of any number of types. With ANSI off strings come first, as Spark orders them."""
+    ordered = list(types)
+    if not ansi:
+        strings = list(dict.fromkeys(t for t in ordered if _holds_string(t)))
+        ordered = strings + [t for t in ordered if not _holds_string(t)]
+    return _fold(ordered, lambda a, b: wider(a, b, ansi=ansi, fraction=fraction))
+
+
+def merged_flags(types: Iterable[n.DataType]) -> n.DataType | None:
+    """`findCommonTypeDifferentOnlyInNullFlags`: types equal but for nested flags, merged to the looser flags."""
+
+    def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
+        return a if a == b else _complex(a, b, pair)
+
+    ordered = list(types)
+    found: n.DataType | None = ordered[0]
+    for t in ordered[1:]:
+        if found is None:
+            return None
+        found = pair(found, t)
+    return found
+
+
+def united(a: n.DataType, b: n.DataType) -> n.DataType | None:
+    """`StructType.unionLikeMerge`: the names of `a` and the looser flags of both, for types that differ in these alone.
+
+    None for all others (`DataType.equalsStructurally`).
+    """
+    if isinstance(a, n.Array) and isinstance(b, n.Array):
+        element = united(a.element, b.element)
+        return element and n.Array(element, a.contains_null or b.contains_null)
+    if isinstance(a, n.Map) and isinstance(b, n.Map):
+        key, value = united(a.key, b.key), united(a.value, b.value)
+        loose = a.value_contains_null or b.value_contains_null
+        return n.Map(key, value, loose) if key is not None and value is not None else None
+    if not (isinstance(a, n.Struct) and isinstance(b, n.Struct)):
+        return a if a == b else None
+    types = [united(x.type, y.type) for x, y in zip(a.fields, b.fields)]
+    if len(a.fields) != len(b.fields) or None in types:
+        return None
+    pairs = zip(a.fields, b.fields, types)
+    return n.Struct(tuple(n.StructField(x.name, t, x.nullable or y.nullable) for x, y, t in pairs if t is not None))
+
+
+def implicit(given: n.DataType, expected: k.Expected, *, ansi: bool) -> n.DataType | None:
+    """`implicitCast`: the type to which an argument is cast for `expected`; None where it may not be."""
+    if k.accepts(expected, given):
+        return given
+    return _implicit_ansi(given, expected) if ansi else _implicit_legacy(given, expected)
+
+
+def _is_string_kind(expected: k.Expected) -> bool:
+    return expected is k.ANY_STRING or (isinstance(expected, n.DataType) and n.is_string(expected))
+
+
+def _first(given: n.DataType, expected: k.OneOf, ansi: bool) -> n.DataType | None:
+    for member in expected.members:
+        found = implicit(given, member, ansi=ansi)
+        if found is not None:
+            return found
+    return None
+
+
+def _implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType | None:
+    if isinstance(expected, k.OneOf):
+        return _first(given, expected, ansi=True)
+    if expected is k.DECIMAL and n.is_numeric(given):
+        return decimal_for(given)
+    if n.is_string(given):
+        if _is_string_kind(expected):
+            return None
+        if expected in (k.NUMERIC, k.DECIMAL, k.ANY_TIMESTAMP, k.ANY_TIME) or (
+            isinstance(expected, n.DataType) and k.is_atomic(expected)
+        ):
+            return k.concrete(expected)
+    if expected is k.INTEGRAL and n.is_numeric(given):
+        return None
+    if isinstance(expected, k.ArrayOf) and isinstance(given, n.Array):
+        element = implicit(given.element, expected.element, ansi=True)
+        return element and n.Array(element, True)
+    aim = k.concrete(expected)
+    return aim if aim is not None and can_store_assign(given, aim) else None
+
+
+def _implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | None:
+    if given == n.VOID:
+        return k.concrete(expected)
+    if isinstance(expected, k.OneOf):
+        return _first(given, expected, ansi=False)
+    if expected is k.DECIMAL and n.is_numeric(given):
+        return decimal_for(given)
+    if _is_string_kind(expected):
+        return k.concrete(expected) if k.is_atomic(given) and not n.is_string(given) else None
+    aim = k.concrete(expected)
+    if n.is_string(given):
+        datetime_kind = expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))
+        to_number = expected in (k.NUMERIC, k.DECIMAL) or (isinstance(expected, n.DataType) and n.is_numeric(expected))
+        return aim if datetime_kind or to_number or aim == n.BINARY or isinstance(aim, n.Time) else None
+    if n.is_numeric(given) and isinstance(expected, n.DataType) and n.is_numeric(expected):
+        return expected
+    moment = k.is_datetime(given) or isinstance(given, n.Time)
+    if moment and (expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))):
+        return aim
+    return _implicit_legacy_nested(given, expected)
+
+
+def _implicit_legacy_nested(given: n.DataType, expected: k.Expected) -> n.DataType | None:
+    if isinstance(given, n.Array) and isinstance(expected, (n.Array, k.ArrayOf)):
+        element = implicit(given.element, expected.element, ansi=False)
+        keeps = isinstance(expected, n.Array) and not expected.contains_null
+        if keeps and (given.contains_null or (element is not None and force_nullable(given.element, element))):
+            return None
+        return element and n.Array(element, not keeps)
+    if isinstance(given, n.Map) and isinstance(expected, (n.Map, k.MapOf)):
+        key = implicit(given.key, expected.key, ansi=False)
+        value = implicit(given.value, expected.value, ansi=False)
+        if key is None or value is None or force_nullable(given.key, key):
+            return None
+        loose = expected.value_contains_null if isinstance(expected, n.Map) else given.value_contains_null
+        if not loose and (given.value_contains_null or force_nullable(given.value, value)):
+            return None
+        return n.Map(key, value, loose)
+    return None

@@ -1,0 +1,129 @@
+"""Abstract types: what a function accepts, where that is more than one type.
+
+Source: `org.apache.spark.sql.types.AbstractDataType`. A kind knows which types it accepts, which concrete type stands
+for it when something must be cast to it (None: nothing can be), and its spelling in Spark's messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planproof_engine.types import nodes as n
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A set of types that an argument may have, as messages spell it; `default` is what an untyped NULL becomes."""
+
+    spelling: str
+    accepts: Callable[[n.DataType], bool]
+    default: n.DataType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """`TypeCollection`: the first member that fits, or to which the input can be cast."""
+
+    members: tuple[Expected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf:
+    """An array whose elements are expected to be so (`AbstractArrayType`)."""
+
+    element: Expected
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A map whose keys and values are each expected to be so."""
+
+    key: Expected
+    value: Expected
+
+
+Expected = n.DataType | Kind | OneOf | ArrayOf | MapOf
+
+
+def _is(*classes: type) -> Callable[[n.DataType], bool]:
+    return lambda t: isinstance(t, classes)
+
+
+ANY = Kind("ANY", lambda t: True)
+NUMERIC = Kind("NUMERIC", n.is_numeric, n.DOUBLE)
+INTEGRAL = Kind("INTEGRAL", n.is_integral, n.INT)
+FRACTIONAL = Kind("FRACTIONAL", lambda t: isinstance(t, n.Decimal) or t in (n.FLOAT, n.DOUBLE), n.DOUBLE)
+DECIMAL = Kind("DECIMAL", _is(n.Decimal), n.Decimal(38, 18))
+ANY_STRING = Kind("STRING", _is(n.String), n.STRING)
+ANY_TIMESTAMP = Kind("TIMESTAMP", lambda t: t in (n.TIMESTAMP, n.TIMESTAMP_NTZ), n.TIMESTAMP)
+ANY_TIME = Kind("TIME", _is(n.Time), n.Time(6))
+ANY_ARRAY = Kind("ARRAY", _is(n.Array), n.Array(n.VOID, True))
+ANY_MAP = Kind("MAP", _is(n.Map), n.Map(n.VOID, n.VOID, True))
+ANY_STRUCT = Kind("STRUCT", _is(n.Struct))
+DAY_TIME = Kind(
+    "INTERVAL DAY TO SECOND", lambda t: isinstance(t, n.Interval) and not t.year_month, n.Interval("day", "second")
+)
+YEAR_MONTH = Kind(
+    "INTERVAL YEAR TO MONTH", lambda t: isinstance(t, n.Interval) and t.year_month, n.Interval("year", "month")
+)
+ATOMIC = Kind("ATOMIC", lambda t: is_atomic(t))
+ORDERABLE = Kind("ORDERABLE", lambda t: is_orderable(t))
+
+
+def is_atomic(t: n.DataType) -> bool:
+    """Spark's AtomicType: everything but void, calendar intervals and the nested types."""
+    return not isinstance(t, (n.Array, n.Map, n.Struct)) and t not in (n.VOID, n.CALENDAR_INTERVAL)
+
+
+def is_orderable(t: n.DataType) -> bool:
+    """`RowOrdering.isOrderable`: no map, variant or calendar interval inside arrays and structs."""
+    if isinstance(t, (n.Array, n.Struct)):
+        return all(is_orderable(child) for child in t.children)
+    return not isinstance(t, (n.Map, n.Geo)) and t not in (n.VARIANT, n.CALENDAR_INTERVAL)
+
+
+def is_datetime(t: n.DataType) -> bool:
+    """Whether it is a date or a timestamp of either kind."""
+    return t in (n.DATE, n.TIMESTAMP, n.TIMESTAMP_NTZ)
+
+
+def accepts(expected: Expected, given: n.DataType) -> bool:
+    """`AbstractDataType.acceptsType`: true where no cast is needed."""
+    if isinstance(expected, Kind):
+        return expected.accepts(given)
+    if isinstance(expected, OneOf):
+        return any(accepts(member, given) for member in expected.members)
+    if isinstance(expected, ArrayOf):
+        return isinstance(given, n.Array) and accepts(expected.element, given.element)
+    if isinstance(expected, MapOf):
+        return isinstance(given, n.Map) and accepts(expected.key, given.key) and accepts(expected.value, given.value)
+    return n.same_type(expected, given)
+
+
+def concrete(expected: Expected) -> n.DataType | None:
+    """`defaultConcreteType`: the type that a cast to `expected` aims at, or None."""
+    if isinstance(expected, Kind):
+        return expected.default
+    if isinstance(expected, OneOf):
+        return concrete(expected.members[0])
+    if isinstance(expected, ArrayOf):
+        element = concrete(expected.element)
+        return element and n.Array(element, True)
+    if isinstance(expected, MapOf):
+        key, value = concrete(expected.key), concrete(expected.value)
+        return n.Map(key, value, True) if key and value else None
+    return expected
+
+
+def spelling(expected: Expected) -> str:
+    """The kind as Spark's messages name it."""
+    if isinstance(expected, Kind):
+        return expected.spelling
+    if isinstance(expected, OneOf):
+        return "(" + " or ".join(f'"{spelling(m)}"' for m in expected.members) + ")"
+    if isinstance(expected, ArrayOf):
+        return f"ARRAY<{spelling(expected.element)}>"
+    if isinstance(expected, MapOf):
+        return f"MAP<{spelling(expected.key)}, {spelling(expected.value)}>"
+    return expected.sql

@@ -1,0 +1,434 @@
+"""Spark's data types as frozen values.
+
+Every type answers in Spark's three spellings: `simple` is the catalog string (`array<struct<a:int>>`), `sql` the SQL
+spelling used in output names and messages (`ARRAY<STRUCT<a: INT>>`), `json` the JSON form that keeps the nested
+nullability. Source: `org.apache.spark.sql.types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from planproof_engine.origin import Unknown
+from planproof_engine.quoting import backticked
+from planproof_engine.types.srids import crs_of
+
+Json = Any
+
+MOST_TYPES = 100_000
+"""Types that one type may hold, nested ones counted wherever they stand: a struct of two structs of two structs ..."""
+MOST_LEVELS = 200
+
+
+class TooLargeType(Unknown, ValueError):
+    """Raised where a type would be larger than one may be. It is a bad value, too, to whoever reads types."""
+
+    def __init__(self) -> None:
+        Unknown.__init__(self, f"a type of more than {MOST_TYPES:,} types or {MOST_LEVELS} levels")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TooLargeType, ()
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A Spark data type; compare with `==`, which includes the nested nullability."""
+
+    @property
+    def simple(self) -> str:
+        raise TypeError(f"{type(self).__name__} has no spelling")
+
+    @property
+    def sql(self) -> str:
+        return self.simple.upper()
+
+    @property
+    def json(self) -> Json:
+        return self.simple
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        """The directly nested types, in the order in which they are written."""
+        return ()
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How many types it holds, itself counted, and how many levels."""
+        return 1, 1
+
+    def __str__(self) -> str:
+        return self.simple
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(DataType):
+    """A type without parameters, known by its catalog spelling and its JSON spelling."""
+
+    spelling: str
+    json_spelling: str
+
+    @property
+    def simple(self) -> str:
+        return self.spelling
+
+    @property
+    def json(self) -> Json:
+        return self.json_spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal(DataType):
+    """`decimal(precision,scale)`: so many digits, and so many of them behind the point."""
+
+    precision: int = 10
+    scale: int = 0
+
+    @property
+    def simple(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class String(DataType):
+    """A string. `collation` is None for the default string type and a full collation name where one was written;
+    Spark keeps a written `UTF8_BINARY` apart from the default."""
+
+    collation: str | None = None
+
+    @property
+    def simple(self) -> str:
+        return "string" if self.collation is None else f"string collate {self.collation}"
+
+    @property
+    def sql(self) -> str:
+        return "STRING" if self.collation is None else f"STRING COLLATE {self.collation}"
+
+    @property
+    def json(self) -> Json:
+        return self.simple if self.collation == "UTF8_BINARY" else "string"
+
+
+@dataclass(frozen=True, slots=True)
+class Char(DataType):
+    """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
+
+    length: int
+
+    @property
+    def simple(self) -> str:
+        return f"char({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Varchar(DataType):
+    """`varchar(length)`: in a plan Spark takes it for a string, and refuses longer values where it stores."""
+
+    length: int
+
+    @property
+    def simple(self) -> str:
+        return f"varchar({self.length})"
+
+
+@dataclass(frozen=True, slots=True)
+class Time(DataType):
+    """`time(precision)`: a time of day with so many digits of a second."""
+
+    precision: int = 6
+
+    @property
+    def simple(self) -> str:
+        return f"time({self.precision})"
+
+
+YEAR_MONTH_UNITS = ("year", "month")
+DAY_TIME_UNITS = ("day", "hour", "minute", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(DataType):
+    """An ANSI interval: `start` and `end` are both year-month units or both day-time units."""
+
+    start: str
+    end: str
+
+    @property
+    def year_month(self) -> bool:
+        return self.start in YEAR_MONTH_UNITS
+
+    @property
+    def simple(self) -> str:
+        return f"interval {self.start}" if self.start == self.end else f"interval {self.start} to {self.end}"
+
+
+ANY_SYSTEM = -1
+"""The reference system of a geometry or geography that may hold any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geo(DataType):
+    """`geometry(srid)` or `geography(srid)`; the reference system -1 stands for ANY."""
+
+    kind: str
+    srid: int
+
+    @property
+    def simple(self) -> str:
+        return f"{self.kind}({'any' if self.srid < 0 else self.srid})"
+
+    @property
+    def json(self) -> Json:
+        return f"{self.kind}({crs_of(self.srid)}{', SPHERICAL' if self.kind == 'geography' else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested(DataType):
+    """A type that holds others. It is measured when it is made: what reads it walks all of it. Raises
+    `TooLargeType`."""
+
+    extent: tuple[int, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        total, levels = 1, 0
+        for child in self.children:
+            if isinstance(child, Nested):
+                inner = child.extent
+                total += inner[0]
+                levels = max(levels, inner[1])
+            else:
+                total += 1
+        if total > MOST_TYPES or levels >= MOST_LEVELS:
+            raise TooLargeType
+        object.__setattr__(self, "extent", (total, levels + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Nested):
+    """`array<element>`; `contains_null` is its flag."""
+
+    element: DataType
+    contains_null: bool = True
+
+    @property
+    def simple(self) -> str:
+        return f"array<{self.element.simple}>"
+
+    @property
+    def sql(self) -> str:
+        return f"ARRAY<{self.element.sql}>"
+
+    @property
+    def json(self) -> Json:
+        return {"type": "array", "elementType": self.element.json, "containsNull": self.contains_null}
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        return (self.element,)
+
+
+@dataclass(frozen=True, slots=True)
+class Map(Nested):
+    """`map<key,value>`; `value_contains_null` is its flag. A key is never null."""
+
+    key: DataType
+    value: DataType
+    value_contains_null: bool = True
+
+    @property
+    def simple(self) -> str:
+        return f"map<{self.key.simple},{self.value.simple}>"
+
+    @property
+    def sql(self) -> str:
+        return f"MAP<{self.key.sql}, {self.value.sql}>"
+
+    @property
+    def json(self) -> Json:
+        return {
+            "type": "map",
+            "keyType": self.key.json,
+            "valueType": self.value.json,
+            "valueContainsNull": self.value_contains_null,
+        }
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        return (self.key, self.value)
+
+
+def quoted_if_needed(part: str) -> str:
+    """Spark's `quoteIfNeeded`: backticks around anything that is not letters, digits and `_`, or that is all digits."""
+    plain = bool(part) and all(c == "_" or (c.isascii() and c.isalnum()) for c in part) and not part.isdigit()
+    return part if plain else backticked(part)
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """One field of a struct, with its flag."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+    @property
+    def json(self) -> Json:
+        return {"name": self.name, "type": self.type.json, "nullable": self.nullable, "metadata": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Struct(Nested):
+    """`struct<..>`: its fields in order. Names may repeat."""
+
+    fields: tuple[StructField, ...] = ()
+
+    @property
+    def simple(self) -> str:
+        return "struct<" + ",".join(f"{f.name}:{f.type.simple}" for f in self.fields) + ">"
+
+    @property
+    def sql(self) -> str:
+        inner = (f"{quoted_if_needed(f.name)}: {f.type.sql}{'' if f.nullable else ' NOT NULL'}" for f in self.fields)
+        return f"STRUCT<{', '.join(inner)}>"
+
+    @property
+    def json(self) -> Json:
+        return {"type": "struct", "fields": [f.json for f in self.fields]}
+
+    @property
+    def children(self) -> tuple[DataType, ...]:
+        return tuple(f.type for f in self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+
+VOID = Atomic("void", "void")
+BOOLEAN = Atomic("boolean", "boolean")
+BYTE = Atomic("tinyint", "byte")
+SHORT = Atomic("smallint", "short")
+INT = Atomic("int", "integer")
+LONG = Atomic("bigint", "long")
+FLOAT = Atomic("float", "float")
+DOUBLE = Atomic("double", "double")
+BINARY = Atomic("binary", "binary")
+DATE = Atomic("date", "date")
+TIMESTAMP = Atomic("timestamp", "timestamp")
+TIMESTAMP_NTZ = Atomic("timestamp_ntz", "timestamp_ntz")
+CALENDAR_INTERVAL = Atomic("interval", "interval")
+VARIANT = Atomic("variant", "variant")
+STRING = String()
+
+ATOMS = (
+    VOID,
+    BOOLEAN,
+    BYTE,
+    SHORT,
+    INT,
+    LONG,
+    FLOAT,
+    DOUBLE,
+    BINARY,
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    CALENDAR_INTERVAL,
+    VARIANT,
+)
+
+INTEGRAL = (BYTE, SHORT, INT, LONG)
+FRACTIONAL_ATOMS = (FLOAT, DOUBLE)
+
+
+def is_integral(t: DataType) -> bool:
+    """Whether it is a whole-number type."""
+    return t in INTEGRAL
+
+
+def is_numeric(t: DataType) -> bool:
+    """Whether it is a number of any kind."""
+    return isinstance(t, Decimal) or t in INTEGRAL or t in FRACTIONAL_ATOMS
+
+
+def is_string(t: DataType) -> bool:
+    """True for `string`, collated or not, and for char and varchar."""
+    return isinstance(t, (String, Char, Varchar))
+
+
+def walk(t: DataType) -> Iterator[DataType]:
+    """The type and every type nested in it, outermost first."""
+    yield t
+    for child in t.children:
+        yield from walk(child)
+
+
+def as_nullable(t: DataType) -> DataType:
+    """The type with every nested flag set to nullable, as a V1 table forgets them (`DataType.asNullable`)."""
+    if isinstance(t, Array):
+        return Array(as_nullable(t.element), True)
+    if isinstance(t, Map):
+        return Map(as_nullable(t.key), as_nullable(t.value), True)
+    if isinstance(t, Struct):
+        return Struct(tuple(StructField(f.name, as_nullable(f.type), True) for f in t.fields))
+    return t
+
+
+def without_lengths(t: DataType) -> DataType:
+    """The type with char and varchar as plain strings, as a query sees them
+    (`CharVarcharUtils.replaceCharVarcharWithString`)."""
+    if isinstance(t, (Char, Varchar)):
+        return STRING
+    if isinstance(t, Array):
+        return Array(without_lengths(t.element), t.contains_null)
+    if isinstance(t, Map):
+        return Map(without_lengths(t.key), without_lengths(t.value), t.value_contains_null)
+    if isinstance(t, Struct):
+        return Struct(tuple(StructField(f.name, without_lengths(f.type), f.nullable) for f in t.fields))
+    return t
+
+
+def with_lengths(t: DataType, declared: DataType) -> DataType:
+    """`t` with the char and varchar lengths of `declared`, a type of the same shape; flags and names stay `t`'s."""
+    if isinstance(t, String) and isinstance(declared, (Char, Varchar)):
+        return declared
+    if isinstance(t, Array) and isinstance(declared, Array):
+        return Array(with_lengths(t.element, declared.element), t.contains_null)
+    if isinstance(t, Map) and isinstance(declared, Map):
+        return Map(with_lengths(t.key, declared.key), with_lengths(t.value, declared.value), t.value_contains_null)
+    if isinstance(t, Struct) and isinstance(declared, Struct) and len(t.fields) == len(declared.fields):
+        return Struct(
+            tuple(
+                StructField(f.name, with_lengths(f.type, d.type), f.nullable) for f, d in zip(t.fields, declared.fields)
+            )
+        )
+    return t
+
+
+def same_structure(a: DataType, b: DataType) -> bool:
+    """`DataType.equalsStructurally` without nullability: equal but for nested flags and the names of struct fields."""
+    if isinstance(a, Array) and isinstance(b, Array):
+        return same_structure(a.element, b.element)
+    if isinstance(a, Map) and isinstance(b, Map):
+        return same_structure(a.key, b.key) and same_structure(a.value, b.value)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return len(a.fields) == len(b.fields) and all(
+            same_structure(x.type, y.type) for x, y in zip(a.fields, b.fields)
+        )
+    return same_type(a, b)
+
+
+def same_type(a: DataType, b: DataType) -> bool:
+    """Spark's `DataType.sameType`: equal but for nested nullability; struct names compared without case."""
+    if isinstance(a, Array) and isinstance(b, Array):
+        return same_type(a.element, b.element)
+    if isinstance(a, Map) and isinstance(b, Map):
+        return same_type(a.key, b.key) and same_type(a.value, b.value)
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return len(a.fields) == len(b.fields) and all(
+            x.name.lower() == y.name.lower() and same_type(x.type, y.type) for x, y in zip(a.fields, b.fields)
+        )
+    if isinstance(a, String) and isinstance(b, String):
+        return (a.collation or "UTF8_BINARY") == (b.collation or "UTF8_BINARY")
+    return a == b

@@ -1,0 +1,129 @@
+"""`guard: off` leaves a model to dbt, `guard: watch` says what would have stopped it; neither is a reason to stop."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dbt.adapters.spark")
+
+pytestmark = pytest.mark.hive
+
+BROKEN = """
+    {{{{ config(materialized='{}', file_format='parquet', on_schema_change='fail',
+        meta={{'planproof': {}}}) }}}}
+    select if(id = 2, null, id) as id from range(5)
+    """
+FILES = {
+    "models/off/left.sql": BROKEN.format("table", "{'guard': 'off'}"),
+    "models/off/left_with_mistakes.sql": BROKEN.format("table", "{'guard': false, 'fail_onn': 'never'}"),
+    "models/watched.sql": BROKEN.format("table", "{'guard': 'watch', 'on_violation': 'quarantine'}"),
+    "models/watched_adds.sql": BROKEN.format("incremental", "{'guard': 'watch', 'tests': 'before'}"),
+    "models/watched_healthy.sql": """
+        {{ config(materialized='table', file_format='parquet', meta={'planproof': {'guard': 'watch'}}) }}
+        select id from range(5)
+        """,
+    "models/mistyped.sql": BROKEN.format("table", "{'guard': 'wach'}"),
+    "models/guarded.sql": "{{ config(materialized='table') }} select 1 as id",
+    "models/reads_left.sql": "{{ config(materialized='table') }} select id from {{ ref('left') }}",
+}
+PROMISED = """
+      - name: {}
+        config: {{contract: {{enforced: true}}}}
+        columns: [{{name: id, data_type: bigint, constraints: [{{type: not_null}}]}}]
+    """
+CONTRACTED = ("left", "left_with_mistakes", "watched", "watched_adds", "watched_healthy", "reads_left")
+
+
+@pytest.fixture(scope="module")
+def built(dbt: Any, capfd_module: Any) -> str:
+    """What two builds printed, the second one's."""
+    dbt.write(FILES)
+    dbt.write({"models/contracts.yml": "models:\n" + "".join(PROMISED.format(name).rstrip() for name in CONTRACTED)})
+    printed = ""
+    for _ in range(2):
+        capfd_module.readouterr()
+        dbt.run("build")
+        printed = capfd_module.readouterr().out
+    return printed
+
+
+@pytest.fixture(scope="module")
+def capfd_module() -> Any:
+    from _pytest.capture import CaptureFixture, FDCapture
+
+    capture: Any = CaptureFixture(FDCapture, None, _ispytest=True)
+    capture._start()
+    yield capture
+    capture.close()
+
+
+def test_neither_setting_stops_a_model(dbt: Any, built: str) -> None:
+    statuses = dbt.statuses
+    assert {name for name, status in statuses.items() if status != "success"} == {"mistyped", "reads_left"}
+    assert dbt.rows("left") == dbt.rows("watched") == [(0,), (1,), (3,), (4,), (None,)]
+    assert len(dbt.rows("watched_adds")) == 10
+
+
+def test_what_is_left_to_dbt_proves_nothing_to_those_that_read_it(dbt: Any, built: str) -> None:
+    assert "PP505" in dbt.results["reads_left"]["message"]
+
+
+def test_a_value_that_is_not_known_is_refused_with_the_nearest_one(dbt: Any, built: str) -> None:
+    assert "'wach' is not one of on, watch, off; did you mean 'watch'" in dbt.results["mistyped"]["message"]
+    assert not dbt.exists("mistyped")
+
+
+def test_the_closing_line_names_what_was_left_and_what_would_have_been_stopped(dbt: Any, built: str) -> None:
+    assert built.splitlines()[-1].partition("planproof: ")[2] == (
+        "1 published (1 without a contract), 1 stopped, "
+        "3 watched (2 would have been stopped: watched, watched_adds), "
+        "2 left to dbt (2 models: left: guard: off; left_with_mistakes: guard: off); "
+        f"report {dbt.root}/target/planproof/report.json"
+    )
+
+
+def test_a_watched_model_warns_of_what_would_have_stopped_it(dbt: Any, built: str) -> None:
+    said = built.partition("planproof would have stopped watched: ")[2]
+    assert said.startswith("1 violation. It was published all the same: `guard: watch` stops nothing.")
+    assert "PP505  violated  id" in said
+    assert "would have stopped watched_healthy" not in built
+
+
+def test_the_report_holds_what_was_seen(dbt: Any, built: str) -> None:
+    reports = dbt.reports
+    assert "left" not in reports
+    found = reports["watched"]
+    assert (found["outcome"], found["verdict"], found["details"]["guard"]) == ("audited", "violated", "watch")
+    assert {p["plane"] for p in found["planes"] if p["status"] == "read"} >= {
+        "contract",
+        "logical",
+        "analyzed",
+        "files",
+    }
+    assert reports["watched_healthy"]["verdict"] == "proved"
+    remarks = json.loads((dbt.root / "target/planproof/report.json").read_text("utf-8"))["remarks"]
+    assert "left was not guarded: guard: off" in remarks
+
+
+def test_dbt_writes_both_in_its_own_way(dbt: Any, built: str) -> None:
+    """A table that the guard publishes lies in a folder of its own."""
+    for name, own in (("left", True), ("watched", True), ("guarded", False)):
+        rows = dbt.spark.sql(f"describe extended {dbt.place}.{name}").collect()
+        (location,) = [row[1] for row in rows if row[0] == "Location"]
+        assert location.endswith(f"/{name}") is own
+
+
+def test_an_error_of_our_own_is_said_of_a_watched_model_and_stops_nothing(
+    dbt: Any, built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dbt_planproof.questions
+
+    def broken(*given: Any, **named: Any) -> Any:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(dbt_planproof.questions.Questions, "_asked", broken)
+    assert dbt.run("run", "--select", "watched_healthy").success
+    assert "cannot look at watched_healthy, and dbt has written it: internal error in planproof" in dbt.log
