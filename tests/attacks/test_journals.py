@@ -290,42 +290,42 @@ def test_a_table_whose_folder_became_a_link_is_left_alone(scene: Scene) -> None:
     table.unlink()
 
 
-@pytest.mark.parametrize("name", ["", "journal", "leaving", "locks", "staged"])
-def test_planproofs_own_folder_is_no_link(name: str, scene: Scene) -> None:
+def test_planproofs_own_folders_are_no_links(scene: Scene) -> None:
     """`leaving` as a link once had `clean` delete every JSON file of the folder that it led to."""
-    theirs = scene.folder / "configs"
+    theirs, state = scene.folder / "configs", Path(scene.home) / ".planproof"
     theirs.mkdir()
     for file in ("a.json", "t.json", "t.run_1.1.json", f"t.{RUN}_1.1.json", f"{scene.database}.t.json"):
         (theirs / file).write_text('{"precious": true}')
-    state = Path(scene.home) / ".planproof"
-    scene.store.delete(str(state))
-    (state if not name else state / name).parent.mkdir(parents=True, exist_ok=True)
-    (state if not name else state / name).symlink_to(theirs)
     before, files = scene.state(), sorted(theirs.iterdir())
-    for force in (False, True):
+    for name in ("", "journal", "leaving", "locks", "staged"):
+        scene.store.delete(str(state))
+        link = state / name if name else state
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(theirs)
         for reports in (
-            Guard(scene.spark).recover(force=force),
-            leave(scene.session, scene.store, [scene.home], force),
+            Guard(scene.spark).recover(force=True),
+            leave(scene.session, scene.store, [scene.home], force=True),
         ):
-            assert "PP622" in [f.code for r in reports for f in r.findings]
+            assert "PP622" in [f.code for r in reports for f in r.findings], name
         assert scene.state() == before
         assert sorted(theirs.iterdir()) == files
         assert all(file.read_text() == '{"precious": true}' for file in files)
+        link.unlink()
 
 
 def test_versions_behind_a_link_are_not_swept(scene: Scene) -> None:
-    """A version in which no file lies yet is one that another database's publish is writing."""
-    written = Path(scene.theirs) / "__planproof" / "t" / "0a1b2c3d.0123456789_1"
+    """A version in which no file lies yet is one that somebody's publish is writing."""
+    lake = scene.folder / "__planproof"
+    written = lake / "t" / "0a1b2c3d.0123456789_1"
     written.mkdir(parents=True)
-    for link, to in (("__planproof/near", "__planproof/t"), ("__planproof", "__planproof")):
+    for link, to in (("__planproof/near", lake / "t"), ("__planproof", lake)):
         made = Path(scene.home) / link
         scene.store.delete(str(made))
         made.parent.mkdir(exist_ok=True)
-        made.symlink_to(Path(scene.theirs) / to)
-        for force in (False, True):
-            reports = leave(scene.session, scene.store, [scene.home], force)
-            assert written.is_dir(), link
-            assert "PP622" in [f.code for r in reports for f in r.findings]
+        made.symlink_to(to)
+        reports = leave(scene.session, scene.store, [scene.home], force=True)
+        assert written.is_dir(), link
+        assert "PP622" in [f.code for r in reports for f in r.findings], link
         made.unlink()
 
 
