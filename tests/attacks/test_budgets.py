@@ -67,7 +67,7 @@ TOO_LARGE = {
     "aliases on the left": ("select 1 as a0" + "".join(f", a{i - 1} + a{i - 1} as a{i}" for i in range(1, 40)), PARTS),
     "structs of structs": (doubling(40, "select struct(a as x, a as y) as a from {p}"), TYPE),
     "structs in lambdas": (f"select {'transform(' * 30}array(1){', x -> struct(x as a, x as b))' * 30} as a", TYPE),
-    "a deep type": ("select cast(null as " + "array<" * 3000 + "int" + ">" * 3000 + ") as a", "the type"),
+    "a deep type": ("select cast(null as " + "array<" * 3000 + "int" + ">" * 3000 + ") as a", TYPE),
     "6,000 digits": ("select " + "9" * 6000 + " as a", DIGITS),
     "a limit of 6,000 digits": ("select 1 as a limit " + "9" * 6000, DIGITS),
     "a decimal of 6,000 digits": ("select cast(1 as decimal(" + "9" * 6000 + ", 2)) as a", DIGITS),
