@@ -143,7 +143,7 @@ ENTRY |= {
     "moves": [{"source": "/w/s/a", "target": "/w/t/a"}],
     "partitions": [{"partition": "d=1", "old": None, "new": "/w/s/d=1"}],
     "columns": [["a", "int"]],
-    "aside": {"table": "`d`.`q`", "partition": "p=1", "location": "/w/q"},
+    "quarantine": {"table": "`d`.`q`", "partition": "p=1", "location": "/w/q"},
     "content": [["a", 1]],
 }
 NOTE = json.loads(
@@ -151,7 +151,7 @@ NOTE = json.loads(
         "m", "`c`.`d`.`t`", "t", "append", Owner("host", 1, "run_1"), False, "/w/t", "/w/t/data", ("/w/t/m.avro",)
     ).to_json()
 )
-NOTE["aside"] = {"table": "`c`.`d`.`q`", "run": "run_1", "folder": None, "others": []}
+NOTE["quarantine"] = {"table": "`c`.`d`.`q`", "run": "run_1", "folder": None, "others": []}
 SETTINGS = {
     "fail_on": "violated",
     "enforce": ["names"],

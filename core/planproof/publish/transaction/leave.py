@@ -62,7 +62,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         for name in _noted(store, root):
             move = _Move(session, store, holdings, root, name)
             reports.append(settle(move, name))
-            if move.note is not None and reports[-1].outcome == "published":
+            if move.note is not None and reports[-1].outcome == "moved":
                 beside[_beside(move.note.version)] = None
     for parts, table, versions in list(_guarded(session)):
         root = _root_of(session, parts, known)
@@ -73,7 +73,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     for folder in beside:
         reports += _swept(store, holdings, folder, force)
     reports = [report for report in reports if report.outcome != "skipped"]
-    if all(report.outcome == "published" for report in reports):
+    if all(report.outcome == "moved" for report in reports):
         for root in known:
             _without_state(store, root)
     return reports

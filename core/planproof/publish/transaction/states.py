@@ -76,7 +76,7 @@ ENDS = {
     "finished": End("PP603", Verdict.WARNING, "published"),
     "undone": End("PP602", Verdict.WARNING, "rejected"),
     "left": End("PP609", Verdict.WARNING, "rejected"),
-    "moved home": End("PP610", Verdict.WARNING, "published"),
+    "moved home": End("PP610", Verdict.WARNING, "moved"),
     "locked": End("PP604", Verdict.UNPROVED, "failed"),
     "evicted": End("PP620", Verdict.UNPROVED, "failed"),
     "unsettled": End("PP608", Verdict.UNPROVED, "failed"),
