@@ -158,6 +158,8 @@ def _shown_by(code: str) -> str:
     """What shows a code that no offline example can."""
     if code in ("PP134", "PP135"):
         return "`planproof diff`"
+    if code == "PP113":
+        return "`planproof check` of a model that costs too much"
     if code == "PP112":
         return "`planproof check` after an edit"
     if code in _INCREMENTAL:
