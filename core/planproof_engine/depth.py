@@ -55,13 +55,17 @@ def deeply(work: Callable[[], T]) -> T:
     return found[0]
 
 
+_LOOK = 0.1
+
+
 class _Left(BaseException):
     """Raised in a thread whose work nobody waits for any more."""
 
 
 def _wait(thread: threading.Thread) -> None:
     try:
-        thread.join()
+        while thread.is_alive():
+            thread.join(_LOOK)  # A signal reaches this thread when it wakes.
     except BaseException:  # The user, or a budget, ended the work: the thread must not go on with it.
         import ctypes  # It takes a while to import.
 
