@@ -362,7 +362,7 @@ _TABLE = (
     Code(
         "PP510",
         "rows outside a limit",
-        "The publish would leave the table with fewer or more rows than `limits.rows` allows.",
+        "The publish would leave the table, or a partition that it overwrites, with more or fewer rows than allowed.",
         "Look at what the sources hold; run once with other limits where the change is meant.",
     ),
     Code(

@@ -94,11 +94,11 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """violated, else unproved, else proved: a warning alone is proved."""
+        """violated, else unproved, else proved: a warning alone is proved. What a baseline names is not proved."""
         verdicts = {f.verdict for f in self.findings} if self.findings else ()
         if Verdict.VIOLATED in verdicts:
             return Verdict.VIOLATED
-        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped")
+        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped") or bool(self.details.known)
         return Verdict.UNPROVED if left else Verdict.PROVED
 
     @property

@@ -1,4 +1,4 @@
-"""The specification's notation and examples; docs/specification-notes.md says where Spark differs."""
+"""The specification's notation and examples; core/planproof_engine/SPECIFICATION.md says where Spark differs."""
 
 from __future__ import annotations
 
