@@ -253,7 +253,7 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
 def _footers(tmp_path: Path) -> Fuzzer:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    from planproof.arrow.apart import CannotRead, read_apart
+    from planproof.arrow.isolated import CannotRead, read_isolated
 
     file = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"a": [1, None], "s": [{"x": [1]}, None], "t": ["x", "y"]}), file)
@@ -265,7 +265,7 @@ def _footers(tmp_path: Path) -> Fuzzer:
         for at, bits in changes:
             mutated[start + at % (len(sound) - start)] ^= bits
         file.write_bytes(bytes(mutated))
-        read_apart([str(file)])
+        read_isolated([str(file)])
 
     changes = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size=1, max_size=4)
     return Fuzzer(changes, read, (CannotRead,))

@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from planproof.arrow.apart import CannotRead, read_apart
+from planproof.arrow.isolated import CannotRead, read_isolated
 from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -179,7 +179,7 @@ def _footers(project: Project, node: ProjectNode) -> Known | None:
         return None
     try:
         # A link, or a pipe, leads elsewhere.
-        found = read_apart([path_within(project.directory, file) for file in files])
+        found = read_isolated([path_within(project.directory, file) for file in files])
     except (OSError, CannotRead):
         return None
     if found is None:

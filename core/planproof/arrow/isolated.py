@@ -30,7 +30,7 @@ class Columns:
     without_null: frozenset[str]
 
 
-def read_apart(paths: Sequence[str]) -> Columns | None:
+def read_isolated(paths: Sequence[str]) -> Columns | None:
     """The columns of local Parquet files; None where the files do not agree. Raises `CannotRead`, also where pyarrow is
     not installed."""
     import subprocess  # It takes a while to import, and few projects need it.
