@@ -278,7 +278,7 @@ _TABLE = (
         "PP301",
         "batch breaks its schema",
         "An Arrow batch does not hold what its schema says; invariants I2, I3 and I5.",
-        "Correct the Python function that produced the batch.",
+        "Correct the Python function that produced the batch; a damaged file must be written anew.",
     ),
     Code("PP302", "run failed", "Spark failed while it ran the model.", "Read Spark's error, which is quoted."),
     Code(

@@ -272,7 +272,8 @@ class Gate:
             self.questions.check(run, statement.query)
         run.to(Event.DELTA_MADE)
         run.delta = statement
-        if not run.is_snapshot:
+        # A view that dbt names by its schema is one that it reads and drops by that name.
+        if not run.is_snapshot or len(statement.relation) > 1:
             return None
         # Not every catalog has views, and another run must not find this one.
         view = quoted(statement.relation[-1:])
@@ -326,9 +327,12 @@ class Gate:
 
     def _is_judged(self, statement: Statement) -> bool:
         """Whether it would add a term of the contract, by which the published rows were judged, to a Parquet table that
-        cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's."""
+        cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's. Of a
+        Delta table, too, no column that may hold nulls is made NOT NULL; its checks become the table's own."""
         run: Run | None = getattr(self.local, "run", None)
-        return run is not None and run.was_judged and _parts(statement) == run.target
+        if run is None or not run.was_judged or _parts(statement) != run.target:
+            return False
+        return run.model.file_format != "delta" or not statement.query
 
     def _leave_to_dbt(self, run: Run, statement: Statement, sql: str) -> None:
         """dbt runs the statement as it is. What was put off before it happens first."""
@@ -368,7 +372,7 @@ class Gate:
         return (
             statement.kind == ("view" if run.is_snapshot else "temp_view")
             and run.model.materialized == "incremental"
-            and (len(statement.relation) == 1 or not run.is_snapshot)
+            and (len(statement.relation) == 1 or not run.is_snapshot or run.model.file_format == "delta")
             and statement.relation[-1].lower() == f"{run.target[1]}__dbt_tmp"
             and run.query.stands_in(statement.query)
         )

@@ -137,4 +137,4 @@ class Run:
     def was_judged(self) -> bool:
         """Whether it was published under its contract; dbt, which takes its table for Delta's, will add the terms."""
         published = self.state is State.PUBLISHED and self.model.contract is not None
-        return published and not self.node["config"].get("file_format")
+        return published and (self.node["config"].get("file_format") or "delta") == "delta"

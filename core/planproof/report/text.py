@@ -178,6 +178,7 @@ def _said(report: Report) -> Part:
     left = len(report.details.uncounted or ())
     parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
     parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
+    parts += [f"{p.plane} read in part" for p in report.planes if p.looked_at == "part"]
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []

@@ -72,6 +72,13 @@ def test_projection_of_sums_over_a_scan() -> None:
     assert not built.children[0].projected
 
 
+def test_any_node_is_built_strictly() -> None:
+    t = scan("t", [("c1", "int", False)], strict=True)
+    assert t.over(nodes.Distinct(t.plan)).plan.schema == t.plan.schema
+    with pytest.raises(DuplicateField, match="Aggregate repeats"):
+        t.over(nodes.Aggregate((), (t.column("c1"), t.column("c1")), t.plan))
+
+
 @pytest.mark.parametrize(("left", "right"), [(a, b) for a in (True, False) for b in (True, False)])
 def test_plus_is_nullable_where_either_side_is(left: bool, right: bool) -> None:
     plus = builtin().find("+")
