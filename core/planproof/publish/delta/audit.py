@@ -16,6 +16,8 @@ from planproof_engine.types import without_lengths
 
 _MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
 
+_FED = "the table keeps a feed of its changes, whose column stands in its files too; what is promised is counted"
+
 
 def audit(job: Job, publication: DeltaPublication, told: bool) -> None:
     """`told`: a column that is kept in another type than the query's is said."""
@@ -35,10 +37,11 @@ def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, told:
     draft.read(Claim("catalog", schema))
     promised = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in job.examined.promised))
     draft.add(registered.check(_without_lengths(schema), promised) if told else [])
-    if state.is_mapped:
+    unread = _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
+    if unread is not None:
         for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.unreadable(plane, _MAPPED)
-            draft.not_enforced(invariant, _MAPPED)
+            draft.unreadable(plane, unread)
+            draft.not_enforced(invariant, unread)
         return None
     before = len(draft.findings)
     planned = _without_lengths(schema).as_nullable()
