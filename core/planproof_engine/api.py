@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import DecimalException
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import unresolved_routine
+from planproof_engine.analysis.growth import Growth
 from planproof_engine.analysis.hazard_counts import Counting, counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
@@ -35,6 +37,20 @@ if TYPE_CHECKING:
     from planproof_engine.optimizer.driver import Fired, RefusedRule
     from planproof_engine.optimizer.render import Edit
     from planproof_engine.optimizer.rules import Rule
+
+
+_OF_DATABRICKS_TOO = (
+    "AMBIGUOUS_REFERENCE",
+    "FIELD_NOT_FOUND",
+    "INCOMPATIBLE_COLUMN_TYPE",
+    "MISSING_AGGREGATION",
+    "MISSING_GROUP_BY",
+    "NUM_COLUMNS_MISMATCH",
+    "REQUIRES_SINGLE_PART_NAMESPACE",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "UNRESOLVED_COLUMN",
+)
+"""What Databricks rejects as Spark does: names and shapes. It adds grammar, functions and types to Spark's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +153,27 @@ def plan(
         raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
     env = environment or make_environment(sql, catalog, conf, registry)
     try:
-        return deeply(lambda: _planned(sql, evolve(env, widths={}), strict))
+        return deeply(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
     except RecursionError:
         raise Unknown("a query nested this deep") from None
+    except (OverflowError, DecimalException) as error:
+        raise Unknown("a number this large") from error
+    except ValueError as error:
+        # Python converts texts of 4,300 digits at most: what is more takes it too long.
+        if not isinstance(error, Unknown) and "integer string conversion" in str(error):
+            raise Unknown("a number of this many digits") from error
+        raise
 
 
 def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         env, tree = parsed(sql, env)
     except AnalysisError as error:
-        raise as_called(error, env.conf.spark) from None
+        raise _answered(error, env) from None
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        raise as_called(unresolved_routine(tree, env) or error, env.conf.spark) from None
+        raise _answered(unresolved_routine(tree, env) or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
@@ -159,6 +182,14 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     findings = (*_duplicates(root, origins, env.conf.case_sensitive), *said)
     identity = env.catalog.identity, env.registry.identity
     return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
+
+
+def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown:
+    """What Spark answers to a query that it rejects. Databricks may take it for what it adds to Spark."""
+    if env.conf.databricks and error.condition.split(".")[0] not in _OF_DATABRICKS_TOO:
+        said = error.message.split(" on search path")[0].rstrip(".")
+        return Unknown(f"whether Databricks takes this: Spark answers {error.condition}, {said}", error.origin)
+    return as_called(error, env.conf.spark)
 
 
 def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
@@ -224,7 +255,7 @@ def optimize(
     from planproof_engine.optimizer.driver import FORMS
     from planproof_engine.optimizer.rules import DISPENSABLE, RULES
 
-    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.spark)
+    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.grammar)
     if registry is not None and registry.identity != plan.registry[1]:
         raise RegistryMismatch("the plan was made under another registry of functions")
     if form is not None and form not in FORMS:
@@ -328,7 +359,7 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     env = plan.environment
     if env is None:
         return None
-    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql), None)
+    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql, growth=Growth()), None)
     if again.schema.strip() == root.schema.strip() and equivalent(again, root):
         return None
     return "its text does not read back as the plan that was meant"
@@ -355,7 +386,7 @@ def make_environment(
     parameters: Mapping[str, object] | None = None,
 ) -> Environment:
     """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
-    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.spark), bind_query)
+    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.grammar), bind_query)
 
 
 def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:

@@ -56,7 +56,7 @@ class DeltaLake:
         return self._session.registered(quoted(names.target))
 
     def quarantine(self) -> NoReturn:
-        raise Unquarantinable("rows of a Delta table cannot be set aside yet: say on_violation: stop")
+        raise Unquarantinable("rows of a Delta table cannot be quarantined yet: say on_violation: stop")
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
         return Change(self._tables) if is_delta(job, full_refresh) else Replacement(self._tables)
