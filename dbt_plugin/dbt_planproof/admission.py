@@ -15,7 +15,7 @@ from dbt_planproof.record import Record
 from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import plain_form, stored_form
-from dbt_planproof.states import Run
+from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import guard_of, model_of
 
@@ -27,9 +27,9 @@ class Admission:
         self.adapter, self.reach, self.record = adapter, reach, record
         self._said: set[str] = set()
 
-    def run(self, node: Node | None) -> Run | None:
-        """A run of the node that begins; None where dbt writes it and nothing of it is looked at. Raises `Stopped` and
-        `ProjectError` where it cannot be told, or the node asks for what cannot be done."""
+    def begin(self, node: Node | None) -> NodeState | None:
+        """The state of the node that begins; None where dbt writes it and nothing of it is looked at. Raises `Stopped`
+        and `ProjectError` where it cannot be told, or the node asks for what cannot be done."""
         if node is None:
             raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
         if command() == "clone":
@@ -51,7 +51,7 @@ class Admission:
             self.say_unguarded(node.name, mute, node.resource_type)
         return mute is None
 
-    def _guarded(self, node: Node) -> Run | None:
+    def _guarded(self, node: Node) -> NodeState | None:
         reason = unguarded(node)
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
@@ -79,9 +79,9 @@ class Admission:
             log.warn(f"planproof does not check {node.name}: {error}")
             return None
 
-    def watched(self, node: Node) -> Run | None:
-        """A run of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at. Raises
-        `ProjectError` where its settings or its contract cannot be read."""
+    def watched(self, node: Node) -> NodeState | None:
+        """The state of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at.
+        Raises `ProjectError` where its settings or its contract cannot be read."""
         if not is_written(node, command()) or _guard_of(node) != "watch":
             return None
         if not self._is_within_reach(node):
@@ -92,7 +92,7 @@ class Admission:
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         return self._begun(node, names_of(relation), unguarded(node), self.reach.distance(node, None))
 
-    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
+    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> NodeState:
         form = node.to_dict()
         if node.resource_type != "model":
             return self._stored(node, form, target)
@@ -100,14 +100,14 @@ class Admission:
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
-        return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
+        return NodeState.of(GuardedNode(model, form, target, (node.compiled_code or "").strip(), reason, distance))
 
-    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> Run:
+    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> NodeState:
         """A seed or a snapshot that the guard publishes."""
         compiled = (getattr(node, "compiled_code", None) or "").strip()
         model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
-        is_snapshot = node.resource_type == "snapshot"
-        return Run(model, form, target, compiled, seed=None if is_snapshot else Seed(target), is_snapshot=is_snapshot)
+        seed = Seed(target) if node.resource_type == "seed" else None
+        return NodeState.of(GuardedNode(model, form, target, compiled), seed)
 
     def _say_unreachable(self, node: Node) -> None:
         """One warning for the invocation, and a remark for each node."""
