@@ -1,4 +1,4 @@
-"""Which nodes the gate looks at. Each node either begins as a run, or is left to dbt and the record says why."""
+"""Which nodes the gate looks at. Each node either begins with a state, or dbt writes it and the record says why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planproof.project.nodes import guard_of, model_of
 
 
 class Admission:
-    """Begins the nodes of one dbt invocation; the threads of dbt share it."""
+    """Decides which nodes of one dbt invocation are guarded; the threads of dbt share it."""
 
     def __init__(self, adapter: Adapter, reach: Reach, record: Record) -> None:
         self.adapter, self.reach, self.record = adapter, reach, record
@@ -39,20 +39,20 @@ class Admission:
         guard = _guard_of(node)
         if guard == "off":
             self.say_unguarded(node.name, "guard: off", node.resource_type)
-        return self._guarded(node) if guard == "on" and self._is_within_reach(node) else None
+        return self._guarded(node) if guard == "on" and self._can_ask(node) else None
 
-    def _is_within_reach(self, node: Node) -> bool:
+    def _can_ask(self, node: Node) -> bool:
         """Whether Spark can be asked about the node; where it cannot, that is said."""
         if not is_reachable(self.reach.method):
             self._say_unreachable(node)
             return False
-        mute = self.reach.refusal()
-        if mute is not None:
-            self.say_unguarded(node.name, mute, node.resource_type)
-        return mute is None
+        why_not = self.reach.refusal()
+        if why_not is not None:
+            self.say_unguarded(node.name, why_not, node.resource_type)
+        return why_not is None
 
     def _guarded(self, node: Node) -> NodeState | None:
-        reason = unguarded(node)
+        """The state of a node with `guard: on`; None where dbt writes it, and it has no query to check."""
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
         if existing is not None and existing.information == "":
@@ -61,7 +61,7 @@ class Admission:
                 f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
                 "nothing was written. Run the model again once the catalog answers"
             )
-        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node))
+        reason = unguarded(node) or stored_elsewhere(existing, node, self._is_full_refresh(node))
         reason = reason or (self.reach.iceberg(str(relation)) if is_iceberg(node) else self.reach.other_catalog())
         distance = self.reach.distance(node, existing)
         reason = reason or distance
@@ -84,7 +84,7 @@ class Admission:
         Raises `ProjectError` where its settings or its contract cannot be read."""
         if not is_written(node, command()) or _guard_of(node) != "watch":
             return None
-        if not self._is_within_reach(node):
+        if not self._can_ask(node):
             return None
         if not _has_query(node):
             self.say_unguarded(node.name, _kind_of(node), node.resource_type)
@@ -154,7 +154,7 @@ def _own(node: Node, key: str) -> Any:
     return own.get(key) if isinstance(own, dict) else None
 
 
-def passes_ours(node: Node) -> bool:
+def lets_own_errors_pass(node: Node) -> bool:
     """The node's value of `on_internal_error`."""
     return bool(_own(node, "on_internal_error") == "pass")
 

@@ -23,7 +23,7 @@ from dbt_planproof.actions import (
     Step,
     Weigh,
 )
-from dbt_planproof.contracts import picks_all
+from dbt_planproof.contracts import is_contract_query
 from dbt_planproof.statement_models import (
     Setting,
     delta_model,
@@ -206,7 +206,7 @@ def _model(state: NodeState, statement: Statement, setting: Setting) -> Model | 
         return None
     query = unterminated(statement.query)
     is_analyzed = isinstance(state.seen, ColumnsSeen) and state.seen.planes is not None
-    if is_analyzed and picks_all(query, node.compiled, node.form["columns"]):
+    if is_analyzed and is_contract_query(query, node.compiled, node.form["columns"]):
         query = unterminated(node.compiled)
     statement = replace(statement, query=query)
     if statement.kind == "table" and node.model.materialized in ("table", "incremental"):

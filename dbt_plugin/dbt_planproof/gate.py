@@ -12,9 +12,9 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import actions, log
-from dbt_planproof.admission import Admission, names_of, passes_ours
+from dbt_planproof.admission import Admission, lets_own_errors_pass, names_of
 from dbt_planproof.command_line import at_the_end
-from dbt_planproof.contracts import asks_for, equal, fits, is_promise
+from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_columns_query, is_types_query
 from dbt_planproof.dbts import Adapter, Column, Node, Relation
 from dbt_planproof.decide import decide
 from dbt_planproof.questions import Questions, Stopped
@@ -69,7 +69,7 @@ class Gate:
             raise
         except Exception as error:
             log.debug(traceback.format_exc())
-            if node is None or not passes_ours(node):
+            if node is None or not lets_own_errors_pass(node):
                 raise Stopped(f"{describe(error)}; {_WAY_ON}") from error
             log.warn(f"{node.name}: {describe(error)}; dbt runs this model as if planproof were absent")
 
@@ -81,7 +81,7 @@ class Gate:
                 with self._own_errors(None):
                     self._load_seed()
                     # A project's own materialization may drop a table and make no new one.
-                    self._run_put_off()
+                    self.run_put_off()
                 self._is_built()
                 self._watch()
             self._end_of(self.here.running, ended_well)
@@ -143,7 +143,8 @@ class Gate:
                     return answer
         return None
 
-    def _run_put_off(self, step: actions.RunPutOff | None = None) -> None:
+    def run_put_off(self, step: actions.RunPutOff | None = None) -> None:
+        """Does what was put off: what follows is dbt's own, and needs it."""
         while (state := self.here.running) is not None and state.put_off:
             self.here.state = state.without_first_put_off()
             self._run_one(state.put_off[0])
@@ -202,7 +203,7 @@ class Gate:
         """The answer for a model that the guard published; None where planproof failed, and dbt is to write it."""
         report = self.questions.publish(model)
         if report is None:
-            self._run_put_off()
+            self.run_put_off()
             self.here.change(self.questions.state, phase=Phase.PASSED)
             return None
         state = self.here.change(self.questions.state, phase=Phase.PUBLISHED)
@@ -236,7 +237,7 @@ class Gate:
             if state is not None and state.node.model.settings.on_internal_error != "pass":
                 self._note(Phase.STOPPED)
                 raise Stopped(f"planproof stopped {state.node.name}: {said}; {_WAY_ON}") from error
-            self._run_put_off()
+            self.run_put_off()
             self._note(Phase.PASSED)
             what = f"{state.node.name}: " if state is not None else ""
             log.warn(f"planproof: {what}{said}; dbt goes on as if planproof were absent. Please report it")
@@ -258,17 +259,13 @@ class Gate:
             log.debug(traceback.format_exc())
             return None
 
-    def defer_drop(self, relation: Relation) -> bool:
+    def put_off_drop(self, relation: Relation) -> bool:
         """True where dbt wants to drop the table that is about to be replaced: the guard replaces it itself."""
         state = self.here.running
         if state is None or names_of(relation) != state.node.target:
             return False
         self.here.change(state, put_off=(*state.put_off, relation))
         return True
-
-    def let_through(self) -> None:
-        """Does what was put off: what follows is dbt's own, and needs it."""
-        self._run_put_off()
 
     def hold_rows(self, sql: str) -> str | None:
         """The statement that holds a batch of a seed's rows, in place of the one that inserts it; None for any other
@@ -285,9 +282,9 @@ class Gate:
         if state is not None and state.seed is not None and state.seed.views:
             state.seed.drop_views(self.reach.spark())
 
-    def recognized(self, relation: Relation | None) -> Relation | None:
-        """A relation as dbt knows it, with what dbt-spark does not see in the session's own catalog: that the table of
-        the snapshot that runs is Iceberg's."""
+    def as_stored(self, relation: Relation | None) -> Relation | None:
+        """The relation, marked as Iceberg's where it is the table of the snapshot that runs: dbt-spark does not see
+        that in the session's own catalog."""
         state = self.here.running
         if relation is None or state is None or not state.node.is_snapshot or relation.is_iceberg:
             return relation
@@ -296,8 +293,8 @@ class Gate:
         is_iceberg = tables is not None and tables.table(quoted(target)) is not None
         return relation.replace(is_iceberg=True) if is_iceberg else relation
 
-    def with_held(self, relation: Relation, columns: list[Column]) -> list[Column]:
-        """A relation's columns as dbt expects them after the schema changes that are still held."""
+    def columns_after_changes(self, relation: Relation, columns: list[Column]) -> list[Column]:
+        """A relation's columns as they will be after the schema changes that were put off."""
         state = self.here.running
         if state is None or names_of(relation) != state.node.target:
             return columns
@@ -324,7 +321,7 @@ class Gate:
             if not state.node.query.stands_in(sql):
                 return
             # What is published is examined in full, later on.
-            if not state.is_dbts and fits(state.node.model, columns):
+            if not state.is_dbts and has_promised_columns(state.node.model, columns):
                 self.here.change(state, seen=ColumnsSeen())
             else:
                 self.questions.check(state.node.compiled)
@@ -337,8 +334,8 @@ class Gate:
             return None
         with self._own_errors(None):
             if isinstance(state.seen, ColumnsSeen) and state.seen.columns is not None:
-                return state.seen.columns if is_promise(sql, state.node.form["columns"]) else None
-            if isinstance(state.seen, Unseen) and asks_for(sql, state.node.compiled):
+                return state.seen.columns if is_types_query(sql, state.node.form["columns"]) else None
+            if isinstance(state.seen, Unseen) and is_columns_query(sql, state.node.compiled):
                 return self._analyze(state)
         return None
 
@@ -353,14 +350,14 @@ class Gate:
         except (AnalysisError, SparkFailure):
             return None
         columns = [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in planes.analyzed]
-        if not equal(model.contract, columns) or not fits(model, columns):
+        if not has_same_columns(model.contract, columns) or not has_promised_columns(model, columns):
             return None
         self.here.change(state, seen=ColumnsSeen(columns, planes))
         return columns
 
 
 _CARRIED_OUT: dict[type, Callable[[Gate, Any], Answered | None]] = {
-    actions.RunPutOff: Gate._run_put_off,
+    actions.RunPutOff: Gate.run_put_off,
     actions.KeepRows: Gate._keep_rows,
     actions.Check: Gate._check,
     actions.Weigh: Gate._weigh,

@@ -143,7 +143,7 @@ class Questions:
             return None
         if report.outcome != "published":
             self._stop(report)
-        self.trials.keep(self.state, tests, self.reach.session())
+        self.trials.keep_answers(self.state, tests, self.reach.session())
         self._recorded(report)
         for line in remarks(report):
             log.warn(line)

@@ -76,7 +76,7 @@ class Reach:
         return None if value == "<undefined>" else str(value)
 
     def refusal(self) -> str | None:
-        """Why nothing can be asked this way, None where it can."""
+        """Why Spark does not answer, None where it does."""
         if self.is_shared:
             return None
         try:

@@ -1,5 +1,8 @@
-"""The data tests of `tests: before`: dbt's own compiler and materialization ask them of a model's staged rows, before
-it is published; when dbt comes to the test's node it gets what was found then."""
+"""The data tests of `tests: before` and `tests: answered`.
+
+With `before`, dbt's own compiler and materialization run a model's tests over its staged rows, before it is published.
+When dbt comes to a test's node, it gets what was found then.
+"""
 
 from __future__ import annotations
 
@@ -226,7 +229,7 @@ class Trials:
             raise ProjectError(f"`tests: before` cannot be kept with this dbt; set `tests: after`. {said}")
         return TestsBefore(self, str(state.node.form["unique_id"]))
 
-    def keep(self, state: NodeState, tests: TestsBefore | None, session: Session) -> None:
+    def keep_answers(self, state: NodeState, tests: TestsBefore | None, session: Session) -> None:
         """The model was published: what was found counts for its table as it stands now."""
         if state.node.model.settings.tests != "after":
             self.published.add(state.node.target)
@@ -399,6 +402,6 @@ def _state(session: Session, relations: Relied, seen: dict[str, str | None]) -> 
     return None if None in found else " ".join(map(str, found))
 
 
-def told(message: str | None, ground: str) -> str:
+def with_ground(message: str | None, ground: str) -> str:
     """The message of a test's result with the ground on which it stands."""
     return f"{message}; {ground}" if message else f"pass ({ground})"
