@@ -78,7 +78,7 @@ class Gate:
         ended_well = sys.exc_info()[0] is None
         try:
             if ended_well:
-                with self._own_errors(None):
+                with self._own_errors():
                     self._load_seed()
                     # A project's own materialization may drop a table and make no new one.
                     self.run_put_off()
@@ -132,7 +132,7 @@ class Gate:
 
     def execute(self, sql: str) -> Answered | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
-        with self._own_errors(sql):
+        with self._own_errors():
             statement = read_head(sql)
             self.trials.refuse_query(statement)
             action = decide(self.here.state, statement, self.reach.setting)
@@ -218,7 +218,7 @@ class Gate:
         return _answer()
 
     @contextmanager
-    def _own_errors(self, sql: str | None) -> Iterator[None]:
+    def _own_errors(self) -> Iterator[None]:
         """Within the block a model that is stopped is noted as such. An error of planproof's own stops the node, or
         where the node lets that pass, and where nothing is known of a node, leaves the rest of it to dbt."""
         try:
@@ -317,7 +317,7 @@ class Gate:
         state = self.here.running
         if state is None or state.node.model.contract is None or not isinstance(state.seen, Unseen):
             return
-        with self._own_errors(None):
+        with self._own_errors():
             if not state.node.query.stands_in(sql):
                 return
             # What is published is examined in full, later on.
@@ -332,7 +332,7 @@ class Gate:
         state = self.here.running
         if state is None or state.is_dbts or state.node.model.contract is None:
             return None
-        with self._own_errors(None):
+        with self._own_errors():
             if isinstance(state.seen, ColumnsSeen) and state.seen.columns is not None:
                 return state.seen.columns if is_types_query(sql, state.node.form["columns"]) else None
             if isinstance(state.seen, Unseen) and is_columns_query(sql, state.node.compiled):
