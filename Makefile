@@ -12,7 +12,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
+.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -34,8 +34,15 @@ docs: environment ## Writes anew what the documentation shows of programs: look 
 	$(BIN)/python tools/support_matrix.py
 	$(BIN)/python tools/docs_examples.py
 	PLANPROOF_WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_outputs.py tests/docs/test_tutorial.py
-	mkdir -p .demo && $(BIN)/python dags_examples/demo.py > .demo/said.txt
-	$(BIN)/python tools/docs_examples.py --demo .demo/said.txt
+
+pictures: demo ## Runs the demo, and draws what its report looks like: docs/pictures.
+	$(BIN)/python tools/pictures.py
+
+site: environment ## Builds the documentation as a searchable site, in site/; a broken link ends it.
+	@UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=.venv-site VIRTUAL_ENV='' \
+		.venv/.uv/bin/uv sync --frozen --only-group site --python $(BIN)/python --quiet
+	.venv-site/bin/mkdocs build --quiet
+	@echo "open site/index.html"
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
 	@$(BIN)/python tests/speed/jvm.py
@@ -43,7 +50,7 @@ test: environment ## Runs all tests, in two processes with a Spark each: WORKERS
 
 test-hive: environment ## Runs with Hive's catalog what `make test` runs with Spark's own.
 	CATALOG=hive $(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
-		tests/publish tests/dbt_plugin tests/guard tests/incidents tests/judge tests/optimizer tests/session $(PYTEST_ARGS)
+		tests/publish tests/dbt_plugin tests/guard tests/incidents tests/judge tests/engine/optimizer tests/session $(PYTEST_ARGS)
 
 test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (slow).
 	$(BIN)/python -m pytest -m slow tests/operators $(PYTEST_ARGS)
@@ -117,4 +124,4 @@ bench: environment ## Measures what the guard costs and what rewritten lambdas s
 	$(BIN)/python tests/benchmarks/lambdas.py
 
 clean: ## Removes the demo's data and tables, and all caches.
-	rm -rf .demo .sweep .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .demo site .sweep .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -79,10 +79,11 @@ _numbers = itertools.count(1)
 
 IN_MEMORY = (
     "dbt_plugin",
+    "formats",
     "guard",
     "incidents",
     "judge",
-    "optimizer",
+    "engine/optimizer",
     "publish",
     "session",
 )
@@ -91,7 +92,8 @@ IN_MEMORY = (
 
 def _catalog(module: pytest.Module) -> str:
     file = module.path.relative_to(Path(__file__).parent)
-    own = {file.parts[0], file.as_posix()} & set(IN_MEMORY) and not module.get_closest_marker("hive")
+    own = {file.as_posix(), *(p.as_posix() for p in file.parents)} & set(IN_MEMORY)
+    own = own and not module.get_closest_marker("hive")
     return os.environ.get("CATALOG", "in-memory") if own else "hive"
 
 

@@ -1,4 +1,4 @@
-"""The settings of each version of Spark, as tests/versions/settings.py heard them from that Spark."""
+"""The settings of each version of Spark, as tests/engine/versions/settings.py heard them from that Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planproof import AnalysisError, Catalog, plan
 from planproof_engine.conf import RELEASES, SETTINGS, SPARKS, Conf, UnknownSpark
 
 SAID: dict[str, dict[str, str | None]] = json.loads(
-    (Path(__file__).parent / "cases" / "versions" / "settings.json").read_text()
+    (Path(__file__).parent / "engine" / "cases" / "versions" / "settings.json").read_text()
 )
 _OTHERS: dict[Any, str] = {True: "false", False: "true"}
 

@@ -2,8 +2,7 @@
 
 An example is a block of `sql`, one of `yaml` with the contract's columns, and one of `text`, which this tool writes:
 
-    python tools/docs_examples.py                 # writes what is said now; look at the diff
-    python tools/docs_examples.py --demo FILE     # writes what `make demo` said, from FILE, into README.md
+    python tools/docs_examples.py    # writes what is said now; look at the diff
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from planproof.project.request import Request
 from planproof.report.model import Report
 
 DOCS = Path(__file__).parents[1] / "docs"
-README = DOCS.parent / "README.md"
 PAGES = ("unproved.md",)
-DEMO = "0  TPC-H data"
 _EXAMPLE = re.compile(
     r"```sql\n(?P<sql>.*?)```\n\n```yaml\n(?P<yaml>.*?)```\n\n(?P<head>```text\n)(?P<said>.*?)```", re.S
 )
@@ -135,16 +132,7 @@ def _span(page: str, first: str) -> tuple[int, int]:
     return found.span(1)
 
 
-def demo_said(text: str) -> str:
-    """What the demo told, from its first chapter on."""
-    return text[text.index(DEMO) :].rstrip() + "\n"
-
-
 def main() -> int:
-    if "--demo" in sys.argv:
-        said = demo_said(Path(sys.argv[-1]).read_text("utf-8"))
-        README.write_text(with_block(README.read_text("utf-8"), DEMO, said), "utf-8")
-        return 0
     for name in PAGES:
         path = DOCS / name
         path.write_text(rewritten(path.read_text("utf-8")), "utf-8")

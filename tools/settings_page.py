@@ -14,7 +14,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 _HEAD = """# Settings
 
-Made by `python tools/settings_page.py` from the table that every door reads (`planproof.settings.SETTINGS`).
+Settings lie where dbt users look: `meta: planproof:` of a model, a folder or a project.
+The command line, the Airflow operators and Python take the same names.
+An unknown key or value is an error before anything runs, and names the nearest one.
 
 | where | how | wins over |
 |---|---|---|
@@ -32,15 +34,14 @@ models:
       +meta: {planproof: {fail_on: violated, allow: [PP129]}}
 ```
 
-A key or a value that planproof does not know is an error, with the nearest one that it knows, before anything runs.
-
 | setting | values | default | what it is |
 |---|---|---|---|
 """
 
 _TAIL = """
-`PLANPROOF=off` in the environment leaves dbt as it is. `vars: {planproof: {on_unguarded: pass}}` in dbt_project.yml
-lets dbt run where the plugin cannot guard ([guarantees.md](guarantees.md#a-dbt-that-is-not-known)).
+`PLANPROOF=off` in the environment leaves dbt as it is. `vars: {planproof: {on_unguarded: pass}}` in
+dbt_project.yml lets dbt run where the plugin cannot guard
+([more](guarantees.md#a-dbt-that-is-not-known)). `python tools/settings_page.py` makes this page.
 """
 
 

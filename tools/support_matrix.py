@@ -1,4 +1,4 @@
-"""The support matrix: docs/support.md, made of docs/support.yml, where each cell names the test that holds it.
+"""The support matrix: docs/support.md, made of docs/support.yml, where each cell leads to the tests that hold it.
 
 python tools/support_matrix.py    # writes docs/support.md
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -42,12 +43,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination that was tried: its value on each axis, what holds there, and the tests `path::name` of a run."""
+    """One combination that was tried: its value on each axis, what holds there, the tests `path::name` of a run, and
+    the line of docs/support.yml that says so."""
 
     at: dict[str, str]
     what: str
     run: Run
     tests: tuple[str, ...]
+    line: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +74,27 @@ class Matrix:
 
 def read(text: str | None = None) -> Matrix:
     """The matrix of docs/support.yml. Raises ValueError for a value that its axis does not have."""
-    form = yaml.safe_load(text or DATA.read_text())
+    text = text or DATA.read_text()
+    form = yaml.safe_load(text)
     values = {axis: tuple(form["axes"][axis]) for axis in AXES}
     runs = {
         name: Run(run["command"], run.get("versions", {}), frozenset(run.get("marks", ())), bool(run.get("unmarked")))
         for name, run in form["runs"].items()
     }
-    points = tuple(_point(entry, runs[entry["run"]], values) for entry in form["tried"])
+    lines = _lines(text)
+    points = tuple(_point(entry, runs[entry["run"]], values, line) for entry, line in zip(form["tried"], lines))
     rules = tuple(Rules(part["spark"], part["release"], tuple(part["tests"])) for part in form["rules"])
     return Matrix(values, points, form.get("notes", {}), rules)
 
 
-def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]]) -> Point:
+def _lines(text: str) -> list[int]:
+    """The line on which each entry of `tried` begins, from one."""
+    form: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    (tried,) = (value for key, value in form.value if key.value == "tried")
+    return [entry.start_mark.line + 1 for entry in tried.value]
+
+
+def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]], line: int) -> Point:
     at = {}
     for axis in AXES:
         # An entry says of dbt and Airflow only whether they take part: their version is that of the run.
@@ -91,7 +103,7 @@ def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]]) 
             at[axis] = run.versions[axis]
         if at[axis] not in (*values[axis], _NONE):
             raise ValueError(f"{entry}: {at[axis]} is no {axis} of docs/support.yml")
-    return Point(at, entry["what"], run, tuple(entry["tests"]))
+    return Point(at, entry["what"], run, tuple(entry["tests"]), line)
 
 
 def problems(matrix: Matrix) -> list[str]:
@@ -169,32 +181,37 @@ _TITLES = {
 }
 
 
+WHOLE = ("published and stopped", "dbt build is guarded", "planproof run", "operators")
+"""What holds of a combination where planproof does all that it promises there."""
+
+
 def page(matrix: Matrix) -> str:
     """The whole page."""
     lines = [
         "# What was tried",
         "",
-        "Made of `support.yml` by `python tools/support_matrix.py`. Each cell names a test that holds it; a number",
-        f"leads to the list below, with the command that runs them. `{_UNTRIED}` means that no test says so, no more.",
+        "**held**: tests publish healthy models there and stop broken ones. Anything less is named.",
+        f"**{_UNTRIED}**: no test says so. That is no judgement; see [your platform](platforms.md).",
+        "A number counts the tests and leads to them (`python tools/support_matrix.py` makes this page).",
         "",
     ]
     for columns, rows in _TABLES:
         lines += _table(matrix, columns, rows)
-    lines += ["## Offline: the rules of each Spark", "", *_offline(matrix)]
-    lines += ["## All that was tried", "", f"| # | {' | '.join(_TITLES[a] for a in AXES)} | what holds | by | tests |"]
-    lines.append("|---" * (len(AXES) + 4) + "|")
-    for number, point in enumerate(matrix.points, 1):
-        at = " | ".join("" if point.at[axis] == _NONE else point.at[axis] for axis in AXES)
-        tests = "<br>".join(f"`{test}`" for test in point.tests)
-        lines.append(f"| {number} | {at} | {point.what} | `{point.run.command}` | {tests} |")
+    lines += ["## Offline", "", *_offline(matrix)]
+    lines += ["## Try it yourself", "", "| command | combinations |", "|---|---|"]
+    commands = dict.fromkeys(point.run.command for point in matrix.points)
+    lines += [f"| `{c}` | {sum(point.run.command == c for point in matrix.points)} |" for c in commands]
     return "\n".join(lines) + "\n"
 
 
 def _offline(matrix: Matrix) -> Iterator[str]:
-    yield "Without a Spark at hand queries are planned by the rules of a version, held to what one release answers:"
-    yield from ("", "| Spark | release | tests (`make test`) |", "|---|---|---|")
-    for rules in matrix.rules:
-        yield f"| {rules.spark} | {rules.release} | {'<br>'.join(f'`{test}`' for test in rules.tests)} |"
+    releases = ", ".join(f"{rules.spark} ({rules.release})" for rules in matrix.rules)
+    tests = sum(len(rules.tests) for rules in matrix.rules)
+    yield from textwrap.wrap(
+        f"Without Spark, queries are planned by the rules of one version, and {tests} tests hold these rules to the "
+        f"answers of a release: {releases}.",
+        100,
+    )
     yield ""
 
 
@@ -208,19 +225,17 @@ def _table(matrix: Matrix, columns: str, rows: str) -> Iterator[str]:
     yield ""
     note = matrix.notes.get(f"{rows}, {columns}")
     if note:
-        yield from (note, "")
+        yield from (*textwrap.wrap(note, 100, break_long_words=False, break_on_hyphens=False), "")
 
 
 def _cell(matrix: Matrix, where: dict[str, str]) -> str:
-    found = [
-        (number, point)
-        for number, point in enumerate(matrix.points, 1)
-        if all(point.at[axis] == value for axis, value in where.items())
-    ]
+    found = [point for point in matrix.points if all(point.at[axis] == value for axis, value in where.items())]
     if not found:
         return _UNTRIED
-    first = found[0][1].tests[0].partition("::")[2]
-    return f"{found[0][1].what}: `{first}` ({', '.join(str(number) for number, _ in found)})"
+    whole = [point for point in found if point.what in WHOLE]
+    tests = len({test for point in found for test in point.tests})
+    said = "**held**" if whole else found[0].what
+    return f"{said} [{tests}]({DATA.name}#L{(whole or found)[0].line})"
 
 
 def main() -> int:

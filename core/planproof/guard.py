@@ -1,4 +1,4 @@
-"""The story in one page: analyse -> rewrite -> stage -> audit -> publish -> report."""
+"""The guard: a model is analysed, published by `publish.kernel`, and reported, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -14,32 +14,26 @@ from typing import Any
 import planproof.session
 from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
-from planproof.judge.effect import Effect
-from planproof.judge.planes import ARRAYS_UNSEEN, Examined, Spark, examine
+from planproof.judge.planes import Examined, Spark, examine
 from planproof.own_errors import describe
-from planproof.publish import quarantine
-from planproof.publish.audit.batch_schemas import FitsByPlace, comparing, mismatch, uncompared
-from planproof.publish.audit.comparison import compare, refuse_keys
+from planproof.publish import kernel, quarantine
+from planproof.publish.audit.batch_schemas import FitsByPlace
+from planproof.publish.audit.comparison import refuse_keys
 from planproof.publish.audit.hazards import decide_hazards, swapped_views
 from planproof.publish.audit.limits import refuse_unknown
-from planproof.publish.audit.python_claims import breaks_its_claims, watching
-from planproof.publish.audit.refusals import met_null
 from planproof.publish.audit.relation import audit_stored
-from planproof.publish.audit.samples import broken_rows
-from planproof.publish.audit.staged import look
-from planproof.publish.data_tests.trial import Tests, try_tests
-from planproof.publish.formats import Format, format_of
-from planproof.publish.functions import Functions, broken, fed_by_rows
-from planproof.publish.materialize.incremental import overflowed
-from planproof.publish.materialize.materialization import Job, Materialization, Publishing
+from planproof.publish.data_tests.trial import Tests
+from planproof.publish.formats import format_of
+from planproof.publish.functions import Functions, broken
+from planproof.publish.materialize.materialization import Job
 from planproof.publish.memory import Memory
-from planproof.publish.parting import parted, told
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.journal import publishes
-from planproof.publish.transaction.lock import Evicted, Lock
+from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.recover import locked, recover, recover_held, roots
+from planproof.publish.transaction.recover import recover, recover_held, roots
+from planproof.publish.transaction.states import Stopped, tell
 from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
@@ -49,7 +43,6 @@ from planproof_engine.catalog import Catalog
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""
@@ -64,10 +57,6 @@ class _Asked:
     over: Sequence[str] | None = None
     tests: Tests | None = None
     keys: tuple[str, ...] = ()
-
-
-class Unsettled(Exception):
-    """A publish failed, and so did bringing its target back: the journal entry and the lock stay."""
 
 
 class Guard:
@@ -187,12 +176,16 @@ class Guard:
         examined = self._examined(draft, model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
-        room = format_of(self.session, model)
-        names = room.names(model, self.run, next(self._tries))
-        home = database_root(self.session, names.database) if room.is_journaled else ""
+        format = format_of(self.session, model)
+
+        def next_names() -> Names:
+            return format.names(model, self.run, next(self._tries))
+
+        names = next_names()
+        home = database_root(self.session, names.database) if format.is_journaled else ""
         root = self.root or home
-        with self._lock(draft, names, root) if room.is_journaled else nullcontext((None, False)) as (held, appeared):
-            target = room.target(names)
+        with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, False)) as (held, appeared):
+            target = format.target(names)
             _refuse_unknown(model, target, asked.over, full_refresh, appeared)
             if held is not None and target is not None and _may_read(draft, names):
                 examined = self._read_again(examined, names)
@@ -201,15 +194,11 @@ class Guard:
             before = self.memory.evidence(quoted(names.target), target)
             placed = (target, root, home, held, again is None)
             job = Job(self.session, names, model, draft, examined, *placed, asked.keys, asked.tests)
-            way = room.way(job, full_refresh)
-            publication = way.begin(job)
-            if publication is None:
-                outcome = "rejected"
-            else:
-                draft.strategy = publication.entry.strategy
-                draft.effect = room.staged(job, publication).effect
-                outcome = self._settled(job, room, way, publication, before)
-        return draft.report(outcome)
+            publish = kernel.begin(job, format, full_refresh, next_names)
+            if publish is None or not publish.run():
+                return draft.report("rejected")
+            self._remember(publish, before)
+        return draft.report("published")
 
     def _examined(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
         conf = self.session.conf
@@ -242,150 +231,18 @@ class Guard:
             transient=True,
         )
 
-    def _settled(
-        self,
-        job: Job,
-        room: Format[Any],
-        way: Materialization[Any],
-        publication: Publishing,
-        before: Mapping[str, str],
-    ) -> str:
-        """Carries the publish out; where a step fails, the target goes back to the old state or on to the new one.
-        Returns the outcome.
-
-        A process that dies instead leaves the journal entry behind, which `recover` settles.
-        """
-        if not self._brought_through(job, room, way, publication):
-            return "rejected"
-        self._remember(job, room, way.written(job, publication), before)
-        return "published"
-
-    def _brought_through(self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing) -> bool:
-        """Whether the publish came to its end; False where the audit forbids it."""
-        try:
-            return self._carry_out(job, room, way, publication)
-        except Evicted as eviction:
-            if room.stands(publication):
-                raise Evicted(
-                    f"{job.model.name} (its new rows stand there, by a call that was under way)"
-                ) from eviction
-            raise
-        except (Exception, KeyboardInterrupt, SystemExit) as error:
-            if not self._brought_back(job.draft, room, publication, error) or not isinstance(error, Exception):
-                raise
-            message = f"{job.model.name} was published, and its clean-up failed at first: {error}"
-            job.draft.add([Finding(Verdict.WARNING, "PP603", "catalog", message=message)])
-            return True
-
-    def _brought_back(self, draft: Draft, room: Format[Any], publication: Publishing, error: BaseException) -> bool:
-        """Settles a publish that failed; True where it is finished. Raises `Unsettled` where that fails, too."""
-        try:
-            if room.settle(publication) == "finished":
-                return True
-            if isinstance(error, (AnalysisError, SparkFailure)):
-                room.refuse_changed(publication)
-            return False
-        except (Evicted, Refused) as better:
-            raise better from error
-        except Exception as second:
-            draft.tell(unsettled=True, transient=bool(getattr(second, "transient", False)))
-            if not isinstance(error, Exception):
-                raise error from second
-            entry = publication.entry
-            raise Unsettled(
-                f"the publish of {entry.model} failed ({error}), and so did bringing it back from step "
-                f"{entry.step!r} ({second}). Nothing else is done to it: {publication.way_on}"
-            ) from error
-
-    def _remember(self, job: Job, room: Format[Any], written: PhysicalSchema, before: Mapping[str, str]) -> None:
+    def _remember(self, publish: kernel.Publish[Any], before: Mapping[str, str]) -> None:
         """What follows a publish. The target has changed by now, and no failure here undoes that."""
+        job = publish.job
         try:
-            now = look(job, written, room.describe)
-            quarantine.tidied(job)
+            now = publish.look()
+            quarantine.tidy(job, publish.steps.format)
             self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.tell(traceback=traceback.format_exc())
             message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
             job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
-
-    def _carry_out(self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing) -> bool:
-        """Stage, audit, swap: only the swap touches the target. False where the audit forbids it."""
-        draft = job.draft
-        # Nothing is written beside a view.
-        (publication.note if draft.effect is Effect.DEFINES else publication.step)("stage")
-        try:
-            with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as staged:
-                statement = way.stage(staged, publication)
-            if not job.is_rest:
-                draft.add(uncompared(job))
-                draft.executed_sql = statement.replace(staged.examined.sql, job.examined.sql)
-                _told_of_arrays(job)
-        except SparkFailure as failure:
-            found = mismatch(failure)
-            draft.add([found] if found else [])
-            is_told = found or overflowed(job, failure) or met_null(job, failure) or breaks_its_claims(job, failure)
-            if not is_told:
-                raise
-            self._reject(draft, publication, keep=False)
-            return False
-        publication.note("audit")
-        way.audit(job, publication)
-        if job.tests is not None and not draft.fails:
-            try_tests(job, room.staged(job, publication), job.tests)
-        if draft.fails:
-            try:
-                room.refuse_changed(publication)
-            except Refused:  # A staging of a table that somebody altered meanwhile says nothing of the model.
-                draft.findings = [f for f in draft.findings if f.verdict is not Verdict.VIOLATED]
-                raise
-            return self._without_bad_rows(job, room, way, publication)
-        if job.keys:
-            if job.target is not None:
-                draft.tell(comparison=compare(job, job.keys, room.staged(job, publication).rows_after()))
-            self._reject(draft, publication, keep=False)
-            return False
-        draft.add(room.commit(publication))
-        publication.close()
-        return True
-
-    def _without_bad_rows(
-        self, job: Job, room: Format[Any], way: Materialization[Any], publication: Publishing
-    ) -> bool:
-        """After an audit that failed: publishes the rows that keep the contract, where the model asks for that and
-        rows are all that breaks it. False where nothing is published."""
-        draft = job.draft
-        if job.is_rest:
-            publication.step("reject")
-            room.settle(publication)
-            return False
-        if draft.settings.on_violation == "quarantine":
-            aside = quarantine.aside_of(job)
-            names = room.names(job.model, self.run, next(self._tries))
-            parting = parted(job, aside, publication, room.staged(job, publication), names)
-            if parting is not None:
-                rest, second = aside.begin(parting, way, job)
-                with told(job, parting) as outcome:
-                    own = aside.room(parting)
-                    outcome.published = self._brought_through(rest, own, aside.way(parting, way), second)
-                if outcome.published:
-                    return True
-        broken_rows(job, room.staged(job, publication))
-        self._reject(draft, publication, draft.settings.keep_rejected)
-        return False
-
-    def _reject(self, draft: Draft, publication: Publishing, keep: bool) -> None:
-        publication.step("reject")
-        if keep and publication.can_be_kept:
-            publication.keep()
-            draft.tell(rejected=publication.entry.staging)
-        else:
-            publication.discard()
-            # For a view nothing was staged that could be kept.
-            if keep and draft.effect is not Effect.DEFINES:
-                message = "keep_rejected keeps nothing here: what is not committed does not outlive its transaction"
-                draft.add([Finding(Verdict.WARNING, "PP611", "catalog", message=message)])
-        publication.close()
 
     @contextmanager
     def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[tuple[Lock, bool]]:
@@ -420,21 +277,10 @@ class Guard:
             return work(draft)
         except (FitsByPlace, Moved):
             raise
-        except lock.Locked as refusal:
-            draft.tell(transient=True)
-            draft.add([locked(str(refusal))])
-            return draft.report("failed", str(refusal))
-        except Evicted as eviction:
-            draft.tell(transient=True)
-            draft.add([Finding(Verdict.UNPROVED, "PP620", "catalog", message=str(eviction))])
-            return draft.report("failed", str(eviction))
-        except Unsettled as failure:
-            draft.add([Finding(Verdict.UNPROVED, "PP608", "catalog", message=str(failure))])
-            return draft.report("failed", str(failure))
-        except Refused as refusal:
-            draft.tell(transient=refusal.transient)
-            draft.add([Finding(Verdict.UNPROVED, "PP601", "catalog", message=str(refusal))])
-            return draft.report("failed", str(refusal))
+        except Stopped as stop:
+            draft.tell(transient=stop.transient)
+            draft.add(tell(stop.end, str(stop)))
+            return draft.report("failed", str(stop))
         except AnalysisError as rejection:
             # The place is one in the statement that stages, not in the model.
             said = f"[{rejection.condition}] {rejection.message}"
@@ -456,19 +302,6 @@ class Guard:
             return draft.report("failed", said)
         finally:
             self.functions.release(draft.lowered)
-
-
-def _told_of_arrays(job: Job) -> None:
-    """I3: which functions' arrays were checked in the run that has ended. Spark's own functions show no arrays."""
-    if job.draft.lowered is not None:
-        job.draft.enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
-    elif job.compare_batches and job.examined.planes.python_fed:
-        compared = (
-            "Spark compares the schema of each Arrow batch that a Python function gives; it does not tell of which"
-        )
-        job.draft.not_enforced("I3", compared)
-    else:
-        job.draft.not_enforced("I3", ARRAYS_UNSEEN)
 
 
 def _may_read(draft: Draft, names: Names) -> bool:

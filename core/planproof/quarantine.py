@@ -1,4 +1,4 @@
-"""What an author says of rows that are set aside: how many may be, and for how long they are kept.
+"""What an author says of rows that are quarantined: how many may be, and for how long they are kept.
 
 quarantine: {limit: 1%, keep: 30d}
 """
@@ -15,7 +15,7 @@ _KEEP = re.compile(r"\s*(\d+)\s*d\s*")
 
 
 def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
-    """Why rows of such a model cannot be set aside, whatever they hold; None where they can, or nothing is stored."""
+    """Why rows of such a model cannot be quarantined, whatever they hold; None where they can, or nothing is stored."""
     if materialized == "ephemeral":
         return None
     if materialized == "view":
@@ -35,7 +35,7 @@ class QuarantineError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """At most `most` rows, or a `share` of the staged ones in percent, may be set aside. Without both any number may
+    """At most `most` rows, or a `share` of the staged ones in percent, may be quarantined. Without both any number may
     be, but never all. They are kept for `days`."""
 
     most: int | None = None
@@ -54,7 +54,7 @@ class Quarantine:
         return cls(most, share, _days(given.get("keep"), f"{where}.keep"))
 
     def allows(self, bad: int, rows: int) -> bool:
-        """Whether `bad` of so many rows may be set aside: never all of them.
+        """Whether `bad` of so many rows may be quarantined: never all of them.
 
         >>> Quarantine(share=1.0).allows(1, 100), Quarantine(most=1).allows(2, 100), Quarantine().allows(3, 3)
         (True, False, False)

@@ -102,14 +102,15 @@ SETTINGS = (
         "planning",
         "choice",
         "warn",
-        "what a disagreement between planproof's plan and Spark's is: a warning, or with strict a violation",
+        "what becomes of a difference between planproof's plan and Spark's: a warning (warn), or a violation (strict)",
         ("warn", "strict"),
     ),
     Setting(
         "unproved",
         "choice",
         "count",
-        "what a declared term is that is still unproved after the audit: with count a violation, with allow unproved",
+        "what becomes of a declared term that is still unproved after the audit: a violation (count), or it stays "
+        "unproved (allow)",
         ("count", "allow"),
     ),
     Setting(
@@ -149,8 +150,8 @@ SETTINGS = (
         "on_violation",
         "choice",
         "stop",
-        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are set aside in "
-        "<table>__quarantine and the others are published (quarantine)",
+        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are quarantined "
+        "in <table>__quarantine and the others are published (quarantine)",
         ("stop", "quarantine"),
         commands=("run",),
     ),
@@ -158,7 +159,7 @@ SETTINGS = (
         "quarantine",
         "quarantine",
         ANY_ROWS,
-        "how many rows may be set aside, above which nothing is published, and for how long they are kept, such as "
+        "how many rows may be quarantined, above which nothing is published, and for how long they are kept, such as "
         "{limit: 1%, keep: 30d}",
         commands=("run",),
     ),
@@ -176,7 +177,7 @@ SETTINGS = (
         "append_only",
         "column",
         "",
-        "of an incremental model, the column of which each load of its source brings greater values than all loads "
+        "a column of an incremental model in which each load of its source brings greater values than all loads "
         "before: with it, planproof proves that an incremental run makes what a full refresh would, or says what the "
         "proof lacks",
     ),

@@ -377,16 +377,16 @@ _TABLE = (
     ),
     Code(
         "PP514",
-        "rows set aside",
+        "rows quarantined",
         "Rows that break a term of the contract were left out of the publish, as `on_violation: quarantine` asks; they "
         "stand in the table's quarantine.",
         "Look at them in `<table>__quarantine`, under the run that the message names.",
     ),
     Code(
         "PP515",
-        "rows not set aside",
+        "rows not quarantined",
         "`on_violation: quarantine` is set, and nothing was published: more rows break a term than `quarantine.limit` "
-        "allows, or they cannot be set aside.",
+        "allows, or they cannot be quarantined.",
         "Follow the reason in the message.",
     ),
     Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
@@ -473,7 +473,7 @@ _TABLE = (
         "journal entry not believed",
         "A file in the folder of journals names a table, a folder or a run that no publish of planproof would have "
         "named. "
-        "Whoever can write to that folder can write such a file; nothing that it names was touched.",
+        "A person who can write to that folder can write such a file; nothing that it names was touched.",
         "Find out who wrote the file, look at the table that it names, and delete the file.",
     ),
     Code(

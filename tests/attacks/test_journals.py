@@ -130,9 +130,11 @@ def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
         ),
         "a folder as the place": replace(entry, strategy="rename", step="place", place=nobodys),
         "a folder as the default one": replace(entry, step="swap", native=nobodys),
-        "a quarantine elsewhere": replace(entry, step="stage", aside=QuarantinePartition(quarantine, day, nobodys)),
+        "a quarantine elsewhere": replace(
+            entry, step="stage", quarantine=QuarantinePartition(quarantine, day, nobodys)
+        ),
         "another table as quarantine": replace(
-            entry, step="stage", aside=QuarantinePartition(f"`{scene.other}`.`victim`", day, f"{victim}/{day}")
+            entry, step="stage", quarantine=QuarantinePartition(f"`{scene.other}`.`victim`", day, f"{victim}/{day}")
         ),
         "a run that is a path": replace(entry, run="../../x"),
         "another root": replace(entry, root=scene.theirs),
@@ -253,7 +255,7 @@ def test_a_note_of_leaving_moves_no_folder_of_others(scene: Scene) -> None:
         (f"{scene.home}/__planproof/t/../../../{Path(scene.theirs).name}/victim", f"{scene.home}/t"),
     ):
         for name in (table, f"`{scene.other}`.`victim`", f"`{scene.other}`.`t`"):
-            scene.store.write(note, json.dumps({"table": name, "version": version, "home": home}))
+            scene.store.write(note, json.dumps({"table": name, "version": version, "home": home, "form": 1}))
             for force in (False, True):
                 reports = leave(scene.session, scene.store, [scene.home], force)
                 assert scene.state() == before, (version, home, name)

@@ -32,7 +32,7 @@ from planproof_engine.api import plan
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 
-QUERIES = Path(__file__).parents[1] / "cases" / "queries"
+QUERIES = Path(__file__).parents[1] / "engine" / "cases" / "queries"
 
 
 def golden() -> Iterator[dict[str, Any]]:

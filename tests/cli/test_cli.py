@@ -259,11 +259,29 @@ def test_explain_says_that_no_rule_fires(invoke, project):
     assert found.output.endswith("no rule fires: the compiled text runs byte for byte\n")
 
 
-def test_explain_shows_the_plan(invoke, project):
-    directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
+def test_explain_answers_of_each_column_first(invoke, project):
+    sql = "select id, id + 1 as next, nullif(id, 0) as most, '' as text from raw.orders where id is not null"
+    directory = project(mart(sql), ORDERS)
     found = invoke("explain", "mart", "--project-dir", directory)
     assert found.exit_code == 0
-    assert found.output.startswith("shop.mart (models/mart.sql)")
+    first, _, head, *rows = found.output.splitlines()
+    assert (first, head.split()) == ("shop.mart (models/mart.sql)", ["column", "type", "null", "why"])
+    cells = [row.split(None, 3) for row in rows]
+    assert [cell[:3] for cell in cells] == [
+        ["id", "bigint", "never"],
+        ["next", "bigint", "never"],
+        ["most", "bigint", "maybe"],
+        ["text", "string", "never"],
+    ]
+    assert "declares it NOT NULL" in cells[0][3]
+    assert cells[2][3] == "nothing excludes it"
+
+
+def test_explain_shows_the_plan(invoke, project):
+    directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
+    found = invoke("explain", "mart", "--plan", "--project-dir", directory)
+    assert found.exit_code == 0
+    assert found.output.startswith("shop.mart (models/mart.sql)\n\nProject")
     assert "next" in found.output
     form = json.loads(invoke("explain", "mart", "--project-dir", directory, "--json").output)
     assert form["schema"][0]["name"] == "next"
@@ -426,7 +444,7 @@ def test_a_diff_has_the_same_forms_and_keeps_its_own_json(invoke, tmp_path, dbt_
 def test_a_plan_shows_lambdas_as_they_were_written_and_wraps(invoke, project, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     sql = "select transform(array(1, 2), i -> i + 1) as xs, aggregate(array(1), 0, (acc, x) -> acc + x) as total"
-    found = invoke("explain", "late", "--project-dir", project({"late": {"sql": sql}})).output
+    found = invoke("explain", "late", "--plan", "--project-dir", project({"late": {"sql": sql}})).output
     assert "i -> (i + 1)" in found
     assert "(acc, x) ->" in found
     assert "namedlambdavariable" not in found

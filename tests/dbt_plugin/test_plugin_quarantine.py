@@ -49,9 +49,9 @@ def test_good_rows_are_published_and_a_model_reads_the_others(built: Any) -> Non
     assert built.rows("rejected") == [(2, -1, "check(amount > 0)"), (None, 5, "not_null(id)")]
     aside = built.reports["orders"]["details"]["quarantine"]
     assert (aside["rows"], aside["of"]) == (2, 4)
-    assert "not_null(id): 1 row of 4 set aside in" in built.log
+    assert "not_null(id): 1 row of 4 quarantined in" in built.log
     assert built.results["orders"]["adapter_response"]["rows_affected"] == 2
-    # A delta adds to both; a whole table replaces its rows, and adds to what was set aside.
+    # A delta adds to both; a whole table replaces its rows, and adds to what was quarantined.
     assert built.run("build").success
     assert len(built.rows("events")) == 4
     runs = built.spark.sql(f"select distinct quarantine_run from {built.schema}.events__quarantine").collect()

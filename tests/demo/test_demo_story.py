@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import docs_examples
+import pictures
 import pytest
 from rich.console import Console
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def words(told: str) -> list[str]:
-    """What was told, word by word: frames, breaks of lines and numbers aside, for the scale is another one."""
-    plain = re.sub(r"[─│╭╮╰╯]+", " ", docs_examples.demo_said(told))
-    return re.sub(r"\d[\d,.]*", "#", plain).split()
+def words(text: str) -> list[str]:
+    """A text word by word: frames, breaks of lines and numbers aside, for the scale is another one."""
+    return re.sub(r"\d[\d,.]*", "#", re.sub(r"[─│╭╮╰╯]+", " ", text)).split()
 
 
 @pytest.fixture
@@ -58,9 +57,10 @@ def test_the_story_goes_as_told(
     assert "order_count" in model[violation.origin.line - 1]
 
     said = shown.getvalue()
-    readme = docs_examples.block((EXAMPLES.parent / "README.md").read_text("utf-8"), docs_examples.DEMO)
-    said_here = said.replace(str(story.project), ".demo/project").replace(schema, "shop")
-    assert words(readme.rsplit("\n", 2)[0]) == words(said_here.replace(str(demo_home), ".demo")), "run `make docs`"
+    box = said.replace(schema, "shop")
+    box = box[box.index("╭─") : box.index("╰─")]
+    drawn = pictures.words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
+    assert words(box) == [*words(" ".join(drawn[drawn.index("✗") :]))][: len(words(box))], "run `make pictures`"
     assert "published before      1,000 rows        0 nulls" in said
     assert "now                   1,000 rows        0 nulls" in said
 

@@ -96,14 +96,6 @@ def test_the_page_of_settings_is_what_the_tool_writes() -> None:
     assert settings_page.PAGE.read_text("utf-8") == settings_page.page(), "run `python tools/settings_page.py`"
 
 
-def test_every_function_of_a_walk_stands_in_its_file() -> None:
-    text = (ROOT / "docs/walks.md").read_text("utf-8")
-    named = re.findall(r"`([\w/]+\.py)`(?: \(|, )`(\w+)`", text)
-    assert len(named) > 15
-    for path, name in named:
-        assert re.search(rf"^\s*(?:def|class) {name}\b", (ROOT / path).read_text("utf-8"), re.M), (path, name)
-
-
 def python_blocks() -> list[tuple[str, str]]:
     texts = {page: (ROOT / page).read_text("utf-8") for page in NAMED}
     return [(page, code) for page, text in texts.items() for code in re.findall(r"```python\n(.*?)```", text, re.S)]

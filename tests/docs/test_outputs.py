@@ -17,6 +17,7 @@ from projects import Dbt, project_files
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+PLATFORM = ROOT / "docs/platform.md"
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -29,10 +30,10 @@ INPUT = ("sh", "yaml", "sql", "python", "lua", "mermaid", "yaml profiles.yml", "
 ALONE = "$ PLANPROOF=off dbt build --select activity        # dbt alone"
 GUARDED = "$ dbt build --select activity"
 ON_DISK = "shop.db/"
-DEMO = "0  TPC-H data"
 OTHERS = {
-    "README.md": {ALONE: "here", GUARDED: "here", ON_DISK: "here", DEMO: "tests/demo/test_demo_story.py"},
+    "README.md": {ALONE: "here", GUARDED: "here"},
     "docs/design.md": {"pyproject.toml ": "test_the_house_is_drawn_as_it_stands"},
+    "docs/platform.md": {ON_DISK: "here"},
     "docs/tutorial.md": {"$ ": "test_tutorial.py"},
     "docs/unproved.md": {"PP": "test_docs.py"},
 }
@@ -140,7 +141,7 @@ def test_the_first_page_shows_what_dbt_says_alone_and_guarded(
         assert "1 published" in shop.build("count(*)")
 
     # What lies on disk: the table's version, the one before, and nothing in the folder that bears the table's name.
-    shown = docs_examples.block(README.read_text("utf-8"), ON_DISK)
+    shown = docs_examples.block(PLATFORM.read_text("utf-8"), ON_DISK)
     versions = sorted((shop.folder / "__planproof/activity").iterdir())
     assert shop.location in versions
     assert len(versions) == len(re.findall(r"__planproof/activity/", shown)) == 2

@@ -24,8 +24,8 @@ Rows = list[list[Any]]
 class Case:
     """`before` makes the table `{t}`, `model` is what is published then; `old` is None where nothing stood before.
 
-    Of `unwritten` steps the journal says nothing: a publish that dies there leaves its lock alone. `aside` are the rows
-    that go to the quarantine with the new ones.
+    Of `unwritten` steps the journal says nothing: a publish that dies there leaves its lock alone. `quarantined` are
+    the rows that go to the quarantine with the new ones.
     """
 
     before: tuple[str, ...]
@@ -35,7 +35,7 @@ class Case:
     steps: tuple[str, ...]
     delta: bool = field(default=False)
     unwritten: tuple[str, ...] = ()
-    aside: Rows = field(default_factory=list)
+    quarantined: Rows = field(default_factory=list)
 
 
 FIRST = "create table {t} using parquet as select 1 as id, 'a' as s"
@@ -108,15 +108,15 @@ CASES = {
         [[3, "z"]],
         (*WRITE, "away", "swap", "clean"),
     ),
-    "parted": Case(
+    "quarantined": Case(
         (FIRST,),
         {"sql": "select * from values (2, 'b'), (-1, 'c'), (null, 'd') as v(id, s)", **CHECKED},
         [[1, "a"]],
         [[2, "b"]],
         (*WRITE, "quarantine", "swap"),
-        aside=[[-1, "c"], [None, "d"]],
+        quarantined=[[-1, "c"], [None, "d"]],
     ),
-    "parted_append": Case(
+    "quarantined_append": Case(
         (FIRST,),
         {
             "sql": "select * from values (2, 'b'), (-1, 'c') as v(id, s)",
@@ -126,7 +126,7 @@ CASES = {
         [[1, "a"]],
         [[1, "a"], [2, "b"]],
         (*WRITE, "quarantine", "files", "clean"),
-        aside=[[-1, "c"]],
+        quarantined=[[-1, "c"]],
     ),
     "view": Case(
         ("create view {t} as select 1 as id",),
@@ -284,7 +284,7 @@ def rescue(home: Path, suffixes: list[str]) -> None:
     reports = [[r.model, r.outcome, r.error, [str(f) for f in r.findings]] for r in Guard(spark).recover()]
     rows = {f"{name}_{s}": read(spark, f"{name}_{s}") for s in suffixes for name in CASES}
     quarantines = {name: f"{name}__quarantine" for name in rows}
-    aside = {
+    quarantined = {
         name: sorted(([*row] for row in spark.sql(f"select id, s from {table}").collect()), key=str)
         for name, table in quarantines.items()
         if spark.catalog.tableExists(table)
@@ -294,7 +294,8 @@ def rescue(home: Path, suffixes: list[str]) -> None:
     state = [str(p) for folder in (root, home / "lake") for p in folder.glob(".planproof/*/*.json")]
     staged = [p.name for p in root.iterdir() if p.name.startswith("__planproof_")]
     print(
-        json.dumps({"reports": reports, "rows": rows, "aside": aside, "left": [*tables, *state, *staged]}), flush=True
+        json.dumps({"reports": reports, "rows": rows, "quarantine": quarantined, "left": [*tables, *state, *staged]}),
+        flush=True,
     )
 
 

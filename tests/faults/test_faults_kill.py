@@ -63,7 +63,9 @@ def judge(publishing: ModuleType, home: Path, suffixes: list[str]) -> dict[str, 
             rows = found["rows"][table]
             assert rows in (case.old, case.new), f"{table} is neither old nor new: {rows}"
             count["new" if rows == case.new else "old"] += 1
-            assert found["aside"].get(table, []) == (case.aside if rows == case.new else []), f"{table}: set aside"
+            assert found["quarantine"].get(table, []) == (case.quarantined if rows == case.new else []), (
+                f"{table}: quarantined"
+            )
             if table in said:
                 assert rows == (case.new if said[table] == "published" else case.old), f"{table}: {said[table]}"
     assert found["left"] == []

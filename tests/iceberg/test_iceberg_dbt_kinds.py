@@ -100,7 +100,7 @@ def test_a_model_that_becomes_another_kind(dbt: Any, first: str, second: str) ->
         assert dbt.rows(name) == [(added,), (added + 1,), (added + 2,)]
 
 
-def test_bad_rows_are_set_aside(dbt: Any) -> None:
+def test_bad_rows_are_quarantined(dbt: Any) -> None:
     head = "{{ config(materialized='incremental', on_schema_change='fail') }}"
     parted = f"{head} select if(id < 2, id, null) as id from range(4)"
     dbt.write({"models/parted.sql": parted, "models/parted.yml": PARTED})

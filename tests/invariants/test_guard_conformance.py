@@ -17,7 +17,7 @@ import pytest
 
 from planproof import Guard, Model, Verdict
 
-GOLDEN = Path(__file__).parents[1] / "cases" / "queries"
+GOLDEN = Path(__file__).parents[1] / "engine" / "cases" / "queries"
 ORACLE = Path(os.environ.get("ORACLE", "")) / "queries.jsonl.gz"
 BATCH = 400
 REFUSED = ("COLUMN_ALREADY_EXISTS", "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE", "EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE")

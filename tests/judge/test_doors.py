@@ -50,17 +50,17 @@ DECIDED = {
 
 ELSEWHERE = {
     "a file that is newer than its compile (tests/project/test_dbt2.py, tests/cli/test_cli_on_spark.py)": ("PP112",),
-    "what planproof does not know, or knows and Spark has otherwise (tests/guard, tests/optimizer)": (
+    "what planproof does not know, or knows and Spark has otherwise (tests/guard, tests/engine/optimizer)": (
         *("PP111", "PP201", "PP202", "PP203", "PP204", "PP901"),
     ),
     "a table that stands already (tests/publish)": ("PP131", "PP133", "PP606", "PP607"),
     "two compiles (tests/project/test_diff.py)": ("PP134", "PP135"),
     "both texts of an incremental model (tests/incremental)": ("PP140", "PP141", "PP142", "PP143", "PP144", "PP145"),
-    "hazards that are said once values decide them (tests/hazards, tests/publish)": ("PP136", "PP137", "PP138"),
+    "hazards that are said once values decide them (tests/engine/hazards, tests/publish)": ("PP136", "PP137", "PP138"),
     "Python functions, which only Guard, run and the run operator take (tests/publish/test_python_entries.py)": (
         *("PP220", "PP221", "PP222", "PP223", "PP224", "PP301"),
     ),
-    "lambdas that have a faster form (tests/optimizer)": ("PP210",),
+    "lambdas that have a faster form (tests/engine/optimizer)": ("PP210",),
     "files and the catalog (tests/incidents, tests/invariants)": ("PP401", "PP402", "PP403"),
     "rows, limits and tests of a publish (tests/guard, tests/publish, tests/dbt_plugin)": (
         *("PP302", "PP505", "PP507", "PP508", "PP509", "PP510", "PP511", "PP512", "PP513", "PP514", "PP515"),

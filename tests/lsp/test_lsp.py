@@ -158,12 +158,12 @@ def test_a_source_and_a_contract_that_is_added(project) -> None:
             (action,) = await editor.client.text_document_code_action_async(
                 lsp.CodeActionParams(document, place, lsp.CodeActionContext([]))
             )
-            assert action.title == "Add a contract to stg (stg.yml)"
+            assert action.title == "Add a contract to stg (_models.yml)"
             made, written = action.edit.document_changes
             assert isinstance(made, lsp.CreateFile)
             assert "enforced: true" in written.edits[0].new_text
             assert "data_type: decimal(12,2)" in written.edits[0].new_text
-            assert not (project / "models" / "stg.yml").exists()
+            assert not (project / "models" / "_models.yml").exists()
 
     asyncio.run(session())
 

@@ -129,7 +129,7 @@ def test_the_other_commands(fusion: Any) -> None:
         assert "Traceback" not in done.output
         return done
 
-    assert "filter" in invoke("explain", "stg", "--project-dir", str(where)).stdout.lower()
+    assert "filter" in invoke("explain", "stg", "--plan", "--project-dir", str(where)).stdout.lower()
     inferred = invoke("infer", "--project-dir", str(where), "--dry-run")
     assert inferred.exit_code == 0, inferred.output
     assert "would write" in inferred.stdout

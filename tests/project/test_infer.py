@@ -44,11 +44,11 @@ def infer(where: Path, *args: str) -> Any:
     return CliRunner().invoke(cli, ["infer", "--project-dir", str(where), *args])
 
 
-def test_a_model_without_yaml_gets_a_file_beside_it(project: Any) -> None:
+def test_a_model_without_yaml_goes_to_the_file_of_its_folder(project: Any) -> None:
     where = project({"marts": {"sql": SQL, "parents": ["shop.orders"]}})
     done = infer(where)
     assert done.exit_code == 0, done.output
-    assert yaml.safe_load((where / "models/marts.yml").read_text()) == {
+    assert yaml.safe_load((where / "models/_models.yml").read_text()) == {
         "version": 2,
         "models": [
             {
@@ -339,3 +339,54 @@ def test_another_order_than_the_querys_is_said(tmp_path: Path) -> None:
     ]
     _, said = with_contracts(file, [Inferred(node, columns[::-1])])
     assert not [line for line in said if "order" in line]
+
+
+def of_one_folder(project: Any, **patches: str) -> Path:
+    models = {
+        name: {
+            "sql": "select 1 as id",
+            "original_file_path": f"models/staging/{name}.sql",
+            **({"patch_path": f"shop://models/{patches[name]}"} if name in patches else {}),
+        }
+        for name in ("a", "b", "c")
+    }
+    where: Path = project(models)
+    (where / "models/staging").mkdir()
+    return where
+
+
+def written(where: Path) -> dict[str, list[str]]:
+    files = sorted((where / "models").rglob("*.yml"))
+    return {
+        str(file.relative_to(where / "models")): [m["name"] for m in yaml.safe_load(file.read_text())["models"]]
+        for file in files
+    }
+
+
+def test_models_of_a_folder_share_a_file(project: Any) -> None:
+    where = of_one_folder(project)
+    assert infer(where).exit_code == 0
+    assert written(where) == {"staging/_staging.yml": ["a", "b", "c"]}
+
+
+def test_the_file_that_describes_a_folder_takes_its_other_models_too(project: Any) -> None:
+    where = of_one_folder(project, b="staging/schema.yml")
+    (where / "models/staging/schema.yml").write_text("version: 2\nmodels:\n  - name: b\n")
+    assert infer(where).exit_code == 0
+    assert written(where) == {"staging/schema.yml": ["b", "a", "c"]}
+
+
+def test_a_file_may_be_named_and_stays_inside_of_the_project(project: Any, monkeypatch: Any, tmp_path: Path) -> None:
+    where = of_one_folder(project, b="staging/schema.yml")
+    (where / "models/staging/schema.yml").write_text("version: 2\nmodels:\n  - name: b\n")
+    monkeypatch.chdir(where / "models")
+    done = CliRunner().invoke(cli, ["infer", "--into", "contracts.yml"])
+    assert done.exit_code == 0, done.output
+    assert written(where) == {"contracts.yml": ["a", "c"], "staging/schema.yml": ["b"]}
+    assert {line for line in done.output.splitlines() if line.startswith("wrote")} == {
+        "wrote contracts.yml",
+        "wrote staging/schema.yml",
+    }
+    done = CliRunner().invoke(cli, ["infer", "--into", "/elsewhere/contracts.yml", "--tighten"])
+    assert done.exit_code == 2
+    assert "/elsewhere/contracts.yml is no YAML file of the project" in done.stderr

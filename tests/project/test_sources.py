@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from planproof.project import ProjectError, read_project
+from planproof.project.check import check_project
 from planproof.project.sources import Known, Unread, read_frozen, schema_of_source
 
 NOT_NULL = [{"type": "not_null"}]
@@ -128,3 +129,51 @@ def test_footers_of_an_external_location_count_nulls(dbt_manifest, tmp_path):
         found = schema(project, "source.shop.raw.orders")
         assert (texts(found), found.complete) == (["id bigint"], False)
         torn.unlink()
+
+
+def not_null_test(column, config=None, parents=("source.shop.raw.orders",), **more):
+    return {
+        "resource_type": "test",
+        "name": f"not_null_{column}",
+        "test_metadata": {"name": "not_null", "kwargs": {"column_name": column}},
+        "column_name": column,
+        "config": {"severity": "ERROR", "error_if": "!= 0", "fail_calc": "count(*)", "where": None, **(config or {})},
+        "depends_on": {"nodes": list(parents)},
+        **more,
+    }
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_what_a_source_promises_is_evidence_with_and_without_a_freeze_file(dbt_manifest, tmp_path, frozen):
+    columns = {
+        "id": {"data_type": "int", "constraints": NOT_NULL},
+        **dict.fromkeys(("tested", "some", "warned", "few", "other"), "int"),
+    }
+    tests = [
+        not_null_test("TESTED"),
+        not_null_test("some", {"where": "tested > 0"}),
+        not_null_test("warned", {"severity": "warn"}),
+        not_null_test("few", {"error_if": "> 10"}),
+        not_null_test("other", test_metadata={"name": "not_null", "namespace": "their_package", "kwargs": {}}),
+    ]
+    extra = {f"test.shop.{number}": test for number, test in enumerate(tests)}
+    manifest = dbt_manifest(sources={"raw.orders": columns}, **extra)
+    file = tmp_path / "frozen.json"
+    live = [{"name": name, "type": "int", "nullable": True} for name in columns]
+    file.write_text(json.dumps({"version": 1, "sources": {"raw.orders": {"columns": live}}}))
+    project = read_project(manifest)
+    known = schema(project, "source.shop.raw.orders", read_frozen(project, file) if frozen else None)
+    assert all(nullable for _, _, nullable in known.columns)
+    assert known.evidence == {
+        "id": "the source raw.orders declares it NOT NULL",
+        "tested": "the test not_null of the source raw.orders holds it",
+    }
+
+
+def test_a_test_of_a_source_proves_what_a_model_promises(dbt_manifest, tmp_path):
+    model = {"sql": "select id from raw.orders", "contract": True, "parents": ["raw.orders"]}
+    model["columns"] = {"id": {"data_type": "int", "constraints": NOT_NULL}}
+    manifest = dbt_manifest({"m": model}, {"raw.orders": {"id": "int"}}, **{"test.shop.t": not_null_test("id")})
+    (report,) = check_project(read_project(manifest))
+    (proved,) = [f for f in report.findings if f.promised == "NOT NULL"]
+    assert (str(proved.verdict), proved.evidence) == ("proved", "the test not_null of the source raw.orders holds it")

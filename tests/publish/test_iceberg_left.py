@@ -17,16 +17,17 @@ import pytest
 from planproof.publish.iceberg.left import (
     SETTLES,
     Notebook,
+    Noted,
     earlier,
     folder,
     mark,
     notes,
     settle_exchange,
-    sweep,
     take_back,
 )
-from planproof.publish.iceberg.note import Aside, Note
+from planproof.publish.iceberg.note import Note, QuarantinedFiles
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
 from planproof_engine.catalog import split_name
@@ -83,7 +84,7 @@ def files(root: Path) -> set[str]:
 
 
 def told(root: Path, names: bool | None, location: str, force: bool = False) -> tuple[str, list[str]]:
-    report = sweep(Lakes(names, root), STORE, location, force)  # type: ignore[arg-type]
+    report = settle_found(Noted(Lakes(names, root), STORE, location, force))  # type: ignore[arg-type]
     return report.outcome, [f.code for f in report.findings]
 
 
@@ -185,7 +186,7 @@ def behind_a_link(root: Path, form: dict[str, Any]) -> dict[str, Any]:
     return form
 
 
-ASIDE = {"table": "`lake`.`db`.`t__quarantine`", "run": "r_1", "folder": None, "others": []}
+QUARANTINED = {"table": "`lake`.`db`.`t__quarantine`", "run": "r_1", "folder": None, "others": []}
 ATTACKS = {
     "a folder of the machine": change(folder="~/other"),
     "the table's own data": change(folder="~/t/data"),
@@ -204,9 +205,9 @@ ATTACKS = {
     "another run": change(owner={"host": "h", "pid": 1, "run": "r_2", "started": None, "space": None}),
     "names of other relations": change(staging="`db`.`other`", away="`db`.`view`"),
     "statements for names": change(staging="s PURGE", away="x; DROP TABLE y"),
-    "another quarantine": change(aside={**ASIDE, "table": "`lake`.`db`.`other`"}),
-    "another run of the quarantine": change(aside={**ASIDE, "run": "x' OR true OR '"}),
-    "a folder of the quarantine": change(aside={**ASIDE, "folder": "~/other"}),
+    "another quarantine": change(quarantine={**QUARANTINED, "table": "`lake`.`db`.`other`"}),
+    "another run of the quarantine": change(quarantine={**QUARANTINED, "run": "x' OR true OR '"}),
+    "a folder of the quarantine": change(quarantine={**QUARANTINED, "folder": "~/other"}),
     "a table that is to be new, elsewhere": change(is_new=True, location="~/../x", folder="~/../x/data/planproof_r_1"),
     "a branch of the user's": change(branch="main", folder=None, others=[]),
 }
@@ -229,7 +230,7 @@ def test_a_note_that_names_what_no_publish_would_is_refused(tmp_path: Path, atta
     Path(location).write_text(json.dumps(form))
     before = files(root)
     session = Lakes(None if form["is_new"] else False, root)
-    report = sweep(session, STORE, location, force)  # type: ignore[arg-type]
+    report = settle_found(Noted(session, STORE, location, force))  # type: ignore[arg-type]
     assert (report.outcome, [f.code for f in report.findings]) == ("failed", ["PP622"]), report
     assert location in str(report.error)
     assert (files(root), session.fenced) == (before, [])
@@ -239,7 +240,7 @@ def test_a_note_is_about_tables_of_the_database_in_which_it_lies(tmp_path: Path)
     _, location = left(tmp_path / "mine")
     before = files(tmp_path)
     session = Lakes(False, tmp_path / "theirs")
-    report = sweep(session, STORE, location, is_chosen=False)  # type: ignore[arg-type]
+    report = settle_found(Noted(session, STORE, location, is_chosen=False))  # type: ignore[arg-type]
     assert ([f.code for f in report.findings], files(tmp_path)) == (["PP622"], before)
 
 
@@ -253,14 +254,14 @@ def test_a_note_that_is_none_does_not_keep_the_others(tmp_path: Path, text: str)
     bad.write_text(text)
     Path(location).with_name("b.x_1.json").mkdir()
     session = Lakes(False, tmp_path)
-    said = [sweep(session, STORE, at) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
+    said = [settle_found(Noted(session, STORE, at)) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
     assert [r.outcome for r in said] == ["failed", "failed", "rejected"], said
     assert bad.exists()
     assert str(bad) in str(said[0].error)
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("others", [1]), ("folder", 3), ("is_new", "yes"), ("snapshot", "x"), ("form", 2)]
+    ("key", "value"), [("others", [1]), ("folder", 3), ("is_new", "yes"), ("snapshot", "x"), ("form", 1), ("form", 3)]
 )
 def test_a_note_of_another_form_is_left(tmp_path: Path, key: str, value: Any) -> None:
     _, location = left(tmp_path)
@@ -281,7 +282,7 @@ def test_files_of_a_living_owner_are_deleted_once_its_commit_is_refused(tmp_path
         (name, run, Path(mark(location)).exists(), sorted(files(tmp_path / "t")))
     )
     session.transactions = lambda: tables  # type: ignore[method-assign]
-    report = sweep(session, STORE, location, force=True)  # type: ignore[arg-type]
+    report = settle_found(Noted(session, STORE, location, force=True))  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert seen == [(note.target, "r_1", True, ["data/planproof_r_1/part=1/0.parquet", f"metadata/{MANIFEST}"])]
     assert files(tmp_path / "t") == set()
@@ -349,8 +350,8 @@ def test_nothing_changes_places_by_a_catalog_that_is_not_believed(tmp_path: Path
     assert session.ran == []
 
 
-def test_rows_that_were_set_aside_are_not_forgotten_where_their_table_cannot_be_loaded() -> None:
-    tables, aside = SimpleNamespace(table=lambda name: None), Aside("q", "r_1")
-    take_back(Renamed(), tables, STORE, aside)  # type: ignore[arg-type]
+def test_rows_that_were_quarantined_are_not_forgotten_where_their_table_cannot_be_loaded() -> None:
+    tables, rows = SimpleNamespace(table=lambda name: None), QuarantinedFiles("q", "r_1")
+    take_back(Renamed(), tables, STORE, rows)  # type: ignore[arg-type]
     with pytest.raises(SparkFailure, match="cannot be loaded"):
-        take_back(Renamed(q="table"), tables, STORE, aside)  # type: ignore[arg-type]
+        take_back(Renamed(q="table"), tables, STORE, rows)  # type: ignore[arg-type]

@@ -54,7 +54,7 @@ def test_tables_are_at_home_and_bare_spark_reads_them(spark: Any, session: Any, 
     where = f"file:{folder}"
     assert {PREFIX, STATE} <= set(names(folder))
     reports = leave(session, store_of(session), [where])
-    assert {r.outcome for r in reports} == {"published"}, reports
+    assert {r.outcome for r in reports} == {"moved"}, reports
     assert names(folder) == ["bystander", "far", "orders"]
     assert names(folder / "far") == ["by_day"]
     for table in ("orders", "by_day"):

@@ -1,4 +1,4 @@
-"""Rows that break a term are set aside and the others are published: counts, limits, keys, retention, and kills."""
+"""Rows that break a term are quarantined and the others are published: counts, limits, keys, retention, and kills."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_rows import ASIDE, BAD, CONTRACT, GOOD
+from bad_rows import BAD, CONTRACT, GOOD, QUARANTINED
 from pyspark.errors import AnalysisException
 
 from planproof import Contract, Guard, Model, Report
 from planproof.arrow.footers import Undecodable
-from planproof.publish import quarantine
+from planproof.publish.swaps import quarantine
 from planproof.publish.transaction.places import database_root
 from planproof.quarantine import Quarantine
 from planproof.settings import Settings, SettingsError
@@ -38,7 +38,7 @@ class Shop:
         found = self.spark.newSession().sql(f"select {columns} from {self.database}.{table}").collect()
         return sorted((tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in found), key=str)
 
-    def aside(self, columns: str = "id, v, code, quarantine_terms") -> list[tuple[Any, ...]] | None:
+    def quarantined(self, columns: str = "id, v, code, quarantine_terms") -> list[tuple[Any, ...]] | None:
         return self.rows("t__quarantine", columns)
 
     def leftovers(self) -> list[str]:
@@ -88,34 +88,34 @@ def test_what_it_says_is_what_it_means() -> None:
     assert not Settings().quarantine
 
 
-def test_bad_rows_go_aside_and_the_others_are_published(shop: Shop) -> None:
+def test_bad_rows_are_quarantined_and_the_others_are_published(shop: Shop) -> None:
     report = shop.publish(BAD)
     assert (report.outcome, codes(report, "violated")) == ("published", []), (report.error, report.findings)
     assert shop.rows() == [(1, 1, "a")]
-    assert shop.aside() == ASIDE
+    assert shop.quarantined() == QUARANTINED
     found = report.details.quarantine
     assert found is not None
     assert (found.table, found.rows, found.of) == (f"{shop.t}__quarantine", 4, 5)
     assert found.terms == {"not_null(id)": 1, "check(v >= 0)": 2, "one_id: unique(id)": 2}
-    assert {row[0] for row in shop.aside("quarantine_run") or ()} == {found.run}
+    assert {row[0] for row in shop.quarantined("quarantine_run") or ()} == {found.run}
     assert report.verdict.value == "proved"
     said = [f.message for f in report.findings if f.code == "PP514"]
     assert len(said) == 3
-    assert said[0].startswith(f"not_null(id): 1 row of 5 set aside in {shop.t}__quarantine (quarantine_run = '")
+    assert said[0].startswith(f"not_null(id): 1 row of 5 quarantined in {shop.t}__quarantine (quarantine_run = '")
     assert (report.rows, Report.from_json(report.to_json()).details.quarantine) == (1, found)
     assert shop.leftovers() == []
-    # The next run adds what it sets aside; one without bad rows adds nothing, and stages once.
+    # The next run adds what it quarantines; one without bad rows adds nothing, and stages once.
     assert shop.publish(BAD).outcome == "published"
-    assert len(shop.aside() or ()) == 8
+    assert len(shop.quarantined() or ()) == 8
     healthy = shop.publish(GOOD)
     assert (healthy.outcome, healthy.details.quarantine, codes(healthy, "warning")) == ("published", None, [])
-    assert (len(shop.aside() or ()), shop.leftovers()) == (8, [])
+    assert (len(shop.quarantined() or ()), shop.leftovers()) == (8, [])
 
 
 def test_without_the_setting_nothing_is_published(shop: Shop) -> None:
     assert shop.publish(GOOD, settings={"on_violation": "stop"}).outcome == "published"
     report = shop.publish(BAD, settings={"on_violation": "stop"})
-    assert (report.outcome, shop.rows(), shop.aside()) == ("rejected", [(1, 1, "a"), (2, None, "b")], None)
+    assert (report.outcome, shop.rows(), shop.quarantined()) == ("rejected", [(1, 1, "a"), (2, None, "b")], None)
 
 
 @pytest.mark.parametrize(
@@ -128,29 +128,29 @@ def test_without_the_setting_nothing_is_published(shop: Shop) -> None:
 def test_above_the_limit_nothing_is_published(shop: Shop, quarantine: Any, said: str) -> None:
     report = shop.publish(BAD, quarantine)
     assert (report.outcome, "PP515" in codes(report, "violated")) == ("rejected", True)
-    assert f"no row was set aside, and nothing is published: {said}" in [f.message for f in report.findings]
-    assert (shop.rows(), shop.aside() or [], shop.leftovers()) == (None, [], [])
+    assert f"no row was quarantined, and nothing is published: {said}" in [f.message for f in report.findings]
+    assert (shop.rows(), shop.quarantined() or [], shop.leftovers()) == (None, [], [])
     assert shop.publish(BAD, {"limit": "80%"}).outcome == "published"
 
 
-def test_not_all_rows_are_set_aside(shop: Shop) -> None:
+def test_not_all_rows_are_quarantined(shop: Shop) -> None:
     report = shop.publish("select cast(null as int) as id, 1 as v, 'a' as code")
-    assert (report.outcome, shop.rows(), shop.aside() or []) == ("rejected", None, [])
+    assert (report.outcome, shop.rows(), shop.quarantined() or []) == ("rejected", None, [])
     assert any("no row would be left" in f.message for f in report.findings)
 
 
 @pytest.mark.conformance
 def test_what_no_row_breaks_stops_the_publish(shop: Shop) -> None:
-    """A limit of the table and a term of its columns are no row's; what is set aside is not, either, then."""
+    """A limit of the table and a term of its columns are no row's; what is quarantined is not, either, then."""
     typed = shop.publish(
         BAD.replace("'a'", "7").replace("'b'", "7").replace("'c'", "7").replace("'d'", "7").replace("'e'", "7")
     )
-    assert (typed.outcome, "PP504" in codes(typed, "violated"), shop.aside()) == ("rejected", True, None)
+    assert (typed.outcome, "PP504" in codes(typed, "violated"), shop.quarantined()) == ("rejected", True, None)
     few = shop.publish(BAD, settings={"limits": {"rows": {"min": 2}}})
     assert (few.outcome, codes(few, "violated")) == ("rejected", ["PP505", "PP510"]), few.findings
-    assert (shop.rows(), shop.aside() or [], few.details.quarantine, shop.leftovers()) == (None, [], None, [])
+    assert (shop.rows(), shop.quarantined() or [], few.details.quarantine, shop.leftovers()) == (None, [], None, [])
     strict = shop.publish(BAD, settings={"fail_on": "warning"})
-    assert (strict.outcome, shop.rows(), shop.aside() or [], shop.leftovers()) == ("rejected", None, [], [])
+    assert (strict.outcome, shop.rows(), shop.quarantined() or [], shop.leftovers()) == ("rejected", None, [], [])
     kept = shop.publish(BAD, settings={"fail_on": "warning", "keep_rejected": True})
     assert len(shop.spark.table(kept.details.rejected).collect()) == 5
 
@@ -162,10 +162,10 @@ def test_deltas_and_the_keys_that_stay(shop: Shop) -> None:
     report = shop.publish(sql, **DELTA)
     assert report.outcome == "published", report.findings
     assert shop.rows() == [(1, 1, "a"), (2, None, "b"), (6, 6, "f")]
-    assert shop.aside() == [(1, 5, "x", ("one_id: unique(id)",)), (None, 7, "g", ("not_null(id)",))]
+    assert shop.quarantined() == [(1, 5, "x", ("one_id: unique(id)",)), (None, 7, "g", ("not_null(id)",))]
     shop.spark.sql(f"insert into {shop.t} values (2, 0, 'twice')")
     broken = shop.publish("select * from values (7, 7, 'h'), (null, 7, 'g') as t(id, v, code)", **DELTA)
-    assert (broken.outcome, len(shop.aside() or ())) == ("rejected", 2), "what stands there breaks the key"
+    assert (broken.outcome, len(shop.quarantined() or ())) == ("rejected", 2), "what stands there breaks the key"
 
 
 @pytest.mark.conformance
@@ -180,11 +180,11 @@ def test_partitions_and_a_column_that_comes_later(shop: Shop) -> None:
     )
     # A partition of which every row is bad keeps what it held.
     assert shop.rows(columns="id, v, code") == [(2, None, "b"), (5, 5, "a")]
-    assert shop.aside("id, v, code") == [(None, 6, "a"), (None, 7, "b")]
+    assert shop.quarantined("id, v, code") == [(None, 6, "a"), (None, 7, "b")]
     wide = Contract([*((f.name, f.type, f.nullable) for f in CONTRACT.schema), ("n", "bigint", True)])
     sql = "select *, 9L as n from values (8, 8, 'h'), (null, 7, 'b') as t(id, v, code)"
     assert shop.publish(sql, contract=wide).outcome == "published"
-    assert shop.aside("id, code, n") == [(None, "a", None), (None, "b", 9), (None, "b", None)]
+    assert shop.quarantined("id, code, n") == [(None, "a", None), (None, "b", 9), (None, "b", None)]
     retyped = Contract([("id", "int", False), ("v", "string", True), ("code", "string", True)])
     report = shop.publish("select * from values (8, '8', 'h'), (null, '7', 'b') as t(id, v, code)", contract=retyped)
     assert report.outcome == "rejected"
@@ -206,11 +206,11 @@ def test_old_rows_are_dropped(shop: Shop) -> None:
     shop.spark.sql(
         f"insert into {shop.t}__quarantine (id, quarantine_date, quarantine_run) values (99, date'{old}', 'r_1')"
     )
-    assert len(shop.aside() or ()) == 5
+    assert len(shop.quarantined() or ()) == 5
     assert shop.publish(GOOD, {"keep": "10d"}).outcome == "published"
-    assert len(shop.aside() or ()) == 5
+    assert len(shop.quarantined() or ()) == 5
     assert shop.publish(GOOD, {"keep": "8d"}).outcome == "published"
-    assert (shop.aside(), list(place.glob(f"*={old}/*"))) == (ASIDE, [])
+    assert (shop.quarantined(), list(place.glob(f"*={old}/*"))) == (QUARANTINED, [])
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_where_it_cannot_be_kept_it_is_refused(shop: Shop, more: dict[str, Any],
 def test_a_check_that_never_says_the_same_publishes_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = Contract([("id", "int", False)], [{"kind": "check", "expression": "rand() < 0.5"}])
     report = shop.publish("select cast(id as int) as id from range(2000)", contract=dice)
-    assert (report.outcome, shop.rows(), shop.aside() or [], shop.leftovers()) == ("rejected", None, [], [])
+    assert (report.outcome, shop.rows(), shop.quarantined() or [], shop.leftovers()) == ("rejected", None, [], [])
     monkeypatch.setattr(quarantine, "_rows_below", lambda *_: 3)
     report = shop.publish(BAD)
-    assert (report.outcome, shop.rows(), shop.aside("id"), shop.leftovers()) == ("failed", None, [], [])
+    assert (report.outcome, shop.rows(), shop.quarantined("id"), shop.leftovers()) == ("failed", None, [], [])
     assert "of 5 staged rows 1 keep the contract and 3 do not" in (report.error or "")
     assert (codes(report, "violated"), report.details.quarantine) == (["PP505"], None)
 
@@ -247,11 +247,21 @@ def test_rows_whose_footers_nobody_reads_are_counted(shop: Shop, monkeypatch: py
 
     monkeypatch.setattr(quarantine.files, "read", undecodable)
     report = shop.publish(BAD)
-    assert (report.outcome, shop.rows(), shop.aside(), shop.leftovers()) == ("published", [(1, 1, "a")], ASIDE, [])
+    assert (report.outcome, shop.rows(), shop.quarantined(), shop.leftovers()) == (
+        "published",
+        [(1, 1, "a")],
+        QUARANTINED,
+        [],
+    )
     counts = iter((4, 2))
     monkeypatch.setattr(quarantine, "_rows_of", lambda *_: next(counts))
     report = shop.publish(BAD)
-    assert (report.outcome, shop.rows(), shop.aside(), shop.leftovers()) == ("failed", [(1, 1, "a")], ASIDE, [])
+    assert (report.outcome, shop.rows(), shop.quarantined(), shop.leftovers()) == (
+        "failed",
+        [(1, 1, "a")],
+        QUARANTINED,
+        [],
+    )
     assert "of 5 staged rows 2 keep the contract and 4 do not" in (report.error or "")
 
 
@@ -270,7 +280,7 @@ SLOW = pytest.mark.conformance
 
 
 @pytest.mark.parametrize(("name", "every"), [("same", 3), *(pytest.param(name, 1, marks=SLOW) for name in CASES)])
-def test_a_publish_that_dies_anywhere_sets_rows_aside_once_or_not_at_all(
+def test_a_publish_that_dies_anywhere_quarantines_rows_once_or_not_at_all(
     name: str, every: int, shop: Shop, dying: Any, killed: Any
 ) -> None:
     """At each `every`th of the calls that change something: the kill of a healthy publish has a test of its own."""
@@ -294,8 +304,8 @@ def test_a_publish_that_dies_anywhere_sets_rows_aside_once_or_not_at_all(
             break
         reports = [r.outcome for r in Guard(shop.session, root=shop.root).recover()]
         assert "failed" not in reports, f"died at call {at}"
-        rows, aside = shop.rows(), shop.aside() or []
-        assert (rows, aside) in ((old, []), (new, ASIDE)), f"died at call {at}: {rows}, {aside}"
+        rows, quarantined = shop.rows(), shop.quarantined() or []
+        assert (rows, quarantined) in ((old, []), (new, QUARANTINED)), f"died at call {at}: {rows}, {quarantined}"
         assert shop.leftovers() == [], f"died at call {at}"
         outcomes.append(rows == new)
         fresh = rows == new

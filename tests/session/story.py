@@ -89,12 +89,12 @@ def story(spark: Any) -> dict[str, Any]:
     partitioned = Model("d.p", "select id, name from d.t", partition_by=["name"])
     found["partitioned"] = told(guard.publish(partitioned))
     found["read"] = {"d.v": rows("d.v"), "d.p": rows("d.p")}
-    aside = Settings(on_violation="quarantine")
+    quarantining = Settings(on_violation="quarantine")
     parted = "select * from values (1, 'a'), (null, 'b') as v(id, name)"
     promised = Contract([("id", "int", False), ("name", "string", True)])
-    found["parted"] = told(guard.publish(Model("d.q", parted, contract=promised, settings=aside)))
-    if found["parted"]["outcome"] == "published":
-        found["aside"] = [rows("d.q"), sorted(map(str, guard.session.rows("select name from d.q__quarantine")))]
+    found["quarantined"] = told(guard.publish(Model("d.q", parted, contract=promised, settings=quarantining)))
+    if found["quarantined"]["outcome"] == "published":
+        found["quarantine"] = [rows("d.q"), sorted(map(str, guard.session.rows("select name from d.q__quarantine")))]
     found["audit"] = told(guard.audit("d.p", Contract([("id", "bigint", False), ("name", "string", True)])))
     found["recovered"] = [told(report) for report in guard.recover()]
     guard.session.rows("create temporary view temporary as select 1 as a")

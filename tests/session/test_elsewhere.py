@@ -107,9 +107,9 @@ def test_healthy_models_are_published(found: dict[str, Any]) -> None:
         assert codes(told, "violated") == codes(told, "unproved") == [], (name, told["findings"])
     assert found["view"]["outcome"] == found["partitioned"]["outcome"] == "published", found["view"]
     assert found["read"] == {"d.v": ["(1,)", "(2,)", "(3,)"], "d.p": expected["widened"]}
-    parted = found["parted"]
+    parted = found["quarantined"]
     assert parted["outcome"] == "published", parted
-    assert [plain(rows) for rows in found["aside"]] == [["(1,a)"], ["(b,)"]]
+    assert [plain(rows) for rows in found["quarantine"]] == [["(1,a)"], ["(b,)"]]
     assert found["audit"]["verdict"] == "proved", found["audit"]
     assert found["recovered"] == []
     assert sorted(found["made"]) == ["t"]

@@ -14,7 +14,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.extend([str(Path(__file__).parents[1] / "analysis"), str(Path(__file__).parents[2] / "tools")])
+sys.path.extend([str(Path(__file__).parents[1] / "engine" / "analysis"), str(Path(__file__).parents[2] / "tools")])
 
 import golden
 

@@ -25,7 +25,7 @@ def lines(spark: str, facts: Facts, families: Sequence[str]) -> list[str]:
         ("versions.py: what planproof accepts, beside this Spark", "versions.py", ["--show", str(_SHOWN), *chosen]),
         ("sweep.py: planproof as for the newest Spark, beside this one", "sweep.py", ["--show", str(_SHOWN), *chosen]),
     ):
-        printed = sparks.printed(spark, sparks.ROOT / "tests" / "functions" / script, args, ends=_SWEPT)
+        printed = sparks.printed(spark, sparks.ROOT / "tests" / "engine" / "functions" / script, args, ends=_SWEPT)
         found += [f"### {title}", "", "```", *printed.splitlines(), "```", ""]
     return found
 

@@ -1,6 +1,7 @@
 """Asks a Spark the golden cases of tests/cases. Run by a Python that finds that Spark's pyspark.
 
-    PYTHONPATH=core:tests/functions:tests/analysis:tools PYTHON tools/spark_upgrade/asking_golden.py OUT.json
+    cd tests/engine
+    PYTHONPATH=../../core:functions:analysis:../../tools PYTHON ../../tools/spark_upgrade/asking_golden.py OUT.json
 
 Writes the number of cases, and of those that this Spark answers otherwise: what was asked, its function or file, the
 mode, the golden answer and this Spark's.

@@ -14,7 +14,7 @@ from typing import Any
 from spark_upgrade import facts
 
 ROOT = Path(__file__).resolve().parents[2]
-_ROOMS = ("core", "tests/functions", "tests/analysis", "tools")
+_ROOMS = ("core", "tests/engine/functions", "tests/engine/analysis", "tools")
 """What a script of ours may import beside pyspark."""
 
 

@@ -12,21 +12,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planproof.cli import options
+from planproof.cli import options, output
 from planproof.cli.pages import EXAMPLES, accept, case_text
 from planproof.project import ProjectError
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import explain_model
+from planproof.report.parts import harmless
 from planproof_engine.codes import CODES
 from planproof_engine.origin import AnalysisError, Unknown
 
 if TYPE_CHECKING:
     from planproof_engine.api import Rewriting
+    from planproof_engine.schema import LogicalField, LogicalSchema
 
 
 @click.command(cls=options.Sectioned)
 @click.argument("what", metavar="MODEL|PPnnn")
 @options.project
+@click.option(
+    "--plan", "as_plan", is_flag=True, help="The logical plan with each node's schema, in place of the columns."
+)
 @click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")
 @click.option("--rewrites", is_flag=True, help="Also shows each rewriting that would run faster, before and after.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
@@ -37,11 +42,15 @@ def explain(
     profiles_dir: Path | None,
     target: str | None,
     target_path: Path | None,
+    as_plan: bool,
     as_sql: bool,
     rewrites: bool,
     as_json: bool,
 ) -> None:
-    """Shows the logical plan of MODEL with each node's schema, or what the code PPnnn means and what to do next."""
+    """Says of each column of MODEL its type, whether it may be null, and why; or what the code PPnnn means.
+
+    It reads the compiled project, and needs neither Java nor Spark.
+    """
     from planproof_engine.api import optimize
     from planproof_engine.sql.layout import laid_out
     from planproof_engine.sql.unparse import unparse
@@ -64,17 +73,51 @@ def explain(
     found = optimize(plan) if rewrites else None
     if as_json:
         columns = [
-            {"name": f.name, "type": f.type.simple, "nullable": f.nullable, "evidence": f.evidence} for f in plan.schema
+            {"name": f.name, "type": f.type.simple, "nullable": f.nullable, "evidence": f.evidence, "doubt": f.doubt}
+            for f in plan.schema
         ]
         form: dict[str, object] = {"model": node.relation, "sql" if as_sql else "plan": text, "schema": columns}
         if found is not None:
             form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
         click.echo(json.dumps(form, indent=2))
         return None
-    click.echo(text if as_sql else f"{node.relation} ({node.file})\n\n{_wrapped(text)}")
+    if as_sql:
+        click.echo(text)
+    else:
+        click.echo(f"{node.relation} ({node.file})\n")
+        if as_plan:
+            click.echo(_wrapped(text))
+        else:
+            _show_columns(plan.schema)
     if found is not None:
         click.echo(f"\n{_shown(found)}")
     return None
+
+
+def _show_columns(schema: LogicalSchema) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("column", "type", "null", "why"):
+        table.add_column(heading, overflow="fold")
+    for field in schema:
+        null = "never" if field.evidence or not field.nullable else "maybe"
+        cells = (field.name, field.type.simple, null, _why(field))
+        table.add_row(*(Text(harmless(cell)) for cell in cells))
+    out = output.console()
+    out.width = _width()
+    with out.capture() as captured:
+        out.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _why(field: LogicalField) -> str:
+    if field.evidence:
+        return field.evidence
+    if not field.nullable:
+        return "Spark's own flag says so"
+    return field.doubt or "nothing excludes it"
 
 
 def _width() -> int:

@@ -18,6 +18,11 @@ from planproof.project.location import ProjectLocation
 @options.project
 @options.selection
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
+@click.option(
+    "--into",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the models go that no YAML describes yet. Default: the YAML of their folder.",
+)
 @click.option("--tighten", is_flag=True, help="Also NOT NULL where the plan proves it, in existing contracts too.")
 @click.option("--dry-run", is_flag=True, help="Says what would be written, and writes nothing.")
 @click.option("--json", "as_json", is_flag=True, help="What was inferred, as JSON on standard output.")
@@ -32,11 +37,12 @@ def infer(
     selector: str | None,
     state: Path | None,
     sources: Path | None,
+    into: Path | None,
     tighten: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Writes a contract into the YAML of every selected model that has none, from its logical plan.
+    """Writes a contract into the YAML of each selected model that has none, as its query has the columns today.
 
     Needs the manifest of `dbt compile`, neither Java nor Spark. Comments and order of the YAML are kept, and what its
     author declared is not changed. A model whose schema is not known offline is left out, with the reason.
@@ -49,18 +55,18 @@ def infer(
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )
-    texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found).items()}
-    changed = {file: (text, said) for file, (text, said) in texts.items() if said}
-    for file, (text, _) in changed.items():
+    texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found, into).items()}
+    written = {file: (text, said) for file, (text, said) in texts.items() if said}
+    for file, (text, _) in written.items():
         if not dry_run:
             _write(file, text)
+    changed = {os.path.relpath(file): said for file, (_, said) in written.items()}
     left = {one.node.name: one.reason for one in found if one.reason}
     if as_json:
-        form = {str(file): said for file, (_, said) in changed.items()}
-        click.echo(json.dumps({"written": not dry_run, "files": form, "left": left}, indent=2))
+        click.echo(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2))
         return
-    for file, (_, said) in changed.items():
-        click.echo(f"{'would write' if dry_run else 'wrote'} {file}")
+    for shown, said in changed.items():
+        click.echo(f"{'would write' if dry_run else 'wrote'} {shown}")
         click.echo("\n".join(f"  {line}" for line in said))
     for name, reason in left.items():
         click.echo(f"left out {name}: {reason}")

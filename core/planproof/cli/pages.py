@@ -5,6 +5,7 @@ A code that only a run, files or two compiles can show has no example here; its 
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 from planproof.judge.allowed import UNPUBLISHABLE
@@ -39,6 +40,8 @@ class Example:
     fixed: Case
 
 
+_WIDTH = 100
+_INCREMENTAL = ("PP131", "PP133", "PP140", "PP141", "PP142", "PP143", "PP144", "PP145")
 _ID = (("id", "int"),)
 _WARN = (("overflow", "warn"),)
 
@@ -118,12 +121,8 @@ def accept(code: str) -> str:
     if code in UNPUBLISHABLE:
         return "No setting can allow it: it would harm the table."
     if code[2] in "369":
-        return "There is nothing to allow: it is about the run, not about the model. Take the next step."
-    return (
-        f"Say it where the model is configured, with the reason beside it:\n\n"
-        f"    config:\n      meta:\n        planproof: {{allow: [{code}]}}\n\n"
-        "It is reported as a warning then, and stops nothing."
-    )
+        return "There is nothing to allow: it is about the run, not about the model."
+    return f"Set `meta: {{planproof: {{allow: [{code}]}}}}`: it is a warning then."
 
 
 def case_text(case: Case) -> str:
@@ -141,18 +140,38 @@ def case_text(case: Case) -> str:
 
 
 def page(code: Code) -> str:
-    """The code's page, as Markdown."""
-    parts = [f"# {code.id} {code.title}", code.meaning, f"**Next:** {code.next_step}"]
+    """The code's page, as Markdown: why, a failing and a mended model, the next step, and how to accept it."""
+    parts = [f"# {code.id} {code.title}", *_wrapped(code.meaning)]
     example = EXAMPLES.get(code.id)
-    if example is None:
-        parts.append(
-            "A run, files or a second compile shows it; this page has no example that the offline check could run."
-        )
+    if example is not None:
+        mode = " (ANSI on)" if example.failing.ansi else ""
+        parts += [f"**Failing{mode}**", _fenced(example.failing), "**Mended**", _fenced(example.fixed)]
     else:
-        mode = ", with ANSI on" if example.failing.ansi else ""
-        parts += [f"## Shows it{mode}", _fenced(example.failing), "## Mended", _fenced(example.fixed)]
-    parts += ["## To accept it", accept(code.id)]
+        parts += _wrapped(f"**Shown by:** {_shown_by(code.id)}.")
+    parts += [*_wrapped(f"**Next:** {code.next_step}")]
+    if code.id[2] not in "369" or code.id in UNPUBLISHABLE:
+        parts += _wrapped(f"**Accept it:** {accept(code.id)}")
     return "\n\n".join(parts) + "\n"
+
+
+def _shown_by(code: str) -> str:
+    """What shows a code that no offline example can."""
+    if code in ("PP134", "PP135"):
+        return "`planproof diff`"
+    if code == "PP112":
+        return "`planproof check` after an edit"
+    if code in _INCREMENTAL:
+        return "an incremental model's second text"
+    if code in ("PP620", "PP622", "PP609", "PP602", "PP603", "PP605", "PP608"):
+        return "`planproof recover`, or the next publish"
+    if code == "PP610":
+        return "`planproof clean`"
+    return "a run or an audit"
+
+
+def _wrapped(text: str) -> list[str]:
+    """A paragraph whose lines a reader of the Markdown sees whole."""
+    return ["\n".join(textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False))]
 
 
 def _fenced(case: Case) -> str:
@@ -167,7 +186,9 @@ def index() -> str:
     head = [
         "# The codes",
         "",
-        "Made by `python tools/code_pages.py`; a test runs every example.",
+        "A code names a kind of finding and is never reused; `planproof explain PP505` prints its page.",
+        "1xx: plan and hazards, 2xx: planning and rewriting, 3xx: run, 4xx: files, 5xx: contract,",
+        "6xx: publishing, 9xx: planproof itself. A test runs every example.",
         "",
         "| code | title |",
         "|---|---|",

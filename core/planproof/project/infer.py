@@ -6,9 +6,10 @@ What is inferred here is written by `project.properties`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allowed
@@ -178,16 +179,18 @@ def model_paths(home: Path) -> list[str]:
     return [str(path) for path in given] if isinstance(given, list) else ["models"]
 
 
-def property_file(project: Project, node: ProjectNode) -> Path:
-    """The YAML file that describes the model, or the one beside it that is to. Raises `ProjectError` for a file outside
-    the project."""
+def property_file(project: Project, node: ProjectNode, into: Path | None = None) -> Path:
+    """The YAML file that describes the model; else `into`; else the one that describes its folder. Raises
+    `ProjectError` for a file outside the project."""
     if project.directory is None:
         raise ProjectError("a manifest alone has no files to write to; give the project's directory")
     patch = patch_of(node.raw)[1]
     if not patch and not node.file:
         raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
     home = project.directory.resolve()
-    file = (home / patch if patch else (home / str(node.file)).with_suffix(".yml")).resolve()
+    own = (home / str(node.file)).with_suffix(".yml")
+    beside = own if own.exists() else home / _file_of_folder(project, str(node.file))
+    file = (home / patch if patch else into or beside).resolve()
     paths = [(home / name).resolve() for name in model_paths(home)]
     below = [path for path in paths if path != home and path.is_relative_to(home)]
     if not any(file.is_relative_to(path) for path in below) or file.suffix not in (".yml", ".yaml"):
@@ -198,10 +201,20 @@ def property_file(project: Project, node: ProjectNode) -> Path:
     return file
 
 
-def by_file(project: Project, inferred: Iterable[Inferred]) -> Mapping[Path, list[Inferred]]:
-    """What there is to write, by the file to write it to."""
+def _file_of_folder(project: Project, file: str) -> str:
+    """Where a model goes that has neither a description nor a file of its name: to the file that describes most models
+    of its folder, else to one that is called after the folder, such as models/marts/_marts.yml."""
+    folder = PurePosixPath(file).parent
+    beside = [node for node in project.models if node.file and PurePosixPath(node.file).parent == folder]
+    patches = Counter(patch for node in beside if (patch := patch_of(node.raw)[1]))
+    own = [patch for patch, _ in patches.most_common() if PurePosixPath(patch).parent == folder]
+    return own[0] if own else str(folder / f"_{folder.name}.yml")
+
+
+def by_file(project: Project, inferred: Iterable[Inferred], into: Path | None = None) -> Mapping[Path, list[Inferred]]:
+    """What there is to write, by the file to write it to. `into` takes the models that no file describes yet."""
     files: dict[Path, list[Inferred]] = {}
     for one in inferred:
         if one.reason is None:
-            files.setdefault(property_file(project, one.node), []).append(one)
+            files.setdefault(property_file(project, one.node, into), []).append(one)
     return files

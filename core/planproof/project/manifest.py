@@ -99,6 +99,19 @@ class ProjectNode:
         return tuple(only_dbt(self.raw.get("config") or {}))
 
 
+def _whole_not_null(test: Mapping[str, Any]) -> str | None:
+    """The column of a `not_null` test that fails for one null in any row; None of any other node."""
+    metadata, config = test.get("test_metadata") or {}, test.get("config") or {}
+    if metadata.get("name") != "not_null" or metadata.get("namespace") not in (None, "dbt"):
+        return None
+    usual = {"severity": "error", "error_if": "!= 0", "fail_calc": "count(*)"}
+    is_whole = all(str(config.get(key) or value).lower() == value for key, value in usual.items())
+    if not is_whole or config.get("where") or config.get("limit") or config.get("enabled") is False:
+        return None
+    column = test.get("column_name") or (metadata.get("kwargs") or {}).get("column_name")
+    return column if isinstance(column, str) else None
+
+
 def _is_merged_plainly(config: Mapping[str, Any]) -> bool:
     """Whether rows that match by the key are replaced whole, and the others added: what else dbt can write into a MERGE
     stands in its statement alone."""
@@ -134,6 +147,20 @@ class Project:
     @cached_property
     def sources(self) -> tuple[ProjectNode, ...]:
         return tuple(node for node in self.nodes.values() if node.kind == "source")
+
+    @cached_property
+    def tested_not_null(self) -> Mapping[str, tuple[str, ...]]:
+        """By the unique id of a node: its columns that dbt's `not_null` test holds to it as a whole. A test that only
+        warns, or looks at some rows alone, promises nothing."""
+        found: dict[str, list[str]] = {}
+        for node in (self.manifest.get("nodes") or {}).values():
+            column = _whole_not_null(node) if isinstance(node, Mapping) else None
+            if column is None:
+                continue
+            parents = list((node.get("depends_on") or {}).get("nodes") or ())
+            if len(parents) == 1:
+                found.setdefault(str(parents[0]), []).append(column)
+        return {key: tuple(columns) for key, columns in found.items()}
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:

@@ -227,16 +227,20 @@ def documented_columns(node: Node) -> list[str]:
     return list(_columns(node, label_of(node)))
 
 
-def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
-    """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
+def declared_not_null(node: Node) -> set[str]:
+    """The columns, in lower case, that a constraint promises NOT NULL."""
     where = label_of(node)
-    columns = _columns(node, where)
-    not_null = {
+    return {
         name.lower()
-        for form, names in _raw_constraints(node, columns, where)
+        for form, names in _raw_constraints(node, _columns(node, where), where)
         if form.get("type") in ("not_null", "primary_key")
         for name in names
     }
+
+
+def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
+    """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
+    columns, not_null = _columns(node, label_of(node)), declared_not_null(node)
     return [
         (name, str(column["data_type"]), name.lower() not in not_null)
         for name, column in columns.items()

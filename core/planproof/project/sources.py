@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import declared_columns
+from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import besides, content_within, is_file, is_within
 from planproof.session.files import data_files
 from planproof_engine.catalog import split_name
@@ -123,11 +123,28 @@ def _without_id(column: Any) -> Any:
 def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_ntz: bool = False) -> Known | Unread:
     """The schema of a source or seed, with its origin, or why it is not known. `conf_ntz`: what `timestamp` means."""
     known = frozen.find(node.relation)
-    if known is not None:
-        return known
     if node.kind == "seed":
-        return _seed(project, node)
-    return _footers(project, node) or _declared(node, conf_ntz)
+        return known or _seed(project, node)
+    found = known or _footers(project, node) or _declared(node, conf_ntz)
+    return found if isinstance(found, Unread) else replace(found, evidence=_evidence(project, node, found))
+
+
+def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
+    """Why columns of a source hold no null: what its files show, else what its author declares, else what they test. A
+    stored V1 table forgets NOT NULL when Spark reads it back, so that none of it is a flag."""
+    declared, tested = (
+        declared_not_null(node.raw),
+        {name.lower() for name in project.tested_not_null.get(node.unique_id, ())},
+    )
+    found = dict(known.evidence)
+    for name, _, nullable in known.columns:
+        if name in found or not nullable:
+            continue
+        if name.lower() in declared:
+            found[name] = f"the source {node.relation} declares it NOT NULL"
+        elif name.lower() in tested:
+            found[name] = f"the test not_null of the source {node.relation} holds it"
+    return found
 
 
 def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
@@ -138,10 +155,8 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
             f"the source {node.relation} declares no complete columns with data_type; declare them, "
             "or run `planproof freeze`"
         )
-    # A stored V1 table forgets NOT NULL when Spark reads it back, so that a declared NOT NULL is evidence, not a flag.
-    evidence = {name: f"the source {node.relation} declares it NOT NULL" for name, _, null in columns if not null}
     fields = tuple(_typed((name, kind, True), node.label, conf_ntz) for name, kind, _ in columns)
-    return Known(fields, f"declared in {node.file or 'the manifest'}", evidence, complete=False)
+    return Known(fields, f"declared in {node.file or 'the manifest'}", complete=False)
 
 
 def _footers(project: Project, node: ProjectNode) -> Known | None:

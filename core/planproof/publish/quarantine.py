@@ -1,57 +1,56 @@
-"""Which format sets a model's rows aside in which way, and the quarantine of Parquet tables.
+"""Rows that break a term are quarantined, and the others are published: once for all formats.
 
-The bad rows are a partition of `<table>__quarantine` that its catalog does not know while the rest is staged. It learns
-of it by one call just before the target changes.
+The model runs once: its rows are staged and audited as ever. Where the audit finds rows that break terms, a second
+publish of the same target begins. It writes the bad rows where nobody sees them yet, and stages and audits the good
+ones. The bad rows become visible just before the target changes. Whatever undoes that publish takes them back.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, TypeVar
 
-from planproof.arrow.footers import FooterError, Undecodable
-from planproof.claims import files
 from planproof.contract import Model
-from planproof.invariants.row_terms import TERMS
-from planproof.publish.audit.staged import audit_files
-from planproof.publish.formats import Parquet
-from planproof.publish.iceberg.aside import IcebergAside
-from planproof.publish.materialize.materialization import Job, Materialization
-from planproof.publish.materialize.table import plain
-from planproof.publish.parting import (
-    AT,
+from planproof.invariants import row_terms
+from planproof.invariants.row_terms import RowTerm, is_of_rows
+from planproof.judge.draft import Draft
+from planproof.publish.audit.python_claims import holds_unseen
+from planproof.publish.bad_rows import (
     DATE,
+    OWN,
     PARTITIONS,
     RUN,
-    Impossible,
-    Parting,
-    QuarantineFormat,
-    begun,
-    create_quarantine,
+    BadRows,
+    Unquarantinable,
     quarantine_of,
-    refuse_other_sums,
-    refuse_retyped,
-    rest_of,
     shown,
 )
-from planproof.publish.transaction.journal import QuarantinePartition
-from planproof.publish.transaction.names import Refused, join, literal
-from planproof.publish.transaction.partition import names as partition_names
-from planproof.publish.transaction.partition import spec, values
-from planproof.publish.transaction.publication import Publication, column_list
+from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.table import plain
+from planproof.publish.protocol import Format, QuarantineTable, Steps
+from planproof.publish.staged_write import StagedWrite
+from planproof.publish.transaction.names import Names, Refused, literal
+from planproof.publish.transaction.publication import column_list
 from planproof.quarantine import refusal
+from planproof.report.details import QuarantinedRows
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded, local, store_of
 from planproof.settings import Settings
+from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import backticked, quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import STRING, as_ddl, same_type
+
+_RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
+"""What the audit of the good rows finds anew."""
+P = TypeVar("P", bound=Publishing)
 
 
 def refuse_setting(model: Model, settings: Settings) -> None:
-    """Raises `Refused` where rows of the model cannot be set aside, whatever they hold."""
+    """Raises `Refused` where rows of the model cannot be quarantined, whatever they hold."""
     if settings.on_violation != "quarantine":
         return
     why = refusal(model.materialized, model.incremental_strategy, model.file_format)
@@ -59,155 +58,208 @@ def refuse_setting(model: Model, settings: Settings) -> None:
         raise Refused(f"{model.name}: on_violation: quarantine cannot be kept: {why}")
 
 
-def aside_of(job: Job) -> QuarantineFormat[Any]:
-    """How the rows of a model are set aside."""
-    tables = job.session.transactions()
-    if job.model.file_format == "iceberg" and tables is not None:
-        return IcebergAside(job.session, tables)
-    return ParquetAside(job.session)
+@dataclass(frozen=True, slots=True)
+class Quarantining(Steps[P]):
+    """The steps of the publish of the good rows: the bad ones are written before them, and become visible just before
+    the good ones are committed, or not at all. `raw` is the publish that staged them all."""
+
+    table: QuarantineTable[P]
+    bad: BadRows
+    raw: P
+
+    @classmethod
+    def begin(cls, steps: Steps[P], bad: BadRows, job: Job, raw: P) -> tuple[Quarantining[P], Job, P]:
+        """Nothing is written yet. Raises `Refused`, or `Moved`, where the target has changed."""
+        # No Python data enter here: they were looked at in the first staging.
+        examined = job.examined._replace(
+            sql=bad.good_rows,
+            runs=job.session.analyzed(bad.good_rows),
+            planes=replace(job.examined.planes, python_fed=False),
+        )
+        good = replace(job, names=bad.names, examined=examined, after_quarantine=True)
+        # The findings on the model were added in the first staging.
+        silent = replace(good, draft=Draft(job.draft.model, job.draft.settings))
+        publication = steps.materialization.begin(silent)
+        if publication is None:
+            raise Refused(f"{job.model.name}: its table was changed while its rows were looked at", transient=True)
+        table = steps.format.quarantine()
+        table.attach(bad, raw, publication)
+        publication.watched = raw.watched
+        return cls(steps.format, steps.materialization, table, bad, raw), good, publication
+
+    def stage(self, job: Job, publication: P) -> str:
+        self.table.write(self.bad, job, publication)
+        return self.materialization.stage(job, publication)
+
+    def audit(self, job: Job, publication: P) -> None:
+        job.draft.rows = None  # Facts of all rows, until those of the good ones are read.
+        self.materialization.audit(job, publication)
+        bad, good = self.table.count(job, publication)
+        if bad + good != self.bad.rows:
+            raise Refused(
+                f"{job.model.name}: of {self.bad.rows:,} staged rows {good:,} keep the contract and {bad:,} do not, "
+                "which is another number together: a check gives another answer each time. Nothing was published"
+            )
+
+    def commit(self, publication: P) -> list[Finding]:
+        self.table.publish(self.bad, publication)
+        self.raw.discard()
+        self.raw.close()
+        return self.format.commit(publication)
 
 
-def tidied(job: Job) -> None:
+def find_bad_rows(job: Job, format: Format[P], raw: P, names: Names) -> BadRows | None:
+    """The rows to quarantine, after an audit that failed; None where nothing is to be published, and the draft says why
+    if it was asked for. `names` are those of the publish of the good rows."""
+    draft, settings = job.draft, job.draft.settings
+    if settings.on_violation != "quarantine" or job.after_quarantine or job.keys or not _by_rows_alone(draft):
+        return None
+    try:
+        if not raw.watched and holds_unseen(job):
+            raise Unquarantinable("its NOT NULL columns hold what Python gave, and not every row could be looked at")
+        table = format.quarantine()
+        table.refuse(raw)
+        bad = _counted(job, format.staged(job, raw), names)
+        _open(job.session, table, bad.table, bad.schema)
+        if not bad.bad:
+            raise Unquarantinable("no staged row breaks a term by itself")
+        if not settings.quarantine.allows(bad.bad, bad.rows):
+            limit = f"quarantine.limit is {settings.quarantine}" if settings.quarantine else "no row would be left"
+            raise Unquarantinable(f"{bad.bad:,} of {bad.rows:,} rows break a term, and {limit}")
+    except (Unquarantinable, Refused, AnalysisError, KeyError) as reason:
+        why = str(reason).splitlines()[0]
+        message = f"no row was quarantined, and nothing is published: {why}"
+        draft.add([Finding(Verdict.VIOLATED, "PP515", "files", promised="on_violation: quarantine", message=message)])
+        return None
+    return bad
+
+
+@dataclass
+class Outcome:
+    """Whether the good rows were published."""
+
+    published: bool = False
+
+
+@contextmanager
+def reported(job: Job, bad: BadRows) -> Iterator[Outcome]:
+    """Within the block the draft names the rows that are quarantined in place of the violations. The violations come
+    back where the good rows are not published."""
+    draft, outcome = job.draft, Outcome()
+    broken = [f for f in draft.findings if is_of_rows(f)]
+    draft.findings = [f for f in draft.findings if not is_of_rows(f) and f.code not in _RECOUNTED]
+    draft.add(_finding(job, bad, term) for term in bad.terms if bad.counts[term.said])
+    try:
+        yield outcome
+    finally:
+        if outcome.published:
+            counts = {said: number for said, number in bad.counts.items() if number}
+            draft.tell(quarantine=QuarantinedRows(shown(bad.table), bad.names.stamp, bad.bad, bad.rows, counts))
+        else:
+            again = {(f.code, f.field, f.promised) for f in broken}
+            kept = [f for f in draft.findings if (f.code, f.field, f.promised) not in again and f.code != "PP514"]
+            draft.findings = [*kept, *broken]
+
+
+def tidy(job: Job, format: Format[Any]) -> None:
     """After a publish: the quarantine is there for whoever reads it, and without rows that are older than is asked."""
     settings = job.draft.settings
     if settings.on_violation != "quarantine":
         return
     oldest = (datetime.now(timezone.utc) - timedelta(days=settings.quarantine.days)).date().isoformat()
     try:
-        aside_of(job).tidied(job, quarantine_of(job.names), oldest)
-    except (Impossible, Refused, AnalysisError, SparkFailure) as error:
+        name, table = quarantine_of(job.names), format.quarantine()
+        table.expire(name, _open(job.session, table, name, plain(job.examined.promised)), oldest)
+    except (Unquarantinable, Refused, AnalysisError, SparkFailure) as error:
         message = f"{job.model.name} was published; its quarantine could not be tidied: {error}"
         job.draft.add([Finding(Verdict.WARNING, "PP515", "catalog", message=message)])
 
 
-class ParquetAside:
-    """`parting.QuarantineFormat` of Parquet tables."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def refuse(self, raw: Publication) -> None:
-        """Nothing: rows of each kind of publish can be told apart."""
-
-    def open(self, name: str, schema: PhysicalSchema) -> None:
-        _table(self._session, name, schema)
-
-    def begin(self, parting: Parting, way: Materialization[Publication], job: Job) -> tuple[Job, Publication]:
-        rest = rest_of(parting, job)
-        publication = begun(job, rest, way)
-        table = job.session.registered(parting.table)
-        if table is None or not table.location:
-            raise SparkFailure(f"{shown(parting.table)} is gone", transient=True)
-        day = datetime.now(timezone.utc).date().isoformat()
-        partition = f"{DATE}={day}/{RUN}={parting.names.stamp}"
-        aside = QuarantinePartition(parting.table, partition, join(decoded(table.location), partition))
-        journal, raw = publication.journal, parting.raw
-        assert isinstance(raw, Publication)
-        # The lock is held under the first staging's name.
-        journal.entry = replace(journal.entry, aside=aside, owner=raw.entry.owner)
-        publication.watched = raw.watched
-        return rest, publication
-
-    def room(self, parting: Parting) -> Parted:
-        return Parted(self._session, parting)
-
-    def way(self, parting: Parting, way: Materialization[Publication]) -> Rest:
-        return Rest(parting, way)
-
-    def tidied(self, job: Job, name: str, oldest: str) -> None:
-        session, store = self._session, store_of(self._session)
-        table = _table(session, name, plain(job.examined.promised))
-        for partition in partition_names(session, name):
-            day = dict(values(partition)).get(DATE)
-            if day is not None and day < oldest:
-                session.rows(f"ALTER TABLE {name} DROP IF EXISTS PARTITION ({spec(partition)})")
-                store.delete(join(decoded(table.location or ""), partition))
+def _by_rows_alone(draft: Draft) -> bool:
+    """Whether nothing forbids the publish but rows, which can be told from the others."""
+    alone = Draft(draft.model, draft.settings)
+    alone.findings = [
+        f
+        for f in draft.findings
+        if f.code not in _RECOUNTED[2:] and (not is_of_rows(f) or f.field in draft.uncountable)
+    ]
+    return not alone.fails and any(is_of_rows(f) for f in draft.findings)
 
 
-def _table(session: Session, name: str, schema: PhysicalSchema) -> StoredTable:
-    """The quarantine with all columns of the schema: made, or given what it lacks. Raises `Impossible`."""
-    table = session.registered(name)
-    if table is None:
-        session.rows(create_quarantine(name, schema, "parquet"))
-        table = session.registered(name)
-        if table is None:
+def _finding(job: Job, bad: BadRows, term: RowTerm) -> Finding:
+    number = bad.counts[term.said]
+    rows = f"{number:,} row{'' if number == 1 else 's'}"
+    message = (
+        f"{term.said}: {rows} of {bad.rows:,} quarantined in {shown(bad.table)} "
+        f"({RUN} = '{bad.names.stamp}'); the others are published"
+    )
+    column = split_name(term.field)[0] if term.field and not term.key else None
+    origin = job.examined.locate(column) if column else None
+    return Finding(Verdict.WARNING, "PP514", "files", term.field, term.said, rows, message, origin)
+
+
+def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
+    contract = job.model.contract
+    assert contract is not None
+    schema = _in_order(staged.schema(), job.examined.promised)
+    columns = tuple(f.name for f in schema)
+    own = {name.lower() for name in columns} & {f.name for f in OWN}.union(PARTITIONS)
+    if own:
+        raise Unquarantinable(f"the model has a column {min(own)}, which the quarantine has of its own")
+    terms = row_terms.row_terms(contract, schema, job.draft.settings)
+    marked = row_terms.marked(staged.new_rows(), staged.rows_after(), columns, terms)
+    try:
+        row = job.session.rows(row_terms.tally_query(marked, terms))[0]
+    except SparkFailure as failure:
+        if failure.transient:
+            raise
+        raise Unquarantinable(str(failure)) from failure
+    rows, bad, *each = (int(number or 0) for number in row)
+    counts = {term.said: number for term, number in zip(terms, each)}
+    return BadRows(names, marked, columns, plain(schema), tuple(terms), bad, rows, counts)
+
+
+def _in_order(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
+    """The staged columns in the model's order: a table has its partitions last."""
+    at = {name.lower(): i for i, name in enumerate(model.names)}
+    return PhysicalSchema(tuple(sorted(staged, key=lambda f: at.get(f.name.lower(), len(at)))))
+
+
+def _open(session: Session, table: QuarantineTable[Any], name: str, schema: PhysicalSchema) -> StoredTable:
+    """The quarantine with all columns of the schema: made, or given what it lacks. Raises `Unquarantinable`."""
+    schema, stored = table.as_kept(schema), table.stored(name)
+    if stored is None:
+        session.rows(_creation(name, schema, table.stored_as))
+        stored = table.stored(name)
+        if stored is None:
             raise SparkFailure(f"{shown(name)} was made, and the catalog does not show it")
-    _refuse_another(table, name)
-    lacks = refuse_retyped(name, table.schema, schema)
+    names = {f.name.lower() for f in stored.schema}
+    is_own = tuple(c.lower() for c in stored.partition_by) == PARTITIONS and {f.name for f in OWN} <= names
+    if stored.kind != "table" or stored.format != table.stored_as or not is_own:
+        raise Unquarantinable(f"{shown(name)} exists and is no quarantine; rename it")
+    lacks = _missing(name, stored.schema, schema)
     if lacks:
         session.rows(f"ALTER TABLE {name} ADD COLUMNS ({column_list(lacks)})")
-    return table
+    return stored
 
 
-def _refuse_another(table: StoredTable, name: str) -> None:
-    names = {f.name.lower() for f in table.schema}
-    is_own = tuple(c.lower() for c in table.partition_by) == PARTITIONS and {TERMS, AT} <= names
-    if table.kind != "table" or table.format != "parquet" or not is_own:
-        raise Impossible(f"{shown(name)} exists and is no quarantine; rename it")
-    if not table.tracked or not table.location:
-        raise Impossible(f"the catalog does not hold the partitions of {shown(name)}")
+def _missing(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> list[tuple[str, str]]:
+    """The columns, name and type, that a quarantine lacks. Raises `Unquarantinable` where it has one in another
+    type."""
+    known = {f.name.lower(): f for f in held}
+    for f in schema:
+        has = known.get(f.name.lower())
+        if has is not None and not same_type(has.type, f.type):
+            raise Unquarantinable(
+                f"{shown(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; rename or drop it"
+            )
+    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name.lower() not in known]
 
 
-class Rest:
-    """How the rest is staged: the bad rows are written first."""
-
-    def __init__(self, parting: Parting, way: Materialization[Publication]) -> None:
-        self.parting, self.way = parting, way
-
-    def begin(self, job: Job) -> Publication | None:
-        return self.way.begin(job)
-
-    def stage(self, job: Job, publication: Publication) -> str:
-        parting, aside = self.parting, publication.entry.aside
-        assert aside is not None
-        columns = ", ".join(map(backticked, (*parting.columns, TERMS)))
-        publication.run(
-            f"INSERT OVERWRITE DIRECTORY {literal(aside.location)} USING parquet\n"
-            f"SELECT {columns}, current_timestamp() AS {AT} {parting.bad_rows}"
-        )
-        return self.way.stage(job, publication)
-
-    def audit(self, job: Job, publication: Publication) -> None:
-        aside = publication.entry.aside
-        assert aside is not None
-        job.draft.rows = None  # Facts of all rows, until the files of the rest are read.
-        audit_files(job, publication, plain(self.way.written(job, publication)), flags=False)
-        bad, rest = _rows_below(job.session, aside.location), job.draft.rows
-        if rest is None:
-            publication.register()
-            rest = _rows_of(job.session, publication.entry.staging)
-        refuse_other_sums(job, self.parting, bad, rest)
-
-    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
-        return self.way.written(job, publication)
-
-
-def _rows_below(session: Session, location: str) -> int:
-    """By the footers, or by Spark's count where they are out of reach."""
-    try:
-        claim, _ = files.read(session.files(local(location) or location), session)
-        known = claim.facts.rows
-    except (FooterError, Undecodable, SparkFailure):
-        known = None
-    return _rows_of(session, f"parquet.{quoted((location,))}") if known is None else known
-
-
-def _rows_of(session: Session, relation: str) -> int:
-    return int(session.rows(f"SELECT count(*) FROM {relation}")[0][0])
-
-
-class Parted(Parquet):
-    """The room in which the rest is published: the bad rows become visible just before it, or not at all."""
-
-    def __init__(self, session: Session, parting: Parting) -> None:
-        super().__init__(session)
-        self.parting = parting
-
-    def commit(self, publication: Publication) -> list[Finding]:
-        aside = publication.entry.aside
-        assert aside is not None
-        publication.step("quarantine")
-        publication.change(f"ALTER TABLE {aside.table} ADD IF NOT EXISTS PARTITION ({spec(aside.partition)})")
-        self.parting.raw.discard()
-        self.parting.raw.close()
-        return super().commit(publication)
+def _creation(name: str, schema: PhysicalSchema, stored_as: str) -> str:
+    fields = [*schema.as_nullable(), *OWN, PhysicalField(DATE, STRING, True), PhysicalField(RUN, STRING, True)]
+    columns = column_list((f.name, "date" if f.name == DATE else as_ddl(f.type)) for f in fields)
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING {stored_as} PARTITIONED BY ({', '.join(PARTITIONS)}) "
+        f"COMMENT {literal('Rows that a publish quarantined, with the terms that they break')}"
+    )

@@ -44,8 +44,8 @@ class DataTestResult:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedRows:
-    """How many of the staged `of` rows a publish set aside in `table`, under the `run` that the column `quarantine_run`
-    holds there; `terms` counts them by the term that they break: a row may break several."""
+    """How many of the staged `of` rows a publish quarantined in `table`, under the `run` that the column
+    `quarantine_run` holds there; `terms` counts them by the term that they break: a row may break several."""
 
     table: str
     run: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planproof.report.model import Report
@@ -98,7 +98,7 @@ def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
     seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
     below, folded = consequences(reports)
     for report in reports:
-        if verdict is Verdict.UNPROVED and stopped(report):
+        if stopped(report) and (verdict is Verdict.UNPROVED or _is_warned_of(report)):
             continue
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
@@ -108,6 +108,18 @@ def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
         holders = [one for one, _ in found] if verdict is Verdict.UNPROVED else []
         following = [name for one in holders for name in below.pop(one.model, [])]
         yield Remark(report, finding, tuple(other.model for other, _ in others), tuple(following))
+
+
+def _is_warned_of(report: Report) -> bool:
+    """Whether warnings are what stopped a model."""
+    return all(f.verdict is Verdict.WARNING for f in Parts.of(report).findings)
+
+
+def causes(reports: Iterable[Report], folded: Collection[int]) -> list[Report]:
+    """The models that were stopped, but for those that are only unproved because a model that they read is."""
+    found = [report for report in reports if stopped(report)]
+    stopping = {report.model: Parts.of(report).findings for report in found}
+    return [r for r in found if not stopping[r.model] or not all(id(f) in folded for f in stopping[r.model])]
 
 
 def unjudged(names: Sequence[str], of: int = 1) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from planproof.report.folding import consequences, later, unjudged
 from planproof.report.model import Report
-from planproof.report.parts import asked_once, explained, failure, harmless, heading, is_promise, said, stopped
+from planproof.report.parts import asked_once, explained, failure, harmless, heading, is_promise, said, stopped, stops
 from planproof.report.run import RunReport
 from planproof.report.text import summary
 from planproof_engine.finding import Finding, Verdict
@@ -23,16 +23,16 @@ def render(run: RunReport, prefix: str = "") -> str:
     failed = [report for report in run.reports if report.outcome == "failed" and not report.of(Verdict.VIOLATED)]
     next_of = {first: f" Next: {step}" for _, found in told for first, step in asked_once(found).items()}
     lines = []
-    for verdict, level in LEVELS.items():
+    for verdict in LEVELS:
         of_level = [(report, f) for report, found in told for f in found if f.verdict is verdict]
         for report, finding in sorted(of_level, key=lambda pair: later(pair[1])):
             following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []
             so = f" S{unjudged(following)[1:]}." if following else ""
-            lines.append(_annotation(report, finding, level, prefix, f"{so}{next_of.get(id(finding), '')}"))
+            lines.append(_annotation(report, finding, prefix, f"{so}{next_of.get(id(finding), '')}"))
         if verdict is Verdict.VIOLATED:
             lines += [_failed(report, prefix) for report in failed]
-    level = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
-    return "\n".join([*lines, f"planproof: {_data(summary(run.reports, command=run.command).plain)} ({level})", ""])
+    ends = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
+    return "\n".join([*lines, f"planproof: {_data(summary(run.reports, command=run.command).plain)} ({ends})", ""])
 
 
 def _told(report: Report, folded: Collection[int]) -> list[Finding]:
@@ -55,7 +55,8 @@ def _failed(report: Report, prefix: str) -> str:
     return _command("error", given, f"{report.model} {heading(report)}: {failure(report) or 'no reason given'}")
 
 
-def _annotation(report: Report, finding: Finding, level: str, prefix: str, more: str) -> str:
+def _annotation(report: Report, finding: Finding, prefix: str, more: str) -> str:
+    level = "error" if stops(report, finding) else LEVELS[finding.verdict]
     origin, given = finding.origin, {"title": f"{finding.code} {report.model}"}
     file = origin.file if origin is not None and origin.file else report.details.file
     if file is not None:

@@ -27,7 +27,7 @@ from planproof.report.text import quote, summary
 from planproof.report.ways import Ways
 from planproof_engine.finding import Finding, Verdict
 
-_STATES = ("violated", "unproved", "none", "proved")
+_STATES = ("violated", "skipped", "unproved", "none", "proved")
 _LONG = 300
 """On a page of more models than these, healthy ones are one line each, so that the page opens at once. The JSON form
 has everything."""
@@ -66,7 +66,9 @@ def render(
     return _template().render(
         title=title,
         summary=summary(given, command=run.command if run else "").plain,
-        banner=_of_two(given) if compared.is_of_two(given, run.command if run else "") else banner(states),
+        banner=_of_two(given)
+        if compared.is_of_two(given, run.command if run else "")
+        else banner(states, all(map(_is_broken, filter(stopped, given)))),
         counts={"all": len(shown), **{state: states[state] for state in _STATES}},
         run=run,
         reports=shown,
@@ -100,13 +102,19 @@ def render_run(run: RunReport, *, script: bool = True) -> str:
 
 
 def state_of(report: Report) -> str:
-    """The state under which a model is listed: `violated` where it was stopped, `unproved`, `none` where it promises
-    nothing, else `proved`."""
+    """The state under which a model is listed: `violated` where it was stopped, `skipped` where it was not run,
+    `unproved`, `none` where it promises nothing, else `proved`."""
     if stopped(report):
         return "violated"
+    if report.outcome == "skipped":
+        return "skipped"
     if report.verdict is not Verdict.PROVED:
         return "unproved"
     return "proved" if report.has_contract else "none"
+
+
+def _is_broken(report: Report) -> bool:
+    return report.outcome in ("rejected", "failed") or bool(report.of(Verdict.VIOLATED))
 
 
 def _of_two(reports: Sequence[Report]) -> Banner:
@@ -121,15 +129,17 @@ def _of_two(reports: Sequence[Report]) -> Banner:
     return Banner("none", "Nothing breaks.", "readers of the old relations can read the new ones")
 
 
-def banner(states: Counter[str]) -> Banner:
-    """The page's verdict: the worst state of any model. Nothing is called proved where no model promises anything."""
+def banner(states: Counter[str], broken: bool = True) -> Banner:
+    """The page's verdict: the worst state of any model. Nothing is called proved where no model promises anything.
+    `broken`: what was stopped broke a promise, could not be published or could not run; else fail_on stopped some."""
     without = f"; {counted(states['none'], 'model')} without a contract, of which nothing is proved" * bool(
         states["none"]
     )
     if states["violated"]:
-        return Banner(
-            "violated", "Stopped.", f"{counted(states['violated'], 'model')} broke a promise or could not run"
-        )
+        why = "broke a promise or could not run" if broken else "did not pass"
+        return Banner("violated", "Stopped.", f"{counted(states['violated'], 'model')} {why}")
+    if states["skipped"]:
+        return Banner("unproved", "Not all was run.", f"{counted(states['skipped'], 'model')} skipped{without}")
     if states["unproved"]:
         return Banner("unproved", "Not all is proved.", f"{counted(states['unproved'], 'model')} unproved{without}")
     if states["proved"]:

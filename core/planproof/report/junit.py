@@ -6,8 +6,8 @@ import re
 from xml.etree import ElementTree
 
 from planproof.report.model import Report
-from planproof.report.parts import Parts, harmless, next_steps, said, where
-from planproof.report.run import RunReport, fails
+from planproof.report.parts import Parts, fails, harmless, next_steps, said, where
+from planproof.report.run import RunReport
 from planproof_engine.finding import Verdict
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from planproof.report import compared
-from planproof.report.folding import Remark, consequences, groups, listed, remarks, unjudged
+from planproof.report.folding import Remark, causes, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
@@ -20,7 +20,6 @@ from planproof.report.parts import (
     said,
     samples_of,
     skipped,
-    stopped,
     uncounted,
     where,
 )
@@ -36,8 +35,8 @@ def render(reports: Sequence[Report], command: str = "") -> str:
     lines = [f"**planproof:** {escaped(summary(reports, command=command).plain)}", ""]
     if compared.is_of_two(reports, command):
         return "\n".join([*lines, *compared.markdown(reports, escaped)])
-    below, _ = consequences(reports)
-    for report, *others in groups([report for report in reports if stopped(report)]):
+    below, folded = consequences(reports)
+    for report, *others in groups(causes(reports, folded)):
         names = [name for r in (report, *others) for name in below.get(r.model, ())]
         lines += [*_stopped(report, [other.model for other in others], names), ""]
     for reason, names in skipped(reports).items():

@@ -74,8 +74,8 @@ class Report:
     """What one model's check, publish or audit found out.
 
     `outcome` is `checked`, `published`, `rejected` (nothing was published; the target is as it was), `audited`,
-    `compared` (with another compile), `failed` (could not run) or `skipped` (was not run); for the last two `error`
-    says why.
+    `compared` (with another compile), `moved` (its files lie where dbt would put them), `failed` (could not run) or
+    `skipped` (was not run); for the last two `error` says why.
     """
 
     model: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
@@ -110,9 +110,28 @@ def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
     )
 
 
+def fails(report: Report, fail_on: str | None = None) -> bool:
+    """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too.
+    A model that is only watched never fails.
+
+    What could not run is no finding, whatever it left open: only a violation that was found before counts there.
+    """
+    if report.details.guard == "watch":
+        return False
+    least = fail_on or report.details.fail_on or "violated"
+    if report.outcome in ("failed", "skipped"):
+        return least != "never" and bool(report.of(Verdict.VIOLATED))
+    return report.fails(least) or (report.outcome == "rejected" and least != "never")
+
+
 def stopped(report: Report) -> bool:
-    """Whether a model was not published, could not run, or breaks its promise."""
-    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
+    """Whether a model was not published, could not run, breaks its promise, or has a finding at its `fail_on`."""
+    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED or fails(report)
+
+
+def stops(report: Report, finding: Finding) -> bool:
+    """Whether one finding is enough to stop its model: a violation is, and what its `fail_on` names."""
+    return finding.verdict is Verdict.VIOLATED or (stopped(report) and fails(replace(report, findings=(finding,))))
 
 
 def would_stop(report: Report) -> bool:
@@ -125,8 +144,13 @@ def heading(report: Report) -> str:
     if report.details.absent:
         return "does not exist"
     known = {"failed": "could not run", "rejected": "was not published", "compared": "changed under its readers"}
-    promised = report.outcome != "checked" or any(map(is_promise, report.of(Verdict.VIOLATED)))
-    return known.get(report.outcome, "breaks its promise" if promised else "cannot be published as it is")
+    if report.outcome in known:
+        return known[report.outcome]
+    violated = report.of(Verdict.VIOLATED)
+    if not violated:
+        return "is not proved" if report.of(Verdict.UNPROVED) else "is warned of"
+    promised = report.outcome != "checked" or any(map(is_promise, violated))
+    return "breaks its promise" if promised else "cannot be published as it is"
 
 
 def reason(report: Report) -> str:
@@ -136,7 +160,8 @@ def reason(report: Report) -> str:
         return counted(len(violated), "violation")
     if report.outcome == "failed":
         return "it could not be run"
-    return f"{len(unproved)} unproved" if unproved else "a warning, and fail_on says so"
+    found = f"{len(unproved)} unproved" if unproved else counted(len(report.of(Verdict.WARNING)), "warning")
+    return f"{found}, which fail_on stops" if fails(report) else found
 
 
 def fate(report: Report) -> str:
@@ -232,10 +257,11 @@ def query_of(report: Report, finding: Finding) -> str | None:
     return broken.query if found is None and broken is not None else found
 
 
-def short_query(report: Report, finding: Finding) -> str | None:
-    """The same for a message: a long text of the model's own stands for itself. The JSON form has all of it."""
+def short_query(report: Report, finding: Finding, most: int = _LONG) -> str | None:
+    """The same for a message: of a text of more than `most` lines the model's own stands for itself. The JSON form has
+    all of it."""
     query, own = query_of(report, finding), (report.sql or "").strip()
-    if query is None or len(query.strip().splitlines()) <= _LONG or not own or own not in query:
+    if query is None or len(query.strip().splitlines()) <= most or not own or own not in query:
         return query
     return query.replace(own, f"... the compiled SQL of {report.details.file or report.model} ...")
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from planproof.report.model import WRITERS, Report, worst
+from planproof.report.parts import fails
 from planproof_engine.finding import Verdict
 
 PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
@@ -103,20 +104,6 @@ class RunReport:
             form["versions"],
             tuple(form["remarks"]),
         )
-
-
-def fails(report: Report, fail_on: str | None = None) -> bool:
-    """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too.
-    A model that is only watched never fails.
-
-    What could not run is no finding, whatever it left open: only a violation that was found before counts there.
-    """
-    if report.details.guard == "watch":
-        return False
-    least = fail_on or report.details.fail_on or "violated"
-    if report.outcome in ("failed", "skipped"):
-        return least != "never" and bool(report.of(Verdict.VIOLATED))
-    return report.fails(least) or (report.outcome == "rejected" and least != "never")
 
 
 def run_report(

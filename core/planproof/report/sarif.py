@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from planproof.report.model import Report
-from planproof.report.parts import said
+from planproof.report.parts import said, stops
 from planproof.report.run import RunReport
 from planproof_engine.codes import CODES
 from planproof_engine.finding import Finding, Verdict
@@ -62,7 +62,7 @@ def _results(found: Sequence[tuple[Report, Finding]], codes: Sequence[str], pref
         yield {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
-            "level": LEVELS[finding.verdict],
+            "level": "error" if stops(report, finding) else LEVELS[finding.verdict],
             "message": {"text": f"{report.model}: {said(finding)}"},
             "locations": [_location(report, finding, prefix)],
             **_related(finding, prefix),

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planproof.report import compared
-from planproof.report.folding import STYLE, consequences, groups, listed, remarks, unjudged
+from planproof.report.folding import STYLE, causes, consequences, groups, listed, remarks, unjudged
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
@@ -39,8 +39,19 @@ from planproof_engine.origin import Origin
 
 WIDTH = 110
 _AT_ONCE = 200
+_COPIED = 80
+"""Lines that a query may have that is shown whole."""
 _THERE = "these rows:"
 _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` keeps them):"
+
+_ENDS = {
+    "published": "published",
+    "moved": "moved home",
+    "rejected": "stopped",
+    "failed": "could not run",
+    "skipped": "skipped",
+}
+"""What is said of how many models ended in which way."""
 
 Part = tuple[str, str]
 """A text and its style."""
@@ -71,10 +82,12 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
     width = max((len(r.model) for r in reports), default=0)
     if lines:
         _lines(console, reports, width)
-    below, _ = consequences(reports)
-    for report, *others in groups([report for report in reports if stopped(report)]):
+    below, folded = consequences(reports)
+    for report, *others in groups(causes(reports, folded)):
         console.print()
         console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
+        for part in _queries(report):
+            console.print(part, soft_wrap=True)
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
         _listed(console, title, list(_remarks(reports, verdict)))
     _listed(
@@ -236,14 +249,23 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
             yield excerpt
         for sample in samples_of(report, f):
             yield Text(f"      {harmless(sample)}")
-        query = short_query(report, f)
-        if query is not None and report.details.rejected is None and f.code != "PP513":
-            yield Text(f"      {_THERE if report.outcome == 'audited' else _AGAIN}", "dim")
-        if query is not None:
-            yield Text("\n".join(f"      {row}" for row in harmless(query).strip().splitlines()), "cyan")
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
+
+
+def _queries(report: Report) -> Iterator[Text]:
+    """The queries that show broken rows, without a frame or an indentation, so that they can be copied."""
+    told: set[str] = set()
+    for f in Parts.of(report).findings:
+        query = short_query(report, f, _COPIED)
+        if query is None or query in told:
+            continue
+        told.add(query)
+        if report.details.rejected is None and f.code != "PP513":
+            these = _THERE if report.outcome == "audited" else _AGAIN
+            yield Text(harmless(f"{f.code}{f' {f.field}' if f.field else ''}: {these}"), "dim")
+        yield Text(f"{harmless(query).strip()}\n", "cyan")
 
 
 def quote(report: Report, origin: Origin | None) -> Text | None:
@@ -297,8 +319,7 @@ def summary(reports: Sequence[Report], seconds: float | None = None, command: st
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
-    ends = (("published", "published"), ("rejected", "stopped"), ("failed", "could not run"), ("skipped", "skipped"))
-    parts += [f"{outcomes[outcome]} {word}" for outcome, word in ends if outcomes[outcome]]
+    parts += [f"{outcomes[outcome]} {word}" for outcome, word in _ENDS.items() if outcomes[outcome]]
     words = [*(v.value for v in Verdict), "no contract"]
     parts += [
         f"{verdicts[word]} {'without a contract' if word == 'no contract' else word}"

@@ -1,7 +1,7 @@
 """The names that `SHOW FUNCTIONS` lists in Spark 4.3, by the version that Spark says they are of.
 
 They tell a function that is not known yet from one that is none, and which functions an older Spark has.
-`tests/functions/sweep.py --names` asks Spark for them again.
+`tests/engine/functions/sweep.py --names` asks Spark for them again.
 """
 
 from __future__ import annotations

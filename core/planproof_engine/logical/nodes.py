@@ -132,11 +132,12 @@ class Filter(Unary):
 
 INNER, CROSS, LEFT, RIGHT, FULL = "inner", "cross", "left", "right", "full"
 LEFT_SEMI, LEFT_ANTI = "left semi", "left anti"
+JOINS = frozenset({INNER, CROSS, LEFT, RIGHT, FULL, LEFT_SEMI, LEFT_ANTI})
 
 
 @record(frozen=True, slots=True)
 class Join(Plan):
-    """A join. An outer join makes the other side nullable and discards its evidence.
+    """A join, of a kind in `JOINS`. An outer join makes the other side nullable and discards its evidence.
 
     `natural` holds the keys of a NATURAL join, which its author did not write; None for every other join.
     """
@@ -149,6 +150,8 @@ class Join(Plan):
     output: tuple[Column, ...] = _derived()
 
     def __post_init__(self) -> None:
+        if self.kind not in JOINS:
+            raise ValueError(f"no join is called {self.kind!r}")
         left, right = self.left.output, self.right.output
         proved = not_null_columns(self.condition) if self.condition is not None else set()
         if self.kind in (RIGHT, FULL):

@@ -26,8 +26,8 @@ def map_expressions(plan: p.Plan, change: Rewriting) -> p.Plan:
 
 
 def _mapped(plan: p.Plan, change: Rewriting) -> p.Plan:
-    rebuild = _REBUILD.get(type(plan))
-    return rebuild(plan, change) if rebuild is not None else plan
+    # A kind of node that is not listed must fail here: a rule that skipped it would be half applied.
+    return _REBUILD[type(plan)](plan, change)
 
 
 def _in_subqueries(expr: Expr, change: Rewriting) -> Expr:
@@ -109,12 +109,19 @@ def _ordered(node: p.Ordered, change: Rewriting) -> p.Plan:
     return evolve(node, child=child, keys=keys)
 
 
+def _leaf(node: p.Plan, change: Rewriting) -> p.Plan:
+    return node
+
+
 def _key(key: Sort, change: Rewriting) -> Sort:
     child = change(key.child)
     return key if child is key.child else evolve(key, child=child)
 
 
 _REBUILD: dict[type, Callable[..., p.Plan]] = {
+    p.OneRow: _leaf,
+    p.Scan: _leaf,
+    p.Values: _leaf,
     p.Project: _project,
     p.Filter: _filter,
     p.Join: _join,

@@ -41,8 +41,8 @@ class PlanproofOperator(BaseOperator):
     :param batches: `off`, `sample` or `all`.
     :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
     :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
-    :param on_violation: `stop` or `quarantine`: rows that break a term are set aside in `<table>__quarantine`.
-    :param quarantine: how many rows may be set aside and how long they are kept, as in `meta.planproof.quarantine`.
+    :param on_violation: `stop` or `quarantine`: rows that break a term are quarantined in `<table>__quarantine`.
+    :param quarantine: how many rows may be quarantined and how long they are kept, as in `meta.planproof.quarantine`.
     :param overflow: `count`, `warn` or `off`: what becomes of whole numbers that may wrap with ANSI off.
     :param append_only: the column of an incremental model that only grows.
     :param keep_rejected: keeps the staged data of a model that was rejected.

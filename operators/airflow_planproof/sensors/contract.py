@@ -54,7 +54,7 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
             thread = self._running = SparkWork(lambda spark: self._looked(spark, request))
             reports = thread.run()
         waiting = [report.model for report in reports if report.details.absent]
-        from planproof.report.run import fails
+        from planproof.report.parts import fails
 
         broken = [report for report in reports if fails(report, self.least)]
         if broken and self.wait_on_violation:

@@ -85,7 +85,7 @@ def decide(
     judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
     whole_so_far = not draft.violated()
-    # Rows that may be set aside are counted for every term later.
+    # Rows that may be quarantined are counted for every term later.
     counts = whole_so_far or (draft.settings.on_violation != "quarantine" and by_rows_alone(draft))
     if counts and (_open(draft) or (job.model.contract and job.model.contract.constraints)):
         rows = staged()
@@ -317,7 +317,7 @@ def _open(draft: Draft) -> list[Finding]:
     ]
 
 
-def look(job: Job, written: PhysicalSchema, describe: Callable[[Job], None]) -> StoredTable | None:
+def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> StoredTable | None:
     """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
     show it.
 
@@ -325,7 +325,7 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[Job], None]) -> 
     """
     name, draft = quoted(job.names.target), job.draft
     try:
-        describe(job)
+        describe()
         now = job.session.registered(name)
     except (SparkFailure, AnalysisError) as error:
         draft.unreadable("catalog", str(error))

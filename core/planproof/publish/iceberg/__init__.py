@@ -7,15 +7,17 @@ killed leaves the table as it was, and files that no snapshot names, which Icebe
 from __future__ import annotations
 
 from planproof.contract import Model
+from planproof.publish.bad_rows import Unquarantinable
 from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.commit import Commit, swept
 from planproof.publish.iceberg.exchange import OverView
+from planproof.publish.iceberg.quarantine import QuarantineCommits
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
-from planproof.publish.swaps import Ending
 from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction.states import Ending
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
 from planproof_engine.finding import Finding, Verdict
@@ -25,7 +27,7 @@ SESSION_CATALOG = "spark_catalog"
 
 
 class _Committed:
-    """What is the same for all Iceberg tables; `planproof.publish.formats.Format` but for its `way`."""
+    """What all Iceberg tables share of `publish.protocol.Format`: all but materializations and quarantine."""
 
     is_journaled = False
 
@@ -42,7 +44,7 @@ class _Committed:
     def staged(self, job: Job, publication: Commit) -> StagedVersion:
         return StagedVersion(job, publication)
 
-    def describe(self, job: Job) -> None:
+    def describe(self, job: Job, publication: Commit) -> None:
         """Nothing: what is said of a table is committed with its rows."""
 
     def commit(self, publication: Commit) -> list[Finding]:
@@ -52,7 +54,7 @@ class _Committed:
     def refuse_changed(self, publication: Commit) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
 
-    def stands(self, publication: Commit) -> bool:
+    def is_committed(self, publication: Commit) -> bool:
         return False
 
     def settle(self, publication: Commit) -> Ending:
@@ -69,7 +71,7 @@ def _told(publication: Commit) -> Finding:
 
 
 class Iceberg(_Committed):
-    """Iceberg tables of any catalog that the session knows; see `planproof.publish.formats.Format`."""
+    """Iceberg tables of any catalog that the session knows; see `planproof.publish.protocol.Format`."""
 
     def __init__(self, session: Session, tables: Transactional) -> None:
         super().__init__(session, tables)
@@ -92,10 +94,13 @@ class Iceberg(_Committed):
             )
         return cls(session, tables)
 
-    def way(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
         if is_delta(job, full_refresh):
             return Change(self._transactions)
         return OverView(self._transactions) if self._takes_a_views_place(job) else Replacement(self._transactions)
+
+    def quarantine(self) -> QuarantineCommits:
+        return QuarantineCommits(self._session, self._transactions)
 
     def _takes_a_views_place(self, job: Job) -> bool:
         """Spark renames views of its own catalog, where this is the current one."""
@@ -112,7 +117,7 @@ class OnBranches(_Committed):
 
     @classmethod
     def over(cls, session: Session, model: Model) -> OnBranches:
-        """Raises `Refused` for a table that is not there, and for rows that are to be set aside."""
+        """Raises `Refused` for a table that is not there, and for rows that are to be quarantined."""
         tables = Branches(session)
         reason, kind = tables.refusal(), session.capabilities.kind
         if reason is not None:
@@ -125,16 +130,19 @@ class OnBranches(_Committed):
             )
         return cls(session, tables)
 
-    def way(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
         if job.draft.settings.on_violation == "quarantine":
             kind = self._session.capabilities.kind
             raise Refused(
-                f"{job.model.name}: rows of an Iceberg table are set aside by two transactions, and this session is of "
-                f"kind {kind}. Say on_violation: stop, or run it in a classic session (in dbt: method: session)"
+                f"{job.model.name}: rows of an Iceberg table are quarantined by two transactions, and this session is "
+                f"of kind {kind}. Say on_violation: stop, or run it in a classic session (in dbt: method: session)"
             )
         swept(job, self._tables)
         job.draft.add(self._left(job))
         return Change(self._tables) if is_delta(job, full_refresh) else RowsReplaced(self._tables)
+
+    def quarantine(self) -> QuarantineCommits:
+        raise Unquarantinable("this session opens no transactions")
 
     def _left(self, job: Job) -> list[Finding]:
         """What publishes have left of which nobody here knows that they are dead, or others write now."""

@@ -37,7 +37,7 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
     if not is_chosen and (home is None or not _same(home, root)):
         raise Disbelieved(f"target: {note.target} is a table of another database than the folder {root}")
     if note.branch is not None:
-        if not _BRANCH.fullmatch(note.branch) or note.folder or note.others or note.aside or note.staging:
+        if not _BRANCH.fullmatch(note.branch) or note.folder or note.others or note.quarantine or note.staging:
             raise Disbelieved(f"branch: {note.branch}")
         return
     table = tables.table(quoted(complete))
@@ -47,8 +47,8 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
         _verify_files(table, note.owner.run, note.folder, note.others)
     elif note.is_new:
         _verify_new(names, home, note)
-    if note.aside is not None:
-        _verify_aside(tables, complete, note)
+    if note.quarantine is not None:
+        _verify_quarantine(tables, complete, note)
 
 
 def _names(location: str, note: Note) -> Names:
@@ -73,14 +73,15 @@ def _verify_new(names: Names, home: str | None, note: Note) -> None:
     _verify_places(join(at, "data"), join(at, "metadata"), note.owner.run, note.folder, note.others)
 
 
-def _verify_aside(tables: Changing, complete: Sequence[str], note: Note) -> None:
-    aside = note.aside
-    assert aside is not None
-    if aside.table != quoted((*complete[:-1], f"{complete[-1]}{_SUFFIX}")) or aside.run != note.owner.run:
-        raise Disbelieved(f"aside: {aside.table} is not the quarantine of {note.target}, or {aside.run} another run")
-    table = tables.table(aside.table)
+def _verify_quarantine(tables: Changing, complete: Sequence[str], note: Note) -> None:
+    bad_rows = note.quarantine
+    assert bad_rows is not None
+    if bad_rows.table != quoted((*complete[:-1], f"{complete[-1]}{_SUFFIX}")) or bad_rows.run != note.owner.run:
+        said = f"{bad_rows.table} is not the one of {note.target}, or {bad_rows.run} another run"
+        raise Disbelieved(f"quarantine: {said}")
+    table = tables.table(bad_rows.table)
     if table is not None:
-        _verify_files(table, aside.run, aside.folder, aside.others)
+        _verify_files(table, bad_rows.run, bad_rows.folder, bad_rows.others)
 
 
 def _verify_files(table: StoredTable, run: str, folder: str | None, others: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from planproof.contract import Contract
+from planproof.judge.effect import Effect
 from planproof.publish.audit.staged import decide
 from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
@@ -42,7 +43,8 @@ class Change:
         assert target is not None
         if target.format != "iceberg":
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Iceberg table; run with full_refresh")
-        change = self._evolution = evolution(model, target, as_kept(job.examined.promised))
+        found = evolution(model, target, as_kept(job.examined.promised))
+        change = self._evolution = replace(found, adds="planproof adds columns to an Iceberg table")
         fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
         job.draft.add([*change.findings(job), *misfits(_as_kept(job), change), *fits])
         if job.draft.fails_already or change.is_refused:
@@ -56,7 +58,7 @@ class Change:
                 f"{model.name} gets the column {change.columns[0][0]}, which a session of kind {kind} cannot add "
                 "together with the rows. Run it once where Spark's driver is at hand (in dbt: method: session)"
             )
-        return begun(job, self._tables, transaction, "change")
+        return begun(job, self._tables, transaction, "change", Effect.CHANGES)
 
     def stage(self, job: Job, publication: Commit) -> str:
         change, produced = self._evolution, job.examined.planes.analyzed.names

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from planproof.judge.draft import Draft
+from planproof.judge.effect import Effect
 from planproof.publish.iceberg.left import Notebook, earlier
-from planproof.publish.iceberg.note import Aside, Note
+from planproof.publish.iceberg.note import Note, QuarantinedFiles
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.swaps import Ending
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Refused, literal
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
@@ -39,14 +40,15 @@ class Stage:
     target: str
     staging: str
     strategy: str
+    effect: Effect
     step: str = "begin"
 
 
-class SetAside(Protocol):
-    """Rows of another table that are committed just before this one, or not at all."""
+class BadRowsCommit(Protocol):
+    """Rows of the quarantine, which are committed just before this table, or not at all."""
 
     transaction: Transaction
-    noted: Aside
+    noted: QuarantinedFiles
 
     def commit(self) -> None:
         """Raises `Moved`, and `SparkFailure`."""
@@ -62,13 +64,13 @@ class Commit:
     where Spark tells it; `watched`: every row that Python gave was looked at as it was written."""
 
     can_be_kept = False
-    way_on = "once its catalog answers, the table's history tells whether it was committed"
+    next_step = "once its catalog answers, the table's history tells whether it was committed"
 
     def __init__(self, transaction: Transaction, entry: Stage, notebook: Notebook) -> None:
         self.transaction, self.entry, self.notebook = transaction, entry, notebook
         self.planes: SparkPlanes | None = None
         self.watched = False
-        self.aside: SetAside | None = None
+        self.bad_rows: BadRowsCommit | None = None
         self.on_top: OnTop | None = None
         self.replaced = 0
         """The rows that others added while this was staged, and that it has replaced."""
@@ -77,7 +79,7 @@ class Commit:
     def new_rows(self) -> str:
         """The rows of the files that were added, and no others, for a FROM clause."""
         staging = self.entry.staging
-        if self.entry.strategy != "change":
+        if self.entry.effect is not Effect.CHANGES:
             return staging
         files = self.transaction.files()
         if not files:
@@ -104,9 +106,8 @@ class Commit:
             self.notebook.write(others=others, snapshot=snapshot, step=name)
 
     def commit(self) -> None:
-        self.set_aside()
         self.step("commit")
-        if self.aside is None:  # Else the note says already that what follows may be carried out late.
+        if self.bad_rows is None:  # Else the note says already that what follows may be carried out late.
             self.notebook.write(step="commit")
         try:
             self._commit_on_top()
@@ -158,7 +159,7 @@ class Commit:
 
     def _refuse_gone(self) -> None:
         """Raises `Refused` for a change of a table that is not there any more: its rows are no table's beginning."""
-        if self.entry.strategy == "change" and self.transaction.is_gone:
+        if self.entry.effect is Effect.CHANGES and self.transaction.is_gone:
             raise Refused(
                 f"{self.entry.model} was dropped or renamed while its rows were staged. Nothing was published; run the "
                 "model again",
@@ -174,18 +175,18 @@ class Commit:
             self.close()
             raise Evicted(self.entry.model)
 
-    def set_aside(self) -> None:
+    def publish_bad_rows(self) -> None:
         """The bad rows become visible. From here on the target's commit decides whether they stay."""
-        if self.aside is not None:
-            self.step("quarantine")
-            if not self.notebook.write(step="quarantine"):
-                self.stop_if_evicted()
-                raise SparkFailure(f"{self.notebook.location} cannot be written; no row was set aside", transient=True)
-            try:
-                self.aside.commit()
-            except Moved:
-                self.stop_if_evicted()
-                raise
+        assert self.bad_rows is not None, "they were written"
+        self.step("quarantine")
+        if not self.notebook.write(step="quarantine"):
+            self.stop_if_evicted()
+            raise SparkFailure(f"{self.notebook.location} cannot be written; no row was quarantined", transient=True)
+        try:
+            self.bad_rows.commit()
+        except Moved:
+            self.stop_if_evicted()
+            raise
 
     def keep(self) -> None:
         """Nothing outlives a transaction that is not committed."""
@@ -202,19 +203,20 @@ class Commit:
         self._is_discarded = True
 
     def take_back(self) -> None:
-        """What was set aside for a publish that is not committed. Where that fails, the note stays for a recovery."""
-        if self.aside is None:
+        """Takes back the bad rows of a publish that is not committed. Where that fails, the note stays for a
+        recovery."""
+        if self.bad_rows is None:
             return
         try:
-            self.aside.take_back()
+            self.bad_rows.take_back()
         except BaseException:
             self.notebook.end()
             raise
 
     def close(self) -> None:
         self.notebook.end()
-        if self.aside is not None:
-            self.aside.close()
+        if self.bad_rows is not None:
+            self.bad_rows.close()
         with suppress(SparkFailure):  # A name that nobody uses again.
             self.transaction.close()
 
@@ -224,12 +226,12 @@ class Commit:
         Where the table does not have it, the files stay: the catalog may still carry the commit out, but for that of a
         branch, which is gone by then.
         """
-        step = self.entry.step
+        target = STATES[self.entry.step].target
         ending: Ending = "undone"
-        if step == "clean" or (step == "commit" and self.transaction.is_committed()):
+        if target is Target.NEW or (target is Target.EITHER and self.transaction.is_committed()):
             ending = "finished"
             self.notebook.delete()
-        elif step != "commit" or self.transaction.branch is not None:
+        elif target is Target.OLD or self.transaction.branch is not None:
             self.discard()
         self.close()
         return ending
@@ -248,7 +250,9 @@ def swept(job: Job, tables: Changing) -> str | None:
     return root
 
 
-def begun(job: Job, tables: Changing, transaction: Transaction, strategy: str) -> Commit:
+def begun(
+    job: Job, tables: Changing, transaction: Transaction, strategy: str, effect: Effect = Effect.REPLACES
+) -> Commit:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, quoted(job.names.target)
@@ -263,5 +267,5 @@ def begun(job: Job, tables: Changing, transaction: Transaction, strategy: str) -
         transaction.location,
         branch=transaction.branch,
     )
-    stage = Stage(model, target, transaction.staged, strategy)
+    stage = Stage(model, target, transaction.staged, strategy, effect)
     return Commit(transaction, stage, Notebook(store, root, note))

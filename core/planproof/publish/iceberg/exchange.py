@@ -10,9 +10,9 @@ from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.left import change_places, settle_exchange
 from planproof.publish.iceberg.table import Replacement, partitions, properties
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.swaps import Ending
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
+from planproof.publish.transaction.states import Ending
 from planproof.session.protocol import SparkFailure
 from planproof_engine.quoting import quoted
 
@@ -39,7 +39,6 @@ class Exchange(Commit):
         self._session, self._names = job.session, job.names
 
     def commit(self) -> None:
-        self.set_aside()
         self.step("exchange")
         names = [quoted(parts[-2:]) for parts in (self._names.staging, self._names.away, self._names.target)]
         is_noted = self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])

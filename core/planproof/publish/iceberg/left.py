@@ -14,17 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planproof.publish.iceberg.believed import verify
-from planproof.publish.iceberg.note import Aside, Note
-from planproof.publish.swaps import Ending
+from planproof.publish.iceberg.note import Note, QuarantinedFiles
+from planproof.publish.transaction.lock import Locked
 from planproof.publish.transaction.names import STATE, join, literal, parent
 from planproof.publish.transaction.owner import begin, end
-from planproof.publish.transaction.verification import Disbelieved
+from planproof.publish.transaction.recovery import Claim
+from planproof.publish.transaction.recovery import settle as settle_found
+from planproof.publish.transaction.states import STATES, Ending
 from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
 
 _FOLDER = "staged"
 _OF_RUN = "quarantine_run"
@@ -32,10 +32,7 @@ _OF_RUN = "quarantine_run"
 SETTLES = 3600
 """After so many seconds no catalog carries out a commit any more that it was asked for."""
 
-
 _EVICTED = "evicted"
-
-_SAID = {"finished": ("PP603", "published"), "undone": ("PP602", "rejected"), "left": ("PP609", "rejected")}
 
 
 def folder(root: str) -> str:
@@ -74,8 +71,8 @@ class Notebook:
         begin(self.note.owner.run)
         for _ in range(2):  # Another publish may remove the folder just now.
             with suppress(SparkFailure):
-                # Of rows that are set aside it says what no catalog knows; else it names files that nobody reads.
-                is_needed = self.note.aside is not None or self.note.staging is not None
+                # Of rows that are quarantined it says what no catalog knows; else it names files that nobody reads.
+                is_needed = self.note.quarantine is not None or self.note.staging is not None
                 self.store.write(self.location, self.note.to_json(), lasting=is_needed)
                 self.is_written = True
                 return True
@@ -146,7 +143,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     named = tables.names_any(note.target, note.folder, note.others)
     if named is False and store.exists(mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
-        for table in (note.target, *([note.aside.table] if note.aside is not None else [])):
+        for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
             tables.fence(table, note.owner.run)
         named = tables.names_any(note.target, note.folder, note.others)
     if named:
@@ -179,7 +176,7 @@ def _wait(store: Store, location: str, note: Note, named: bool | None, force: bo
     until = f"recover again in {SETTLES // 60} minutes"
     if named is None and _is_young(store, mark(location)):
         return f"its owner may still make the table; {until}"
-    if note.step in ("quarantine", "commit") and _is_young(store, location) and not force:
+    if STATES[note.step].late and _is_young(store, location) and not force:
         return f"its catalog may still carry out the commit; {until}"
     return None
 
@@ -205,21 +202,21 @@ def _without_branch(
 
 
 def _taken_back(session: Session, tables: Transactional, store: Store, note: Note) -> None:
-    if note.aside is not None:
-        take_back(session, tables, store, note.aside)
+    if note.quarantine is not None:
+        take_back(session, tables, store, note.quarantine)
 
 
-def take_back(session: Session, tables: Transactional, store: Store, aside: Aside) -> None:
-    """Removes what a run set aside, committed or not; may be called again. Raises `SparkFailure`."""
-    if tables.table(aside.table) is None:
-        if session.registered(aside.table) is None:
+def take_back(session: Session, tables: Transactional, store: Store, bad_rows: QuarantinedFiles) -> None:
+    """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
+    if tables.table(bad_rows.table) is None:
+        if session.registered(bad_rows.table) is None:
             return
-        raise SparkFailure(f"{aside.table} is there, and cannot be loaded as a table of Iceberg's", transient=True)
-    if session.rows(f"SELECT 1 FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)} LIMIT 1"):
-        session.rows(f"DELETE FROM {aside.table} WHERE {_OF_RUN} = {literal(aside.run)}")
+        raise SparkFailure(f"{bad_rows.table} is there, and cannot be loaded as a table of Iceberg's", transient=True)
+    if session.rows(f"SELECT 1 FROM {bad_rows.table} WHERE {_OF_RUN} = {literal(bad_rows.run)} LIMIT 1"):
+        session.rows(f"DELETE FROM {bad_rows.table} WHERE {_OF_RUN} = {literal(bad_rows.run)}")
     # Its older snapshots still name the files of rows that were committed.
-    if tables.names_any(aside.table, aside.folder, aside.others) is False:
-        for location in (*aside.others, *([aside.folder] if aside.folder else [])):
+    if tables.names_any(bad_rows.table, bad_rows.folder, bad_rows.others) is False:
+        for location in (*bad_rows.others, *([bad_rows.folder] if bad_rows.folder else [])):
             store.delete(location)
 
 
@@ -268,56 +265,46 @@ def _was_registered(store: Store, note: Note) -> bool:
     return any(name.endswith(".metadata.json") for name in store.names(join(note.location, "metadata")))
 
 
-def sweep(session: Session, store: Store, location: str, force: bool = False, is_chosen: bool = True) -> Report:
-    """Sweeps what one note tells of, unless its owner may be alive. `is_chosen`: the user has named the folder in which
-    notes lie; else it is the folder of one database, and its notes are about that database's tables."""
-    try:
-        return _swept(session, store, location, force, is_chosen)
-    except ValueError as error:
-        said = f"{location}: {error}; it names what a killed publish wrote. Delete it"
-        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP601", said),), error=said)
-    except Disbelieved as claim:
-        said = (
-            f"{location} names what a publish of Iceberg's tables would not have named: {claim}. Nothing was touched. "
-            "Find out who wrote this file, look at the table, and delete the file"
-        )
-        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP622", said),), error=said)
-    except (SparkFailure, AnalysisError) as failure:
-        said = f"what a killed publish left could not be looked at: {failure}; run recover again ({location})"
-        return Report("?", "failed", (), error=said)
-    except Exception as error:  # One note must not keep the others from being settled.
-        said = f"internal error in planproof: the note {location} could not be settled: {error!r}"
-        return Report("?", "failed", (_finding(Verdict.UNPROVED, "PP901", said),), error=said)
+class Noted:
+    """The note of one publish: a `recovery.Unfinished`. Without `force` that of an owner who may be alive is left.
+    `is_chosen`: the user has named the folder in which notes lie; else it is the folder of one database, and its notes
+    are about that database's tables."""
 
+    def __init__(
+        self, session: Session, store: Store, location: str, force: bool = False, is_chosen: bool = True
+    ) -> None:
+        self._session, self._store, self._force, self._is_chosen = session, store, force, is_chosen
+        self.location = location
+        self.note: Note | None = None
 
-def _swept(session: Session, store: Store, location: str, force: bool, is_chosen: bool) -> Report:
-    note = Note.from_json(store.read(location) or "")
-    verify(session.transactions() or Branches(session), location, note, is_chosen)
-    if not note.owner.is_dead:
-        if not force:
-            said = f"{note.model} is being published by {note.owner}"
-            return Report(note.model, "failed", (_finding(Verdict.UNPROVED, "PP604", said),), error=said)
-        store.create(mark(location), note.owner.run)
-    try:
-        ending, what = settle(session, store, location, note, force)
-    except (SparkFailure, AnalysisError) as failure:
-        said = f"what a killed publish of {note.model} left could not be looked at: {failure}; run recover again"
-        return Report(note.model, "failed", (), error=said, strategy=note.strategy)
-    code, outcome = _SAID[ending]
-    said = f"the publish of {note.model} ({note.strategy}) by {note.owner} stopped at step {note.step!r}; {what}"
-    return Report(note.model, outcome, (_finding(Verdict.WARNING, code, said),), strategy=note.strategy)
+    def read(self) -> Claim | None:
+        note = self.note = Note.from_json(self._store.read(self.location) or "")
+        return Claim(note.model, note.strategy, note.owner, note.step)
+
+    def verify(self) -> None:
+        tables = self._session.transactions() or Branches(self._session)
+        verify(tables, self.location, self._read_note, self._is_chosen)
+
+    def settle(self) -> tuple[str, str]:
+        note = self._read_note
+        if not note.owner.is_dead:
+            if not self._force:
+                raise Locked(note.model, note.owner)
+            self._store.create(mark(self.location), note.owner.run)
+        return settle(self._session, self._store, self.location, note, self._force)
+
+    @property
+    def _read_note(self) -> Note:
+        assert self.note is not None, "it was read"
+        return self.note
 
 
 def earlier(session: Session, store: Store, root: str, slug: str) -> list[Report]:
-    """Sweeps what dead publishes of one table left."""
+    """Settles what dead publishes of one table left."""
     reports: list[Report] = []
     with suppress(SparkFailure):  # Where no note can be read, none could be written.
         for location in notes(store, root, slug):
             with suppress(ValueError):
                 if Note.from_json(store.read(location) or "").owner.is_dead:
-                    reports.append(sweep(session, store, location))
+                    reports.append(settle_found(Noted(session, store, location)))
     return reports
-
-
-def _finding(verdict: Verdict, code: str, said: str) -> Finding:
-    return Finding(verdict, code, "catalog", message=said)

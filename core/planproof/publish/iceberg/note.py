@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
 
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.states import STATES
 
-_FORM = 1
-"""The version of a note's form. One that was written by a later planproof is not read."""
+_FORM = 2
+"""The version of a note's form. Another version of planproof settles what another form says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """Rows of a quarantine table (quoted) that one run sets aside, and the files in which they were written."""
+class QuarantinedFiles:
+    """The files in which one run has written its bad rows, in a quarantine table (quoted)."""
 
     table: str
     run: str
     folder: str | None = None
     others: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, form: Mapping[str, Any] | None) -> Aside | None:
-        if form is None:
-            return None
-        return cls(form["table"], form["run"], form["folder"], tuple(form["others"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,7 @@ class Note:
     staging: str | None = None
     away: str | None = None
     step: str = "begin"
-    aside: Aside | None = None
+    quarantine: QuarantinedFiles | None = None
     branch: str | None = None
     snapshot: int | None = None
     form: int = _FORM
@@ -59,32 +53,7 @@ class Note:
     @classmethod
     def from_json(cls, text: str) -> Note:
         """Raises ValueError where the text is no note."""
-        try:
-            form: Mapping[str, Any] = json.loads(text)
-            if form.get("form", _FORM) != _FORM:
-                raise ValueError(f"a note of the form {form['form']!r}, which this planproof does not know")
-            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            known["owner"], known["others"] = Owner.read(known["owner"]), tuple(known.get("others", ()))
-            note = cls(**{**known, "aside": Aside.of(known.get("aside"))})
-            _refuse_ill_typed(note)
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"not a note: {error!r}") from error
+        note = read_form(cls, text, _FORM)
+        if note.step not in STATES:
+            raise ValueError(f"it names no step of this planproof: {note.step!r}")
         return note
-
-
-_TYPES = {"is_new": bool, "snapshot": int, "form": int, "others": tuple, "owner": Owner, "aside": Aside}
-_MAY_LACK = ("folder", "staging", "away", "aside", "branch", "snapshot")
-
-
-def _refuse_ill_typed(note: Note | Aside) -> None:
-    """Raises TypeError for what no note holds."""
-    for one in fields(note):
-        value = getattr(note, one.name)
-        if value is None and one.name in _MAY_LACK:
-            continue
-        if not isinstance(value, _TYPES.get(one.name, str)):
-            raise TypeError(f"{one.name} is {value!r}")
-        if isinstance(value, Aside):
-            _refuse_ill_typed(value)
-        if isinstance(value, tuple) and not all(isinstance(part, str) for part in value):
-            raise TypeError(f"{one.name} holds {value!r}")

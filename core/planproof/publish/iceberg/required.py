@@ -1,7 +1,7 @@
 """NOT NULL in an Iceberg table's own schema: written with the rows that the audit has proved, and never before.
 
 Iceberg's writers fail at a null in such a column, and do not say which row holds it. So a change of the table has its
-promised columns nullable until the audit has found the nulls. Rows with nulls can then be shown, or set aside.
+promised columns nullable until the audit has found the nulls. Rows with nulls can then be shown, or quarantined.
 Identifier fields stay NOT NULL throughout, as Iceberg demands. A null in one fails the write: see
 `planproof.publish.audit.refusals`.
 

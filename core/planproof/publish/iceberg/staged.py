@@ -23,7 +23,7 @@ class StagedVersion:
 
     @property
     def effect(self) -> Effect:
-        return Effect.CHANGES if self.publication.entry.strategy == "change" else Effect.REPLACES
+        return self.publication.entry.effect
 
     def schema(self) -> PhysicalSchema:
         return self.publication.transaction.schema()

@@ -29,13 +29,13 @@ class Whole:
 
     def _audit(self, job: Job, publication: Commit) -> None:
         examined = job.examined
-        if not job.is_rest:  # The plan of the rest is planproof's own.
+        if not job.after_quarantine:  # The plan of the good rows is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
             if publication.planes is not None:
                 job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         seen = replace(job, examined=without_declared_lengths(examined))
-        facts = read(seen, publication, publication.transaction.schema(), told=not job.is_rest)
+        facts = read(seen, publication, publication.transaction.schema(), told=not job.after_quarantine)
         staged = StagedVersion(job, publication)
         decide(seen, facts, seen.examined, staged.new_rows, staged.rows_after)
         require(job, publication, facts)

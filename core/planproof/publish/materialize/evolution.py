@@ -30,6 +30,8 @@ class Evolution:
     added: tuple[PhysicalField, ...]
     dropped: tuple[PhysicalField, ...]
     retyped: tuple[tuple[PhysicalField, PhysicalField], ...]
+    adds: str = "Spark adds columns to a Parquet table"
+    """What can be done to the columns of a table of this format."""
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -64,12 +66,7 @@ class Evolution:
         return found
 
     def _refusal(self, job: Job, field: PhysicalField, promised: str, found: str) -> Finding:
-        stored = (
-            "planproof adds columns to an Iceberg"
-            if job.model.file_format == "iceberg"
-            else "Spark adds columns to a Parquet"
-        )
-        why = "on_schema_change is fail" if self.mode == "fail" else f"{stored} table, no more"
+        why = "on_schema_change is fail" if self.mode == "fail" else f"{self.adds}, no more"
         message = (
             f"{job.model.name} stores {field.name} as {promised}, the model produces {found}; {why}. No schema change "
             f"was applied; {_REPAIR}"

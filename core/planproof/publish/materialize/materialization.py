@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from planproof.contract import Model
 from planproof.judge.draft import Draft
+from planproof.judge.effect import Effect
 from planproof.judge.planes import Examined
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
@@ -23,8 +24,8 @@ class Job:
     `root` is where journal and locks lie, `lock` is the target's (None where the format needs none), `home` the
     location of the target's database. `compare_batches`: Spark compares the batches of Python functions with their
     declared schemas. `keys`: the staged rows are compared with the stored ones by these columns, and not published.
-    `tests` run over the staged rows. `is_rest`: the staged rows are the rest of rows that were staged before, of which
-    some are set aside."""
+    `tests` run over the staged rows. `after_quarantine`: the staged rows are the good ones of those that another
+    publish has staged."""
 
     session: Session
     names: Names
@@ -38,7 +39,7 @@ class Job:
     compare_batches: bool = True
     keys: tuple[str, ...] = ()
     tests: Callable[[Any], Sequence[DataTestResult]] | None = None
-    is_rest: bool = False
+    after_quarantine: bool = False
 
 
 class Standing(Protocol):
@@ -50,6 +51,8 @@ class Standing(Protocol):
     def staging(self) -> str: ...
     @property
     def strategy(self) -> str: ...
+    @property
+    def effect(self) -> Effect: ...
     @property
     def step(self) -> str: ...
 
@@ -63,7 +66,7 @@ class Publishing(Protocol):
     watched: bool
 
     @property
-    def way_on(self) -> str:
+    def next_step(self) -> str:
         """What to do where it could neither be finished nor undone."""
 
     @property

@@ -120,7 +120,7 @@ def _create_like(publication: Publication, model: Model, target: StoredTable) ->
     statement = f"CREATE TABLE {entry.staging} LIKE {entry.target}"
     if entry.external:
         statement += f" LOCATION {literal(entry.stage_location)}"
-    if entry.strategy != "rename":
+    if not entry.swap.renames:
         publication.run(statement)
         return
     comment, properties = described(model, target)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from planproof.publish.swaps import append, location, partitions, rename, view
 from planproof.publish.swaps.strategy import Strategy
-from planproof.publish.transaction.publication import UNDO, UNDONE, Publication
+from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.states import STATES, UNDO, Ending, Target
 from planproof.session.protocol import SparkFailure
 
 STRATEGIES: dict[str, Strategy] = {
@@ -16,9 +15,6 @@ STRATEGIES: dict[str, Strategy] = {
     "partitions": partitions.Partitions(),
     "view": view.View(),
 }
-UNTOUCHED = ("begin", "stage", "audit", "reject", "quarantine", UNDONE)
-"""Steps at which the target is the old one, and only what was staged is left to remove."""
-Ending = Literal["finished", "undone", "left"]
 
 
 def settle(publication: Publication, force: bool = False) -> Ending:
@@ -31,16 +27,17 @@ def settle(publication: Publication, force: bool = False) -> Ending:
     """
     step, strategy = publication.entry.step, STRATEGIES[publication.entry.strategy]
     ending: Ending
-    if step in UNTOUCHED:
+    target = STATES[step].target
+    if target is Target.OLD:
         publication.discard()
         ending = "undone"
     elif not strategy.is_here(publication):
-        if publication.is_own_catalog() and step != "clean":
+        if publication.is_own_catalog() and target is not Target.NEW:
             # Others dropped the target, or made another one: theirs stays as it is, and what was staged goes.
             publication.discard()
             ending = "undone"
         else:
-            if not force and step != "clean":
+            if not force and target is not Target.NEW:
                 _refuse_another_catalog(publication)
             ending = "left"
     elif step != UNDO and strategy.is_swapped(publication):
@@ -68,4 +65,4 @@ def _refuse_another_catalog(publication: Publication) -> None:
     )
 
 
-__all__ = ["STRATEGIES", "Ending", "Strategy", "settle"]
+__all__ = ["STRATEGIES", "Strategy", "settle"]

@@ -48,15 +48,15 @@ class Append:
         publication.discard()
 
     def undo(self, publication: Publication) -> None:
-        """The staging is put aside first: whoever is late finds no file there that he could still move."""
+        """The staging gets another name first: whoever is late finds no file there that he could still move."""
         entry, store = publication.entry, publication.store
-        aside = f"{entry.stage_location}_undone"
+        undone = f"{entry.stage_location}_undone"
         if store.exists(entry.stage_location):
-            publication.move(entry.stage_location, aside)
+            publication.move(entry.stage_location, undone)
         for move in entry.moves:
-            if not store.exists(join(aside, below(move.source, entry.stage_location))):
+            if not store.exists(join(undone, below(move.source, entry.stage_location))):
                 publication.delete(move.target)
-        publication.delete(aside)
+        publication.delete(undone)
         if publication.stored(entry.target) is not None:
             self._unregister(publication)
             publication.refresh()

@@ -85,9 +85,9 @@ class Rename:
             self._give_name_up(publication)
         self._return_directories(publication)
         if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
-            aside = publication.location(entry.away)
+            waited = publication.location(entry.away)
             publication.rename(entry.away, entry.target, prior.kind)
-            repoint(publication, entry.target, aside, publication.stored(entry.target))
+            repoint(publication, entry.target, waited, publication.stored(entry.target))
         if prior is not None and prior.kind == "table" and prior.location is not None:
             # Hive gives a renamed managed table its default location and leaves the data where they lie.
             current = publication.location(entry.target)

@@ -24,14 +24,6 @@ from planproof_engine.types import as_ddl
 _GLOB = frozenset("*?[]{}\\")
 """Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
 
-EFFECTS = {
-    "rename": Effect.REPLACES,
-    "location": Effect.REPLACES,
-    "append": Effect.ADDS,
-    "partitions": Effect.REPLACES_PARTITIONS,
-    "view": Effect.DEFINES,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class StagedFiles:
@@ -42,7 +34,7 @@ class StagedFiles:
 
     @property
     def effect(self) -> Effect:
-        return EFFECTS[self.publication.entry.strategy]
+        return self.publication.entry.effect
 
     def schema(self) -> PhysicalSchema:
         if self._is_view:

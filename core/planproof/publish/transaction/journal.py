@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
+from planproof.judge.effect import Effect
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.states import STATES
 from planproof.session.store import Store
 
-FORM = 2
+FORM = 3
 """The version of an entry's form. Another version of planproof settles what another form says."""
 Content = tuple[tuple[str, int], ...]
 """Files, by their path from one folder on, each with its bytes."""
-SWAPS = ("append", "location", "partitions", "rename", "view")
-"""The strategies that an entry may name (`swaps.STRATEGIES`)."""
+
+
+class Swap(NamedTuple):
+    """What a strategy does to its target. `renames`: the staging table takes the target's name; `repoints`: the target,
+    or a partition of it, gets the staged folder as its location."""
+
+    effect: Effect
+    renames: bool = False
+    repoints: bool = False
+
+
+SWAPS = {
+    "rename": Swap(Effect.REPLACES, renames=True),
+    "location": Swap(Effect.REPLACES, repoints=True),
+    "append": Swap(Effect.ADDS),
+    "partitions": Swap(Effect.REPLACES_PARTITIONS, repoints=True),
+    "view": Swap(Effect.DEFINES),
+}
+"""The strategies that an entry may name; `swaps.STRATEGIES` carries each out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +69,7 @@ class PartitionSwap:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinePartition:
-    """A partition of a quarantine table (quoted), which holds the rows that one publish sets aside, and its place."""
+    """A partition of a quarantine table (quoted), which holds the bad rows of one publish, and its place."""
 
     table: str
     partition: str
@@ -86,7 +105,7 @@ class Entry:
     """Columns that the target gets with the delta: name and type."""
     catalog: str | None = None
     """The metastore in which it runs, where the session tells."""
-    aside: QuarantinePartition | None = None
+    quarantine: QuarantinePartition | None = None
     """The partition of the quarantine that this publish adds; undoing the publish removes it."""
     content: Content | None = None
     """The files that were audited, from `stage_location` on; None where they could not be listed."""
@@ -94,30 +113,25 @@ class Entry:
     """A digest of the query that a view gets."""
     form: int = FORM
 
+    @property
+    def swap(self) -> Swap:
+        return SWAPS[self.strategy]
+
+    @property
+    def effect(self) -> Effect:
+        return self.swap.effect
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Entry:
         """Raises ValueError where the text is no entry."""
-        try:
-            form: Mapping[str, Any] = json.loads(text)
-            if form.get("form") != FORM:
-                raise ValueError(f"its form is {form.get('form', 1)!r}, and this planproof reads form {FORM}")
-            known = {f.name: form[f.name] for f in fields(cls) if f.name in form}
-            known["owner"] = Owner.read(known["owner"])
-            known["prior"] = Prior(**known["prior"]) if known.get("prior") else None
-            known["moves"] = tuple(Move(**m) for m in known.get("moves", ()))
-            known["partitions"] = tuple(PartitionSwap(**p) for p in known.get("partitions", ()))
-            known["aside"] = QuarantinePartition(**known["aside"]) if known.get("aside") else None
-            known["columns"] = tuple((str(name), str(kind)) for name, kind in known.get("columns", ()))
-            content = known.get("content")
-            known["content"] = None if content is None else tuple((str(n), int(size)) for n, size in content)
-            if known.get("strategy") not in SWAPS:
-                raise ValueError(f"it names no strategy of this planproof: {known.get('strategy')!r}")
-            return cls(**known)
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"not a journal entry: {error!r}") from error
+        entry = read_form(cls, text, FORM)
+        for field, known in (("strategy", SWAPS), ("step", STATES)):
+            if getattr(entry, field) not in known:
+                raise ValueError(f"it names no {field} of this planproof: {getattr(entry, field)!r}")
+        return entry
 
 
 _NAME = re.compile(r"(?P<publish>[^.]+\.[^.]+)\.(?P<number>\d+)\.json")

@@ -15,16 +15,22 @@ from dataclasses import asdict, dataclass
 
 from planproof.publish.transaction import journal, lock
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import PREFIX, STATE, Refused, join, literal, mark_of, parent, slug, within
 from planproof.publish.transaction.partition import partitions_of, spec
 from planproof.publish.transaction.places import data_root, database_root
+from planproof.publish.transaction.recovery import Claim, settle
+from planproof.publish.transaction.states import report_end
+from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
 from planproof_engine.catalog import split_name
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+
+_FORM = 1
+"""The version of a note's form. Another version of planproof finishes what another form says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class Departure:
     table: str
     version: str
     home: str
+    form: int = _FORM
 
 
 def leave(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
@@ -49,32 +56,76 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     holdings = Holdings(session)
     for root in known:
         for name in _noted(store, root):
-            note = _read(store, join(root, STATE, "leaving", name))
-            if note is None:  # It was killed while it wrote the note, before anything moved.
-                store.delete(join(root, STATE, "leaving", name))
-                continue
-            refusal = _refusal(session, holdings, root, name, note)
-            if refusal is not None:
-                reports.append(_left(join(root, STATE, "leaving", name), refusal, "PP622"))
-                continue
-            beside[parent(parent(parent(note.version)))] = None
-            reports.append(_moved(session, store, holdings, root, name, note))
+            move = _Move(session, store, holdings, root, name)
+            reports.append(settle(move, name))
+            if move.note is not None and reports[-1].outcome == "moved":
+                beside[_beside(move.note.version)] = None
     for parts, table, versions in list(_guarded(session)):
         root = _root_of(session, parts, known)
-        home = data_root(table, None, root)
-        for version in versions:
-            beside[parent(parent(parent(version)))] = None
-        name = f"{slug(parts[0])}.{slug(parts[1])}.json"
-        note = Departure(quoted(parts), versions[0], _home(table, home))
-        reports.append(_moved(session, store, holdings, root, name, note))
-        holdings.forget()
+        beside.update(dict.fromkeys(map(_beside, versions)))
+        note = Departure(quoted(parts), versions[0], _home(table, data_root(table, None, root)))
+        reports.append(settle(_Move(session, store, holdings, root, _file_of(parts), note)))
     holdings.forget()
     for folder in beside:
         reports += _swept(store, holdings, folder, force)
-    if all(report.outcome == "published" for report in reports):
+    reports = [report for report in reports if report.outcome != "skipped"]
+    if all(report.outcome == "moved" for report in reports):
         for root in known:
             _without_state(store, root)
     return reports
+
+
+class _Move:
+    """One table that moves home, or one whose move was killed, of which a note tells: a `recovery.Unfinished`."""
+
+    def __init__(
+        self, session: Session, store: Store, holdings: Holdings, root: str, name: str, note: Departure | None = None
+    ) -> None:
+        self.session, self.store, self.holdings, self.root, self.name = session, store, holdings, root, name
+        self.note, self._is_noted = note, note is None
+
+    @property
+    def location(self) -> str:
+        return join(self.root, STATE, "leaving", self.name)
+
+    def read(self) -> Claim | None:
+        if self._is_noted:
+            text = self.store.read(self.location) or ""
+            if not text.rstrip().endswith("}"):  # It was killed while it wrote the note, before anything moved.
+                self.store.delete(self.location)
+                return None
+            self.note = read_form(Departure, text, _FORM)
+        return Claim(self._note.table.replace("`", ""), command="planproof clean")
+
+    def verify(self) -> None:
+        if self._is_noted:
+            refusal = _refusal(self.session, self.holdings, self.root, self.name, self._note)
+            if refusal is not None:
+                raise Disbelieved(refusal)
+
+    def settle(self) -> tuple[str, str]:
+        table = self._note.table
+        run = f"leave_{uuid.uuid4().hex[:10]}"
+        held = lock.acquire(self.store, self.root, slug(split_name(table)[-1]), run, table)
+        try:
+            return _carried(self.session, self.store, self.holdings, self.location, self._note)
+        finally:
+            held.release()
+            self.holdings.forget()
+
+    @property
+    def _note(self) -> Departure:
+        assert self.note is not None, "it was read"
+        return self.note
+
+
+def _file_of(parts: tuple[str, ...]) -> str:
+    return f"{slug(parts[0])}.{slug(parts[1])}.json"
+
+
+def _beside(version: str) -> str:
+    """The folder in which the folder of versions lies."""
+    return parent(parent(parent(version)))
 
 
 def _home(table: StoredTable, data: str) -> str:
@@ -86,7 +137,7 @@ def _home(table: StoredTable, data: str) -> str:
 def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: Departure) -> str | None:
     """Why a note is not believed: whoever can write below a database's folder can write one."""
     parts = tuple(split_name(note.table))
-    if len(parts) != 2 or name != f"{slug(parts[0])}.{slug(parts[1])}.json":
+    if len(parts) != 2 or name != _file_of(parts):
         return f"it is no note of {note.table}"
     try:
         own = database_root(session, (parts[0],))
@@ -134,37 +185,21 @@ def _root_of(session: Session, parts: tuple[str, str], roots: list[str]) -> str:
     return next((root for root in roots if within(own, root) and within(root, own)), own)
 
 
-def _moved(session: Session, store: Store, holdings: Holdings, root: str, name: str, note: Departure) -> Report:
-    """Moves a table under its lock, or goes on with a move that was killed; `name` is the note's."""
-    table, file = split_name(note.table)[-1], join(root, STATE, "leaving", name)
-    try:
-        held = lock.acquire(store, root, slug(table), f"leave_{uuid.uuid4().hex[:10]}", note.table)
-    except lock.Locked as refusal:
-        return _left(note.table, str(refusal), "PP604")
-    try:
-        return _carried(session, store, holdings, file, note)
-    except (SparkFailure, AnalysisError) as failure:
-        return _left(note.table, f"{failure}; run `planproof clean` again")
-    finally:
-        held.release()
-
-
-def _carried(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> Report:
+def _carried(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> tuple[str, str]:
     """A killed move may have done some steps: each step looks first whether it is needed."""
     table = session.table(note.table)
     location = decoded(table.location or "") if table is not None else ""
     if not within(location, note.version) and not within(location, note.home):
         store.delete(file)
-        return _left(note.table, "it was published anew, or dropped, since its move began; run `planproof clean` again")
+        return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
     holder = holdings.holder(note.version, {note.table.lower()}) if within(location, note.version) else None
     if holder is not None:
-        return _left(note.table, f"{note.version} holds data of {holder}, too: drop it, or give it files of its own")
+        return "refused", f"{note.version} holds data of {holder}, too: drop it, or give it files of its own"
     store.write(file, json.dumps(asdict(note)))
     if not within(location, note.home) or not store.exists(note.home):
         if store.exists(note.version):
             if store.names(note.home):
-                said = f"{note.home}, its home, holds files that belong to no table; move or delete them"
-                return _left(note.table, said)
+                return "refused", f"{note.home}, its home, holds files that belong to no table; move or delete them"
             store.delete(note.home)
             store.move(note.version, note.home)
         if not within(location, note.home):
@@ -179,8 +214,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
         if mark_of(version) == mark and not any(within(one, place) for one in held):
             store.delete(place)
     store.delete(file)
-    found = Finding(Verdict.WARNING, "PP610", "catalog", message=f"its files lie in {note.home} now")
-    return Report(note.table.replace("`", ""), "published", (found,))
+    return "moved home", f"its files lie in {note.home} now"
 
 
 def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, note: Departure) -> None:
@@ -218,10 +252,10 @@ def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Rep
                 store.delete(join(file, version))
         holder = holdings.holder(file) if store.names(file) else None
         if holder is not None:
-            reports.append(_left(file, f"{file} holds data of {holder}, which stay there"))
+            reports.append(report_end("refused", file, f"{file} holds data of {holder}, which stay there"))
         elif store.names(file) and not force:
             said = "holds versions of no table that this catalog knows; look at them, or `planproof clean --force`"
-            reports.append(_left(file, f"{file} {said} deletes them"))
+            reports.append(report_end("refused", file, f"{file} {said} deletes them"))
         else:
             store.delete(file)
     if not reports and store.exists(folder):
@@ -238,16 +272,3 @@ def _without_state(store: Store, root: str) -> None:
 
 def _noted(store: Store, root: str) -> list[str]:
     return [name for name in store.names(join(root, STATE, "leaving")) if name.endswith(".json")]
-
-
-def _read(store: Store, file: str) -> Departure | None:
-    try:
-        form = json.loads(store.read(file) or "")
-        return Departure(str(form["table"]), str(form["version"]), str(form["home"]))
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-
-
-def _left(name: str, why: str, code: str = "PP601") -> Report:
-    found = Finding(Verdict.UNPROVED, code, "catalog", message=why)
-    return Report(name.replace("`", ""), "failed", (found,), error=why)

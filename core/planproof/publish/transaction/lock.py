@@ -16,8 +16,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner, begin, end
+from planproof.publish.transaction.states import Stopped
 from planproof.session.store import Store
 
 LEASE = 60.0
@@ -28,8 +30,10 @@ _POLL = 0.5
 _FILE = re.compile(r"(?P<slug>[^.]+)(?:\.(?P<epoch>\d{1,9}))?\.(?:json|past)")
 
 
-class Locked(Exception):
+class Locked(Stopped):
     """Another run holds the table; `holder` is None where the lock file cannot be read."""
+
+    end, transient = "locked", True
 
     def __init__(self, table: str, holder: Owner | None) -> None:
         who = str(holder) if holder else "an owner that cannot be read"
@@ -37,8 +41,10 @@ class Locked(Exception):
         self.holder = holder
 
 
-class Evicted(Exception):
+class Evicted(Stopped):
     """Another run took the table over while this one was at work. This one must not touch it any more."""
+
+    end, transient = "evicted", True
 
     def __init__(self, table: str) -> None:
         super().__init__(f"evicted: another run, or `recover --force`, has taken {table} over")
@@ -164,8 +170,8 @@ def _look(store: Store, location: str) -> tuple[Owner | None, bool]:
     if text is None:
         return None, True
     try:
-        return Owner.read(json.loads(text)), False
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return read_form(Owner, text), False
+    except ValueError:
         return None, False
 
 

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from planproof.publish.transaction.states import Stopped
 from planproof_engine.catalog import split_name
 
 PREFIX = "__planproof"
@@ -19,8 +20,8 @@ _MARK = re.compile(r"[0-9a-f]{8}")
 _PLAIN = re.compile(r"[a-z0-9_]{1,80}")
 
 
-class Refused(Exception):
-    """The target cannot be replaced safely; the message says why and what to do. `transient`: a new run may do it."""
+class Refused(Stopped):
+    """The target cannot be replaced safely; the message says why and what to do."""
 
     def __init__(self, message: str, transient: bool = False) -> None:
         super().__init__(message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -28,13 +27,6 @@ class Owner:
     def here(cls, run: str) -> Owner:
         pid = os.getpid()
         return cls(socket.gethostname(), pid, run, _started(pid), _space(), _boot())
-
-    @classmethod
-    def read(cls, form: Mapping[str, Any]) -> Owner:
-        """Raises KeyError, TypeError or ValueError where the form says no owner."""
-        told = (form.get(name) for name in ("started", "space", "boot"))
-        rest = (None if value is None else str(value) for value in told)
-        return cls(str(form["host"]), int(form["pid"]), str(form["run"]), *rest)
 
     def form(self) -> dict[str, Any]:
         return asdict(self)

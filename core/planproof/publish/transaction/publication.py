@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from planproof.judge.effect import Effect
 from planproof.publish.transaction.content import content_of, files_of_table, is_whole
 from planproof.publish.transaction.deletion import data_of
-from planproof.publish.transaction.journal import Entry, Journal, Prior
+from planproof.publish.transaction.journal import SWAPS, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
     PREFIX,
@@ -28,6 +29,7 @@ from planproof.publish.transaction.names import (
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.places import data_root
+from planproof.publish.transaction.states import UNDO, UNDONE
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
@@ -35,10 +37,6 @@ from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import as_ddl
-
-UNDO, UNDONE = "undo", "undone"
-"""Steps of an undo. In the first one the target is being brought back. In the second one the target and the files are
-back, and only the staging table's name is left."""
 
 
 class Publication:
@@ -50,7 +48,7 @@ class Publication:
     it, `replaced` the files that it had then, where the publish takes their place; `statement` gives a view its query.
     `is_own`: this process began it, and did not read it from a journal."""
 
-    way_on = "run `planproof recover` once the cause is gone"
+    next_step = "run `planproof recover` once the cause is gone"
 
     def __init__(
         self, session: Session, store: Store, journal: Journal, lock: Lock, target: StoredTable | None = None
@@ -188,7 +186,7 @@ class Publication:
 
     def are_replaced(self, files: Iterable[str]) -> int:
         """How many of these files the publish has replaced: of a partitioned overwrite those of its partitions."""
-        if self.entry.strategy != "partitions":
+        if self.entry.effect is not Effect.REPLACES_PARTITIONS:
             return len(list(files))
         old = [swap.old for swap in self.entry.partitions if swap.old is not None]
         return sum(any(within(file, folder) for folder in old) for file in files)
@@ -313,7 +311,7 @@ class Publication:
     @property
     def can_be_kept(self) -> bool:
         """Nothing is written beside a view."""
-        return self.entry.strategy != "view"
+        return self.entry.effect is not Effect.DEFINES
 
     def keep(self) -> None:
         self.drop_rejected()
@@ -350,7 +348,7 @@ class Publication:
 
     def note_content(self) -> None:
         """Notes the files that were audited; the journal has them from the next step on."""
-        if self.entry.strategy != "view":
+        if self.entry.effect is not Effect.DEFINES:
             self.note(self.entry.step, content=content_of(self.store, self.entry.stage_location))
 
     @property
@@ -363,20 +361,20 @@ class Publication:
 
         Files that a late call may still point to stay, for a later publish to sweep.
         """
-        if not (self.may_be_late and self.entry.strategy in ("location", "partitions")):
+        if not (self.may_be_late and self.entry.swap.repoints):
             self.delete_unused(self.entry.stage_location)
         if self.entry.step == UNDO:
             self.step(UNDONE)
         self.drop_staging()
 
     def withdraw(self) -> None:
-        """Takes back the rows that this publish was to set aside, wherever they stand by now."""
-        aside = self.entry.aside
-        if aside is None:
+        """Takes back the rows that this publish was to quarantine, wherever they stand by now."""
+        bad_rows = self.entry.quarantine
+        if bad_rows is None:
             return
-        if self.stored(aside.table) is not None:
-            self.change(f"ALTER TABLE {aside.table} DROP IF EXISTS PARTITION ({spec(aside.partition)})")
-        self.delete(aside.location)
+        if self.stored(bad_rows.table) is not None:
+            self.change(f"ALTER TABLE {bad_rows.table} DROP IF EXISTS PARTITION ({spec(bad_rows.partition)})")
+        self.delete(bad_rows.location)
 
     def drop_prior(self, now: StoredTable | None = None) -> None:
         """Removes the old relation, which stands aside: nothing, where the catalog does not know it.
@@ -430,7 +428,8 @@ def publication(
     location_root = options.get("location_root")
     prior = prior_of(target)
     kept = prior is not None and prior.kind == "table" and not moved
-    managed = strategy == "rename" and (prior.managed if prior and kept else not location_root)
+    swap = SWAPS[strategy]
+    managed = swap.renames and (prior.managed if prior and kept else not location_root)
     data = data_root(target if kept else None, location_root, home)
     folder = names.slug if within(data, home) and within(home, data) else names.full_slug
     current = prior.location if prior else None
@@ -460,7 +459,7 @@ def publication(
     journal = Journal(store, _placed(store, entry, names.table, location_root))
     found = Publication(session, store, journal, lock, target)
     found.is_own = True
-    if strategy in ("location", "partitions", "rename"):
+    if swap.effect in (Effect.REPLACES, Effect.REPLACES_PARTITIONS):
         found.replaced = files_of_table(session, store, target)
     return found
 
@@ -485,7 +484,7 @@ def _refuse_occupied(store: Store, entry: Entry) -> None:
 
 def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
     """A first external table goes where dbt would have put it, if that place is free."""
-    if entry.prior is not None or entry.strategy != "rename" or not location_root:
+    if entry.prior is not None or not entry.swap.renames or not location_root:
         return entry
     place = join(location_root, table)
     return entry if store.exists(place) else replace(entry, place=place)

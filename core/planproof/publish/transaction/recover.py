@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from planproof.publish.iceberg.left import notes, sweep
-from planproof.publish.swaps import Ending, settle
+from planproof.judge.effect import Effect
+from planproof.publish.iceberg.left import Noted, notes
+from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings
-from planproof.publish.transaction.journal import Entry, folder, publishes, read
+from planproof.publish.transaction.journal import Journal, folder, publishes, read
 from planproof.publish.transaction.lock import Lock, Watch
-from planproof.publish.transaction.names import STATE, Refused, join
+from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
-from planproof.publish.transaction.verification import Disbelieved, Verification
+from planproof.publish.transaction.recovery import Claim
+from planproof.publish.transaction.recovery import settle as settle_found
+from planproof.publish.transaction.states import report_end
+from planproof.publish.transaction.verification import Verification
 from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
-from planproof_engine.finding import Finding, Verdict
-from planproof_engine.origin import AnalysisError
 
 
 def recover(
@@ -44,14 +47,14 @@ def recover(
             asked.watch.begin(store, lock.path(root, slug, lock.current(store, root, slug)))
         for slug in tables:
             reports += _table(asked, root, slug)
-        reports += [sweep(session, store, note, force, is_chosen) for note in notes(store, root)]
+        reports += [settle_found(Noted(session, store, note, force, is_chosen)) for note in notes(store, root)]
     return reports
 
 
 def recover_held(session: Session, held: Lock, is_chosen: bool) -> list[Report]:
     """The same for the one table whose lock this process holds."""
     asked = _Asked(session, held.store, False, is_chosen, Holdings(session))
-    return [_one(asked, held, publish) for publish in publishes(held.store, held.root, held.slug)]
+    return [settle_found(_Entry(asked, held, publish)) for publish in publishes(held.store, held.root, held.slug)]
 
 
 def roots(session: Session, root: str | None) -> list[str]:
@@ -103,70 +106,59 @@ def _table(asked: _Asked, root: str, slug: str) -> list[Report]:
     except lock.Locked as refusal:
         return [_locked_out(asked, root, publish, refusal) for publish in found]
     except SparkFailure as failure:
-        return [Report(slug, "failed", (), error=str(failure)) for _ in found]
+        return [report_end("unanswered", slug, str(failure)) for _ in found]
     try:
-        return [_one(asked, held, publish) for publish in found]
+        return [settle_found(_Entry(asked, held, publish)) for publish in found]
     finally:
         held.release()
 
 
 def _locked_out(asked: _Asked, root: str, publish: str, refusal: lock.Locked) -> Report:
-    try:
+    model, strategy = publish.partition(".")[0], None
+    with suppress(ValueError):
         journal = read(asked.store, root, publish)
-    except ValueError:
-        journal = None
-    if journal is None:
-        return Report(publish.partition(".")[0], "failed", (locked(str(refusal)),), error=str(refusal))
-    said = str(lock.Locked(journal.entry.model, refusal.holder))
-    return Report(journal.entry.model, "failed", (locked(said),), error=said, strategy=journal.entry.strategy)
+        if journal is not None:
+            model, strategy = journal.entry.model, journal.entry.strategy
+            refusal = lock.Locked(model, refusal.holder)
+    return report_end("locked", model, str(refusal), strategy)
 
 
-def _one(asked: _Asked, held: Lock, publish: str) -> Report:
-    session, store, root = asked.session, asked.store, held.root
-    try:
-        journal = read(store, root, publish)
-    except ValueError as error:
-        said = f"{join(folder(root), publish)}.*.json: {error}; look at the table it names, then delete these files"
-        return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP601", "catalog", message=said),), error=said)
-    if journal is None:
-        return Report(publish.partition(".")[0], "skipped", error="settled by another process")
-    entry = journal.entry
-    try:
-        Verification(session, asked.holdings, root, publish, entry, asked.is_chosen).verify()
-        ending = settle(Publication(session, store, journal, held), asked.force)
-        return _settled(entry, ending, asked)
-    except Disbelieved as claim:
-        said = (
-            f"{journal.location} names what a publish of {entry.target} would not have named: {claim}. Nothing was "
-            "touched. Find out who wrote this file, look at the table, and delete the file"
-        )
-        return Report("?", "failed", (Finding(Verdict.UNPROVED, "PP622", "catalog", message=said),), error=said)
-    except lock.Evicted as eviction:
-        return Report(entry.model, "failed", (locked(str(eviction)),), error=str(eviction), strategy=entry.strategy)
-    except (SparkFailure, AnalysisError, Refused) as failure:
-        said = f"{entry.model} could not be recovered from step {entry.step!r}: {failure}; run recover again"
-        return Report(entry.model, "failed", (), error=said, strategy=entry.strategy)
-    except Exception as error:  # One entry must not keep the others from being settled.
-        said = f"internal error in planproof: {entry.model} could not be recovered from step {entry.step!r}: {error!r}"
-        found = Finding(Verdict.UNPROVED, "PP901", "catalog", message=said)
-        return Report(entry.model, "failed", (found,), error=said, strategy=entry.strategy)
-    finally:
-        asked.holdings.forget()
+class _Entry:
+    """The journal of one publish: a `recovery.Unfinished` whose table's lock is held."""
 
+    def __init__(self, asked: _Asked, held: Lock, publish: str) -> None:
+        self.asked, self.held, self.publish = asked, held, publish
+        self.journal: Journal | None = None
 
-def _settled(entry: Entry, ending: Ending, asked: _Asked) -> Report:
-    code, outcome, what = {
-        "finished": ("PP603", "published", "finished"),
-        "undone": ("PP602", "rejected", "undone"),
-        "left": ("PP609", "rejected", f"this catalog does not know it; its files are left, {entry.stage_location} too"),
-    }[ending]
-    if ending == "undone" and entry.strategy == "view" and asked.session.registered(entry.target) is None:
-        what = "there is no view now: run its model again"
-    message = f"the publish of {entry.model} ({entry.strategy}) by {entry.owner} stopped at step {entry.step!r}; {what}"
-    finding = Finding(Verdict.WARNING, code, "catalog", message=message)
-    return Report(entry.model, outcome, (finding,), strategy=entry.strategy)
+    @property
+    def location(self) -> str:
+        return self.journal.location if self.journal else f"{join(folder(self.held.root), self.publish)}.*.json"
 
+    def read(self) -> Claim | None:
+        self.journal = read(self.asked.store, self.held.root, self.publish)
+        if self.journal is None:
+            return None
+        entry = self.journal.entry
+        return Claim(entry.model, entry.strategy, entry.owner, entry.step)
 
-def locked(message: str) -> Finding:
-    """The finding (PP604) that another run holds the lock."""
-    return Finding(Verdict.UNPROVED, "PP604", "catalog", message=message)
+    def verify(self) -> None:
+        asked, entry = self.asked, self._journal.entry
+        Verification(asked.session, asked.holdings, self.held.root, self.publish, entry, asked.is_chosen).verify()
+
+    def settle(self) -> tuple[str, str]:
+        asked, journal = self.asked, self._journal
+        entry = journal.entry
+        try:
+            ending = settle(Publication(asked.session, asked.store, journal, self.held), asked.force)
+        finally:
+            asked.holdings.forget()
+        if ending == "left":
+            return ending, f"this catalog does not know it; its files are left, {entry.stage_location} too"
+        if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
+            return ending, "there is no view now: run its model again"
+        return ending, ending
+
+    @property
+    def _journal(self) -> Journal:
+        assert self.journal is not None, "it was read"
+        return self.journal

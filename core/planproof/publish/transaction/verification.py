@@ -20,7 +20,7 @@ from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 
 _RUN = re.compile(r"[0-9A-Za-z_]{1,64}")
-_ASIDE = re.compile(r"quarantine_date=\d{4}-\d\d-\d\d/quarantine_run=([0-9A-Za-z_]+)")
+_QUARANTINE = re.compile(r"quarantine_date=\d{4}-\d\d-\d\d/quarantine_run=([0-9A-Za-z_]+)")
 
 
 class Disbelieved(Exception):
@@ -57,7 +57,7 @@ class Verification:
             self._below("partitions[].new", swap.new, [entry.stage_location, *known])
             if swap.old is not None and not is_version_of(parent_version(swap.old), self._target):
                 self._below("partitions[].old", swap.old, known)
-        self._aside(homes)
+        self._quarantine(homes)
 
     def _names(self) -> None:
         entry = self._entry
@@ -116,18 +116,18 @@ class Verification:
         prior = entry.prior
         return [*found, *([prior.location] if prior and prior.managed and prior.location else [])]
 
-    def _aside(self, homes: list[str]) -> None:
-        aside = self._entry.aside
-        if aside is None:
+    def _quarantine(self, homes: list[str]) -> None:
+        bad_rows = self._entry.quarantine
+        if bad_rows is None:
             return
         name = f"{self._target[-1]}__quarantine"
         table = quoted((*self._target[:-1], name))
-        self._expect("aside.table", aside.table, [table])
-        named = _ASIDE.fullmatch(aside.partition)
+        self._expect("quarantine.table", bad_rows.table, [table])
+        named = _QUARANTINE.fullmatch(bad_rows.partition)
         if named is None or named[1] != f"{self._entry.run}_{self._entry.attempt}":
-            raise Disbelieved(f"aside.partition: {aside.partition} is no partition of this publish")
+            raise Disbelieved(f"quarantine.partition: {bad_rows.partition} is no partition of this publish")
         lies = data_of(self._session, table)[:1] or [join(home, name.lower()) for home in homes]
-        self._expect("aside.location", aside.location, (join(folder, aside.partition) for folder in lies))
+        self._expect("quarantine.location", bad_rows.location, (join(folder, bad_rows.partition) for folder in lies))
 
     def _expect(self, field: str, said: str, allowed: Iterable[str]) -> None:
         if has_detour(said) or not any(said == one or _same_place(said, one) for one in allowed):

@@ -1,0 +1,80 @@
+"""Parquet tables of Spark's own catalog, and views, also of Iceberg's catalogs: published in steps (`swaps`)."""
+
+from __future__ import annotations
+
+from planproof.contract import Model
+from planproof.judge.effect import Effect
+from planproof.publish.materialize.incremental import Delta
+from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.materialize.stage import describe
+from planproof.publish.materialize.table import Table
+from planproof.publish.materialize.view import View
+from planproof.publish.swaps import STRATEGIES, settle
+from planproof.publish.swaps.quarantine import QuarantinePartitions
+from planproof.publish.swaps.staged import StagedFiles
+from planproof.publish.transaction.names import Names
+from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.states import Ending
+from planproof.session.protocol import Session, StoredTable
+from planproof_engine.finding import Finding, Verdict
+from planproof_engine.quoting import quoted
+
+
+class Parquet:
+    """See `planproof.publish.protocol.Format`."""
+
+    is_journaled = True
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def names(self, model: Model, run: str, attempt: int) -> Names:
+        tables = self._session.transactions() if model.materialized == "view" else None
+        elsewhere = None if tables is None else tables.of_view(model.name)
+        if elsewhere is not None:
+            return Names.complete(elsewhere, run, attempt)
+        return Names.of(model.name, self._session.namespace, run, attempt)
+
+    def target(self, names: Names) -> StoredTable | None:
+        return self._session.registered(quoted(names.target))
+
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[Publication]:
+        if job.model.materialized == "view":
+            return View()
+        return Delta() if is_delta(job, full_refresh) else Table()
+
+    def staged(self, job: Job, publication: Publication) -> StagedFiles:
+        return StagedFiles(job, publication)
+
+    def quarantine(self) -> QuarantinePartitions:
+        return QuarantinePartitions(self._session)
+
+    def commit(self, publication: Publication) -> list[Finding]:
+        publication.refuse_changed()
+        publication.note_content()
+        others = publication.came_between()
+        STRATEGIES[publication.entry.strategy].swap(publication)
+        replaced = publication.are_replaced(others)
+        return [_replaced(publication, replaced)] if replaced else []
+
+    def refuse_changed(self, publication: Publication) -> None:
+        publication.refuse_changed()
+
+    def is_committed(self, publication: Publication) -> bool:
+        return publication.stands()
+
+    def describe(self, job: Job, publication: Publication) -> None:
+        if publication.entry.effect is Effect.REPLACES and publication.entry.swap.repoints and job.target is not None:
+            describe(job.session, job.model, job.target, quoted(job.names.target))
+
+    def settle(self, publication: Publication) -> Ending:
+        return settle(publication)
+
+
+def _replaced(publication: Publication, others: int) -> Finding:
+    files = f"{others} file{'' if others == 1 else 's'}"
+    message = (
+        f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "
+        "replaced them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"
+    )
+    return Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)

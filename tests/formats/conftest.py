@@ -1,0 +1,49 @@
+"""The one Spark of the suite: with Iceberg where its runtime is in the environment, for all formats then."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from under_test import FORMATS, Format, Place
+
+
+def _beside(folder: str) -> ModuleType:
+    """The fixtures' module of another folder of tests."""
+    file = Path(__file__).parents[1] / folder / "conftest.py"
+    spec = importlib.util.spec_from_file_location(f"conftest_of_{folder}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+ICEBERG = _beside("iceberg")
+
+
+@pytest.fixture(scope="session")
+def spark_settings(spark_dir: Path) -> dict[str, str]:
+    if ICEBERG._runtime() is None:
+        return {}
+    catalogs = {"spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog", "spark_catalog.type": "hive"}
+    return {**ICEBERG._settings(catalogs, spark_dir), "spark.sql.catalogImplementation": "hive"}
+
+
+@pytest.fixture
+def place(spark: Any, request: pytest.FixtureRequest) -> Iterator[Callable[[str, str], Place]]:
+    """Makes the table of a case of a format, in a database of its own."""
+    with ExitStack() as stack:
+
+        def make(name: str, case: str) -> Place:
+            given: Format = FORMATS[name]
+            if given.catalog and spark.conf.get(f"spark.sql.catalog.{given.catalog}", None) is None:
+                pytest.skip(f"this environment has no catalog {given.catalog}: make test-iceberg")
+            return Place(spark, given, case, stack.enter_context(given.database(spark)))
+
+        yield make

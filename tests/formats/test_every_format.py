@@ -1,0 +1,356 @@
+"""One suite for every format: whatever anybody does at any moment, the table is what one of the writers left, each
+publish's report says what became of its rows, and nobody's files are deleted but one's own.
+
+The first case of each format and test runs with `make test`; all of them with `make conformance`, or
+`pytest -m "conformance or not conformance" tests/formats`. Iceberg's runs where its runtime is: `make test-iceberg
+PYTEST_ARGS=tests/formats`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from under_test import BAD, BAD_ROWS, CONTRACT, FORMATS, QUARANTINING, Place, Rows
+
+from planproof import Contract, Guard, Report
+from planproof.publish.data_tests.trial import DataTest, run_tests
+from planproof.publish.protocol import Steps
+from planproof.publish.transaction import lock
+from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.places import database_root
+from planproof.session import open as opened
+from planproof.session.store import RoutedStore, store_of
+
+Make = Callable[[str, str], Place]
+POINTS = ("stage", "audit", "commit")
+
+
+def cases(*quick: str, but: Iterable[str] = ()) -> Any:
+    """Every case of every format; those that are `quick` run always."""
+    found = [
+        pytest.param(name, case, id=f"{name}-{case}", marks=[] if case in quick else [pytest.mark.conformance])
+        for name, each in FORMATS.items()
+        for case in each.cases
+        if case not in but
+    ]
+    return pytest.mark.parametrize(("name", "case"), found)
+
+
+class Killed(BaseException):
+    """No `except Exception` catches it, and no clean-up that a killed process could not do runs on it."""
+
+
+def dying(at: int, there: Place, patch: pytest.MonkeyPatch) -> Guard:
+    """A guard that dies at number `at` of the calls that change something, each counted before it is carried out and
+    once more after it. From then on it changes nothing any more."""
+    guard, told = Guard(there.spark.newSession()), list[str]()
+
+    def dies(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **more: Any) -> Any:
+            for moment in ("before", "after"):
+                told.append(f"{moment} {plain.__name__}")
+                if len(told) > at:
+                    raise Killed
+                if moment == "before":
+                    found = plain(*given, **more)
+            return found
+
+        return counted
+
+    rows = guard.session.rows
+    reads = ("SELECT", "SHOW", "DESCRIBE", "SET", "REFRESH")
+    patch.setattr(guard.session, "rows", lambda sql: (rows if sql.startswith(reads) else dies(rows))(sql))
+    owners = [(guard.session, "write"), (guard.session, "write_files")]
+    owners += [(RoutedStore, name) for name in ("write", "create", "delete", "move")]
+    for owner, name in [*owners, *there.format.owners()]:
+        patch.setattr(owner, name, dies(getattr(owner, name)))
+    return guard
+
+
+def once(patch: pytest.MonkeyPatch, point: str, act: Callable[[], Any]) -> list[bool]:
+    """`act` happens once, right before the first publish that gets there carries out `point`."""
+    plain, acted = getattr(Steps, point), list[bool]()
+
+    def run(self: Any, *given: Any) -> Any:
+        if not acted:
+            acted.append(True)
+            failed: list[BaseException] = []
+            thread = threading.Thread(target=caught, args=(act, failed))
+            thread.start()
+            thread.join()
+            assert failed == [], failed
+        return plain(self, *given)
+
+    patch.setattr(Steps, point, run)
+    return acted
+
+
+def caught(act: Callable[[], Any], failed: list[BaseException]) -> None:
+    try:
+        act()
+    except Exception as error:
+        failed.append(error)
+
+
+def said(report: Report) -> str:
+    return f"{report.outcome}: {report.error}; {[f.code for f in report.findings]}"
+
+
+def is_told(report: Report) -> None:
+    """A publish that did not come to its end blames no model for what others did."""
+    assert report.outcome == "failed", said(report)
+    assert report.details.transient, said(report)
+    assert [f.code for f in report.findings if f.verdict == "violated"] == [], said(report)
+
+
+@cases("location", "append", "replace")
+def test_new_rows_are_published_and_broken_ones_are_not(name: str, case: str, place: Make) -> None:
+    there = place(name, case)
+    assert (there.rows(), there.publish().outcome) == (there.case.old, "published")
+    assert there.rows() == there.case.new
+    columns = ("id", "s") if "s" in there.case.model["sql"] else ("id", "d")
+    broken = Contract([(columns[0], "int", False), (columns[1], "string", False)])
+    sql = f"select cast(null as int) as {columns[0]}, 'x' as {columns[1]}"
+    report = there.publish(sql=sql, contract=broken)
+    assert report.outcome == "rejected", said(report)
+    assert "PP505" in {f.code for f in report.findings if f.verdict == "violated"}
+    assert (there.rows(), there.left()) == (there.case.new, [])
+
+
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.faults)])
+@cases("location", "append", "replace")
+def test_killed_at_any_call_the_table_is_old_or_new(name: str, case: str, every: int, place: Make) -> None:
+    outcomes, at = set[bool](), 0
+    while True:
+        there = place(name, case)
+        with pytest.MonkeyPatch.context() as patch:
+            guard = dying(at, there, patch)
+            try:
+                report = there.publish(guard)
+            except Killed:
+                pass
+            else:
+                assert report.outcome == "published", said(report)
+                break
+        there.recover()
+        found = there.rows()
+        assert found in (there.case.old, there.case.new), f"died at {at}: {found}"
+        assert there.left() == [], f"died at {at}"
+        outcomes.add(found == there.case.new)
+        again = there.publish()
+        assert again.outcome == "published", f"died at {at}: {said(again)}"
+        assert there.rows() == there.case.after(2 if found == there.case.new else 1), f"died at {at}"
+        at += every
+    assert False in outcomes, "it died before its commit"
+    assert at > 1
+
+
+DDL = {
+    "dropped": ["drop table {t}"],
+    "made anew with other columns": ["drop table {t}", "create table {t} (z double) using {using}"],
+    "renamed": ["alter table {t} rename to {t}_moved"],
+    "altered": ["alter table {t} add columns (more int)"],
+}
+
+
+@pytest.mark.parametrize("ddl", DDL)
+@cases("append", but=("first", "view"))
+def test_ddl_between_the_audit_and_the_commit_is_left_as_it_is(name: str, case: str, ddl: str, place: Make) -> None:
+    there, after = place(name, case), list[Rows | None]()
+    if ddl == "renamed" and there.format.catalog == "lake_hadoop":
+        pytest.skip("a catalog of folders renames no table")
+
+    def act() -> None:
+        for statement in DDL[ddl]:
+            there.other.sql(statement.format(t=there.t, using=there.format.using))
+        after.append(there.rows())
+
+    with pytest.MonkeyPatch.context() as patch:
+        once(patch, "commit", act)
+        report = there.publish()
+    if report.outcome == "published":  # It was staged anew on what they left, which has all of it then.
+        assert after[0] is not None, said(report)
+        assert len(there.rows() or []) >= len(there.case.new) - len(there.case.old or []), said(report)
+    elif report.outcome == "rejected":  # Staged anew, the model does not fit the table that stands there now.
+        assert {f.code for f in report.findings if f.verdict == "violated"} <= {"PP402", "PP401", "PP606"}, said(report)
+        assert there.rows() == after[0], said(report)
+    else:
+        is_told(report)
+        assert there.rows() == after[0], said(report)
+    assert there.left() == []
+    assert Guard(there.other).recover() == [], "nothing is left to be settled"
+
+
+@cases("location", "append", "replace", but=("first", "view"))
+def test_rows_that_others_insert_meanwhile_are_kept_or_told(name: str, case: str, place: Make) -> None:
+    there = place(name, case)
+    with pytest.MonkeyPatch.context() as patch:
+        once(patch, "commit", lambda: there.other.sql(f"insert into {there.t} values (9, 'x')"))
+        report = there.publish()
+    found, told = there.rows(), [f.code for f in report.findings if f.code == "PP621"]
+    assert report.outcome == "published", said(report)
+    assert (found == sorted([*there.case.new, (9, "x")], key=str)) or (found == there.case.new), found
+    if case != "append":
+        assert bool(told) == ((9, "x") not in (found or [])), said(report)
+    else:
+        assert ((9, "x") in (found or []), told) == (True, [])
+
+
+@pytest.mark.parametrize("point", POINTS)
+@cases("location", "replace")
+def test_a_forced_recovery_beside_a_living_owner_harms_nothing(name: str, case: str, point: str, place: Make) -> None:
+    there = place(name, case)
+    with pytest.MonkeyPatch.context() as patch:
+        acted = once(patch, point, there.recover)
+        report = there.publish()
+    assert acted
+    found = there.rows()
+    if report.outcome == "published":
+        assert found == there.case.new, said(report)
+    else:
+        is_told(report)
+        assert str(report.error).startswith("evicted"), said(report)
+        assert found in (there.case.old, there.case.new)
+    again = there.publish()
+    assert again.outcome == "published", said(again)
+    assert there.rows() == there.case.after(2 if found == there.case.new else 1)
+    assert there.left() == []
+
+
+@pytest.mark.parametrize("point", POINTS)
+@cases("append")
+def test_of_two_publishes_each_says_what_became_of_its_rows(name: str, case: str, point: str, place: Make) -> None:
+    there, second = place(name, case), list[Report]()
+    with pytest.MonkeyPatch.context() as patch:
+        once(patch, point, lambda: second.append(there.publish(Guard(there.other))))
+        first = there.publish()
+    for report in (first, *second):
+        if report.outcome != "published":
+            is_told(report)
+    count = [first.outcome, *(r.outcome for r in second)].count("published")
+    assert count >= 1
+    assert there.rows() == there.case.after(count)
+    assert there.left() == []
+
+
+@cases("location", "replace")
+def test_the_lease_of_an_owner_that_nobody_sees_ends(
+    name: str, case: str, place: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publish dies on another machine: the next one gets the table without a person."""
+    there, here = place(name, case), Owner.here
+    monkeypatch.setattr(lock, "LEASE", 0.5)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def die(self: Any, *given: Any) -> Any:
+            raise Killed
+
+        patch.setattr(Owner, "here", staticmethod(lambda run: replace(here(run), boot="another machine")))
+        patch.setattr(Steps, "commit", die)
+        patch.setattr(lock.Lock, "release", lambda self: lock._renewed.remove(self))
+        dead = Guard(there.spark.newSession())
+        with pytest.raises(Killed):
+            there.publish(dead)
+    report = there.publish()
+    assert report.outcome == "published", said(report)
+    assert there.rows() == there.case.new
+    there.recover()
+    assert (there.rows(), there.left()) == (there.case.new, [])
+
+
+def broken_by(there: Place) -> dict[str, Any]:
+    return {"sql": BAD, "contract": CONTRACT, "settings": QUARANTINING}
+
+
+@pytest.mark.parametrize("every", [None, pytest.param(1, marks=pytest.mark.faults)])
+@cases("location", "replace", but=("partitions", "view", "merge", "first"))
+def test_bad_rows_are_quarantined_once_or_not_at_all(name: str, case: str, every: int | None, place: Make) -> None:
+    """The whole publish once; or killed at each call in turn."""
+    at = 0 if every else 10_000
+    while True:
+        there = place(name, case)
+        new = sorted([*(there.case.old or [] if case == "append" else []), (2, "b")], key=str)
+        with pytest.MonkeyPatch.context() as patch:
+            guard = dying(at, there, patch)
+            try:
+                report = there.publish(guard, **broken_by(there))
+            except Killed:
+                report = None
+        if report is None:
+            there.recover()
+        else:
+            assert report.outcome == "published", said(report)
+        found, bad = there.rows(), there.rows(f"{there.t}__quarantine", "id, s") or []
+        assert (found, bad) in ((there.case.old, []), (new, BAD_ROWS)), f"died at {at}: {found}, {bad}"
+        assert there.left() == [], f"died at {at}"
+        if report is not None:
+            assert (found, [f.code for f in report.findings].count("PP514")) == (new, 2), said(report)
+            return
+        at += every or 1
+
+
+@cases("location", "append", "replace")
+def test_data_tests_are_asked_before_the_rows_are_published(name: str, case: str, place: Make) -> None:
+    there = place(name, case)
+    fails = DataTest("none_is_two", f"select * from {there.t} where id in (2, 3)")
+    passes = DataTest("none_is_99", f"select * from {there.t} where id = 99")
+    report = Guard(there.spark).publish(there.model(), tests=run_tests([passes, fails]))
+    assert report.outcome == "rejected", said(report)
+    assert {t.name: t.status for t in report.details.tests} == {"none_is_99": "pass", "none_is_two": "fail"}
+    assert (there.rows(), there.left()) == (there.case.old, [])
+    assert Guard(there.spark).publish(there.model(), tests=run_tests([passes])).outcome == "published"
+    assert there.rows() == there.case.new
+
+
+@cases("location", "replace", but=("first",))
+def test_readers_see_the_old_rows_or_the_new_ones(name: str, case: str, place: Make) -> None:
+    there, done = place(name, case), threading.Event()
+    seen: list[Rows | None] = []
+    errors: list[str] = []
+
+    def read() -> None:
+        own = there.spark.newSession()
+        while not done.is_set():
+            try:
+                own.catalog.refreshTable(there.t)
+                seen.append(sorted((tuple(row) for row in own.sql(f"select * from {there.t}").collect()), key=str))
+            except Exception as error:
+                errors.append(str(error).splitlines()[0])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        reports = [there.publish() for _ in range(2)]
+    finally:
+        done.set()
+        reader.join()
+    assert [r.outcome for r in reports] == ["published", "published"]
+    versions = [there.case.old, there.case.new, there.case.after(2)]
+    # Partitions of a Parquet table are exchanged one by one, and its files are added one by one.
+    parts = case in ("partitions", "append") and there.format.catalog is None
+    assert parts or [rows for rows in seen if rows not in versions] == []
+    assert there.case.has_gap or errors == []
+
+
+@cases("location", "replace", but=("view",))
+def test_who_leaves_keeps_every_row_and_finds_no_folder_of_ours(name: str, case: str, place: Make) -> None:
+    there = place(name, case)
+    for _ in range(2):
+        assert there.publish().outcome == "published"
+    session = opened(there.spark)
+    if there.format.catalog is None:
+        at = [database_root(session, (there.database,))]
+        reports = leave(session, store_of(session), at)
+        assert {r.outcome for r in reports} <= {"published"}, [r.error for r in reports]
+        assert leave(session, store_of(session), at) == [], "it is finished"
+    names = {path.name for path in there.home().iterdir()}
+    assert names & {".planproof", "__planproof"} == set()
+    assert there.rows() == there.case.after(2)
+    there.other.catalog.refreshTable(there.t)
+    there.other.sql(f"insert into {there.t} values (9, 'x')")
+    assert (9, "x") in (there.rows() or [])

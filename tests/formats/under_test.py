@@ -1,0 +1,167 @@
+"""The formats that the suite is played with: what stands before, what is published, and what may be killed.
+
+Another format is another entry of `FORMATS`. It says its cases, and the calls of its own by which it changes anything;
+tests/formats/conftest.py says with which settings its Spark starts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planproof import Contract, Guard, Model, Report
+from planproof.settings import Settings
+
+Rows = list[tuple[Any, ...]]
+APPEND = {"materialized": "incremental", "incremental_strategy": "append"}
+OVERWRITE = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
+MERGE = {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}}
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """`before` makes the table `{t}`; `model` is published then. `old` is None where nothing stood before. `adds`: a
+    second publish adds the same rows once more. `has_gap`: readers may find no table for a moment. `partial`: what
+    others insert with the `d` (or `s`) of no new row stays."""
+
+    before: str | None
+    model: Mapping[str, Any]
+    old: Rows | None
+    new: Rows
+    adds: Rows = field(default_factory=list)
+    has_gap: bool = False
+    is_view: bool = False
+
+    def after(self, publishes: int) -> Rows:
+        """The rows after so many publishes of it."""
+        return sorted([*self.new, *self.adds * (publishes - 1)], key=str)
+
+
+@dataclass(frozen=True)
+class Format:
+    """`using` stands after USING; `calls` names what changes tables and is not called by the session or its store:
+    module, class and method."""
+
+    name: str
+    using: str
+    cases: Mapping[str, Case]
+    catalog: str | None = None
+    calls: tuple[tuple[str, str, str], ...] = ()
+
+    def owners(self) -> list[tuple[Any, str]]:
+        return [(getattr(importlib.import_module(module), owner), name) for module, owner, name in self.calls]
+
+    @contextmanager
+    def database(self, spark: Any) -> Iterator[str]:
+        """A database of its own, dropped with all that it holds."""
+        name = f"f{next(_numbers)}_{os.getpid()}"
+        name = f"{self.catalog}.{name}" if self.catalog else name
+        spark.sql(f"create database {name}")
+        try:
+            yield name
+        finally:
+            for row in spark.sql(f"show tables in {name}").collect():
+                kind = "view" if row["tableName"].startswith("v_") else "table"
+                spark.sql(f"drop {kind} if exists {name}.`{row['tableName']}`{' purge' if self.catalog else ''}")
+            spark.sql(f"drop database if exists {name}{'' if self.catalog else ' cascade'}")
+
+
+OLD = "create table {t} using {using} as select 1 as id, 'a' as s"
+PARTS = "create table {t} using {using} partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
+_ADDED = {"sql": "select 2 as id, 'b' as s", **APPEND}
+_PARTS = {"sql": "select * from values (3, 'x'), (4, 'z') as v(id, d)", **OVERWRITE}
+_OVERWRITTEN = [(2, "y"), (3, "x"), (4, "z")]
+
+PARQUET = Format(
+    "parquet",
+    "parquet",
+    {
+        "location": Case(OLD, {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")]),
+        "rename": Case(OLD, {"sql": "select 2L as id, 'b' as s"}, [(1, "a")], [(2, "b")], has_gap=True),
+        "first": Case(None, {"sql": "select 2 as id, 'b' as s"}, None, [(2, "b")], has_gap=True),
+        "append": Case(OLD, _ADDED, [(1, "a")], [(1, "a"), (2, "b")], [(2, "b")]),
+        "partitions": Case(PARTS, _PARTS, [(1, "x"), (2, "y")], _OVERWRITTEN),
+        "view": Case(
+            "create view {t} as select 1 as id, 'a' as s",
+            {"sql": "select 2 as id, 'b' as s", "materialized": "view"},
+            [(1, "a")],
+            [(2, "b")],
+            is_view=True,
+        ),
+    },
+)
+ICEBERG = Format(
+    "iceberg",
+    "iceberg",
+    {
+        "replace": Case(OLD, {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")]),
+        "first": Case(None, {"sql": "select 2 as id, 'b' as s"}, None, [(2, "b")], has_gap=True),
+        "append": Case(OLD, _ADDED, [(1, "a")], [(1, "a"), (2, "b")], [(2, "b")]),
+        "partitions": Case(PARTS, _PARTS, [(1, "x"), (2, "y")], _OVERWRITTEN),
+        "merge": Case(
+            OLD,
+            {"sql": "select * from values (1, 'c'), (2, 'b') as v(id, s)", **MERGE},
+            [(1, "a")],
+            [(1, "c"), (2, "b")],
+        ),
+    },
+    catalog="lake_hadoop",
+    calls=(("planproof.session.iceberg", "IcebergTransaction", "commit"),),
+)
+FORMATS = {each.name: each for each in (PARQUET, ICEBERG)}
+
+
+class Place:
+    """The table of one case, a guard's session, and another session beside it. A view's name begins with `v_`."""
+
+    def __init__(self, spark: Any, format: Format, case: str, database: str) -> None:
+        self.spark, self.other = spark.newSession(), spark.newSession()
+        self.format, self.case, self.database = format, format.cases[case], database
+        self.t = f"{database}.{'v_t' if self.case.is_view else 't'}"
+        self.make()
+
+    def make(self) -> None:
+        if self.case.before is not None:
+            self.other.sql(self.case.before.format(t=self.t, using=self.format.using))
+
+    def model(self, **more: Any) -> Model:
+        return Model(self.t, **{**self.case.model, "file_format": self.format.using, **more})
+
+    def publish(self, guard: Guard | None = None, **more: Any) -> Report:
+        return (guard or Guard(self.spark)).publish(self.model(**more))
+
+    def rows(self, table: str | None = None, columns: str = "*") -> Rows | None:
+        """Read by a session that has cached nothing."""
+        spark, name = self.spark.newSession(), table or self.t
+        if not spark.catalog.tableExists(name):
+            return None
+        return sorted((tuple(row) for row in spark.sql(f"select {columns} from {name}").collect()), key=str)
+
+    def home(self) -> Path:
+        shown = self.spark.sql(f"describe namespace extended {self.database}").collect()
+        return Path(next(str(row[1]) for row in shown if row[0] == "Location").removeprefix("file:"))
+
+    def left(self) -> list[str]:
+        """What nobody needs once nothing is under way: staging tables, journals, notes, locks."""
+        own = {self.t.rpartition(".")[2], "t__quarantine"}
+        found = [row["tableName"] for row in self.spark.sql(f"show tables in {self.database}").collect()]
+        state = [str(path) for path in self.home().glob(".planproof/*/*.json")]
+        return [*(name for name in found if name not in own and not name.endswith("_moved")), *state]
+
+    def recover(self) -> None:
+        """As somebody else who needs the table: nothing is left of what was under way."""
+        reports = Guard(self.other).recover(force=True)
+        assert "failed" not in [r.outcome for r in reports], [r.error for r in reports]
+
+
+CONTRACT = Contract([("id", "int", False), ("s", "string", True)], [{"kind": "check", "expression": "id > 0"}])
+QUARANTINING = Settings(on_violation="quarantine")
+BAD = "select * from values (2, 'b'), (-1, 'c'), (cast(null as int), 'd') as v(id, s)"
+BAD_ROWS = [(-1, "c"), (None, "d")]
