@@ -138,12 +138,12 @@ class Gate:
             action = decide(self.here.state, statement, self.reach.setting)
             self.here.state = action.state
             for step in action.steps:
-                answer = _CARRIED_OUT[type(step)](self, step)
+                answer = _CARRY_OUT[type(step)](self, step)
                 if answer is not None:
                     return answer
         return None
 
-    def run_put_off(self, step: actions.RunPutOff | None = None) -> None:
+    def run_put_off(self) -> None:
         """Does what was put off: what follows is dbt's own, and needs it."""
         while (state := self.here.running) is not None and state.put_off:
             self.here.state = state.without_first_put_off()
@@ -155,34 +155,24 @@ class Gate:
         else:
             self.adapter.drop_now(item)
 
-    def _keep_rows(self, step: actions.KeepRows) -> Answered | None:
-        if not with_rows(self.adapter, self.reach, step.rename):
+    def _keep_rows(self, rename: Statement) -> Answered | None:
+        if not with_rows(self.adapter, self.reach, rename):
             return None
-        self.questions.forget(step.rename.text)
+        self.questions.forget(rename.text)
         return _answer()
 
-    def _check(self, step: actions.Check) -> None:
-        self.questions.check(step.sql)
-
-    def _weigh(self, step: actions.Weigh) -> None:
-        self.questions.weigh(step.source)
-
-    def _say_unguarded(self, step: actions.SayUnguarded) -> None:
-        self.admission.say_unguarded(self.questions.state.node.name, step.reason)
-
-    def _refuse_unreadable(self, step: actions.RefuseUnreadable) -> None:
+    def _refuse_unreadable(self, sql: str) -> None:
         """Of a seed whose table dbt is to drop before."""
         state = self.questions.state
-        why = unreadable(self.reach.session(), step.sql) if state.drops else None
+        why = unreadable(self.reach.session(), sql) if state.drops else None
         if why is not None:
-            name = state.node.name
-            raise Stopped(f"planproof: Spark cannot make {name}; its table stays as it was: {why}")
+            raise Stopped(f"planproof: Spark cannot make {state.node.name}; its table stays as it was: {why}")
 
-    def _make_view(self, step: actions.MakeView) -> None:
-        view, query = quoted(step.view.relation[-1:]), unterminated(step.view.query)
-        self.adapter.execute_now(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS\n{query}")
+    def _make_view(self, view: Statement) -> None:
+        name, query = quoted(view.relation[-1:]), unterminated(view.query)
+        self.adapter.execute_now(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS\n{query}")
 
-    def _load_seed(self, step: actions.LoadSeed | None = None) -> None:
+    def _load_seed(self) -> None:
         """Publishes the seed whose rows are held: dbt has given all of them."""
         state = self.here.running
         if state is None or state.seed is None or state.seed.made is None:
@@ -191,13 +181,10 @@ class Gate:
         # dbt has put the new table into its cache where it ends without a statement.
         self.here.change(state, seed=seed, put_off=())
         if self._published(seed.model(state.node.model)) is None:
-            for relation in state.put_off:
-                self._run_one(relation)
+            for item in state.put_off:
+                self._run_one(item)
             for statement in seed.inserts():
                 self.adapter.execute_now(statement)
-
-    def _publish(self, step: actions.Publish) -> Answered | None:
-        return self._published(step.model)
 
     def _published(self, model: Model) -> Answered | None:
         """The answer for a model that the guard published; None where planproof failed, and dbt is to write it."""
@@ -210,12 +197,6 @@ class Gate:
         for relation in state.drops:
             self.adapter.cache_dropped(relation)
         return _answer(report.rows)
-
-    def _forget(self, step: actions.Forget) -> None:
-        self.questions.forget(step.sql)
-
-    def _answer(self, step: actions.Answer) -> Answered:
-        return _answer()
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
@@ -356,19 +337,20 @@ class Gate:
         return columns
 
 
-_CARRIED_OUT: dict[type, Callable[[Gate, Any], Answered | None]] = {
-    actions.RunPutOff: Gate.run_put_off,
-    actions.KeepRows: Gate._keep_rows,
-    actions.Check: Gate._check,
-    actions.Weigh: Gate._weigh,
-    actions.SayUnguarded: Gate._say_unguarded,
-    actions.RefuseUnreadable: Gate._refuse_unreadable,
-    actions.MakeView: Gate._make_view,
-    actions.LoadSeed: Gate._load_seed,
-    actions.Publish: Gate._publish,
-    actions.Forget: Gate._forget,
-    actions.Answer: Gate._answer,
+_CARRY_OUT: dict[type, Callable[[Gate, Any], Answered | None]] = {
+    actions.RunPutOff: lambda gate, step: gate.run_put_off(),
+    actions.KeepRows: lambda gate, step: gate._keep_rows(step.rename),
+    actions.Check: lambda gate, step: gate.questions.check(step.sql),
+    actions.Weigh: lambda gate, step: gate.questions.weigh(step.source),
+    actions.SayUnguarded: lambda gate, step: gate.admission.say_unguarded(gate.questions.state.node.name, step.reason),
+    actions.RefuseUnreadable: lambda gate, step: gate._refuse_unreadable(step.sql),
+    actions.MakeView: lambda gate, step: gate._make_view(step.view),
+    actions.LoadSeed: lambda gate, step: gate._load_seed(),
+    actions.Publish: lambda gate, step: gate._published(step.model),
+    actions.Forget: lambda gate, step: gate.questions.forget(step.sql),
+    actions.Answer: lambda gate, step: _answer(),
 }
+"""How each step is carried out. It gives dbt's answer, or None."""
 
 
 def _answer(rows: int | None = None) -> Answered:
