@@ -1,6 +1,8 @@
 # `make demo` and `make test` need Python 3.10 to 3.13 and Java 17 or later; the rest is installed into .venv.
 
 PYTHON ?=
+FORMAT ?= parquet
+WALKS ?= 1000
 SPARK ?= $(SPARK35)
 DBT ?= 1.12
 SPARK35 := 3.5.9
@@ -12,7 +14,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg test-editor lint test-hive conformance faults bench clean
+.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults suites release-check bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -41,7 +43,7 @@ pictures: demo ## Runs the demo, and draws what its report looks like: docs/pict
 site: environment ## Builds the documentation as a searchable site, in site/; a broken link ends it.
 	@UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=.venv-site VIRTUAL_ENV='' \
 		.venv/.uv/bin/uv sync --frozen --only-group site --python $(BIN)/python --quiet
-	.venv-site/bin/mkdocs build --quiet
+	.venv-site/bin/mkdocs build --strict
 	@echo "open site/index.html"
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
@@ -79,11 +81,11 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 
 test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, with Spark 3.5, in an environment of its own.
 	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
+	.venv-iceberg/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
 
 sweep-iceberg: environment ## Plays the contract matrix on Iceberg's tables, and kills publishes of them at every step (slow).
 	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg $(PYTEST_ARGS)
+	.venv-iceberg/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
 
 test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-core, with the whole contract matrix: DBT=1.10
 	@.ci/dbt $(DBT)
@@ -98,6 +100,14 @@ test-dbt112: ## As test-dbt, on dbt-core 1.12.
 
 test-dbt2: environment ## Compiles a project by dbt 2's own program, and checks, compares, freezes and runs what it left.
 	dbt2=$$(.ci/dbt2) && DBT2="$$dbt2" $(BIN)/python -m pytest tests/project/test_dbt2_program.py $(PYTEST_ARGS)
+
+formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg for one format (slow).
+	@if [ "$(FORMAT)" = iceberg ]; then .ci/iceberg; fi
+	$(if $(filter iceberg,$(FORMAT)),.venv-iceberg,.venv)/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
+		tests/formats $(PYTEST_ARGS)
+
+walks: environment ## Walks at random: two guards, a writer, DDL, recoveries and leaving over one Parquet table (1,000 walks take hours): WALKS=50
+	PLANPROOF_WALKS=$(WALKS) $(BIN)/python -m pytest -m "conformance or not conformance" -p no:cacheprovider tests/publish/test_random_walk.py $(PYTEST_ARGS)
 
 test-editor: environment ## Runs the language server's tests, in Neovim too: NVIM=/path/to/nvim, or one from PyPI.
 	nvim=$$(.ci/neovim) && NVIM="$$nvim" $(BIN)/python -m pytest tests/lsp $(PYTEST_ARGS)
@@ -118,6 +128,12 @@ conformance: environment ## Sweeps against real Spark (slow), and scores `planpr
 
 faults: environment ## Kills publishes at every step and at random moments, fills disks, takes the metastore away.
 	$(BIN)/python -m pytest -m faults -s tests/faults $(PYTEST_ARGS)
+
+suites: environment ## Runs every suite there is, goes on where it stopped, and writes docs/suites.yml and the support matrix (hours).
+	@status=0; $(BIN)/python tools/suites.py || status=$$?; $(BIN)/python tools/support_matrix.py; exit $$status
+
+release-check: environment ## Builds wheel and sdist, checks them, and tries both in clean environments.
+	$(BIN)/python tools/release_check.py
 
 bench: environment ## Measures what the guard costs and what rewritten lambdas save.
 	$(BIN)/python tests/benchmarks/run.py

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files  # type: ignore[import-not-found]  # of .venv-site alone
-
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 """Pages that lie above docs/."""
@@ -18,14 +16,16 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.S | re.M)
 _WEB = ("http:", "https:", "mailto:")
 
 
-def on_files(files: Files, config: Any) -> Files:
+def on_files(files: Any, config: Any) -> Any:
     """The site's files, with the pages above docs/."""
+    from mkdocs.structure.files import File  # type: ignore[import-not-found]  # .venv-site alone has it
+
     for name in BESIDE:
         files.append(File.generated(config, name, content=(ROOT / name).read_text("utf-8")))
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """A page whose links lead to pages of the site; what only the repository has is named as a file."""
     own = ROOT / page.file.src_uri if page.file.src_uri in BESIDE else ROOT / "docs" / page.file.src_uri
     parts = _FENCE.split(markdown)
@@ -38,14 +38,14 @@ def _followed(found: re.Match[str], page: Path) -> str:
     if not target or target.startswith(_WEB):
         return found[0]
     file = (page.parent / target).resolve()
+    if not file.exists():
+        raise ValueError(f"{page.relative_to(ROOT)}: no such file: {target}")
     if file == ROOT / "README.md":
         return f"[{text}]({_way('README.md', page)})"
     if file.parent == ROOT and file.name in BESIDE:
         return f"[{text}]({_way(file.name, page)}{anchor})"
     if file.is_relative_to(ROOT / "docs") and file.suffix == ".md":
         return f"[{text}]({_way(file.relative_to(ROOT / 'docs').as_posix(), page)}{anchor})"
-    if not file.exists():
-        raise ValueError(f"{page.relative_to(ROOT)}: no such file: {target}")
     return f"{text} (`{file.relative_to(ROOT).as_posix()}`)"
 
 

@@ -9,13 +9,15 @@ import ast
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from suites import Result, read_results
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "support.yml"
@@ -165,7 +167,6 @@ _TABLES = (
     ("connection", "dbt"),
     ("format", "catalog"),
     ("format", "spark"),
-    ("catalog", "spark"),
     ("dbt", "spark"),
     ("connection", "airflow"),
 )
@@ -185,22 +186,26 @@ WHOLE = ("published and stopped", "dbt build is guarded", "planproof run", "oper
 """What holds of a combination where planproof does all that it promises there."""
 
 
-def page(matrix: Matrix) -> str:
-    """The whole page."""
+def page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> str:
+    """The whole page, with what came of each suite; unless given, as docs/suites.yml has it."""
+    results = read_results() if results is None else results
     lines = [
         "# What was tried",
         "",
         "**held**: tests publish healthy models there and stop broken ones. Anything less is named.",
         f"**{_UNTRIED}**: no test says so. That is no judgement; see [your platform](platforms.md).",
         "A number counts the tests and leads to them (`python tools/support_matrix.py` makes this page).",
+        "A commit says at which the suite was green; where none stands, `make suites` has not run it.",
         "",
     ]
     for columns, rows in _TABLES:
-        lines += _table(matrix, columns, rows)
+        lines += _table(matrix, columns, rows, results)
     lines += ["## Offline", "", *_offline(matrix)]
-    lines += ["## Try it yourself", "", "| command | combinations |", "|---|---|"]
-    commands = dict.fromkeys(point.run.command for point in matrix.points)
-    lines += [f"| `{c}` | {sum(point.run.command == c for point in matrix.points)} |" for c in commands]
+    lines += ["## Try it yourself", "", "| command | combinations | last run |", "|---|---|---|"]
+    commands = {**dict.fromkeys(point.run.command for point in matrix.points), **results}
+    for command in commands:
+        many = sum(point.run.command == command for point in matrix.points)
+        lines.append(f"| `{command}` | {many} | {results.get(command, 'not run')} |")
     return "\n".join(lines) + "\n"
 
 
@@ -215,12 +220,12 @@ def _offline(matrix: Matrix) -> Iterator[str]:
     yield ""
 
 
-def _table(matrix: Matrix, columns: str, rows: str) -> Iterator[str]:
+def _table(matrix: Matrix, columns: str, rows: str, results: Mapping[str, Result]) -> Iterator[str]:
     yield from (f"## {_TITLES[rows]} and {_TITLES[columns]}", "")
     yield f"| {_TITLES[rows]} | {' | '.join(matrix.values[columns])} |"
     yield "|---" * (len(matrix.values[columns]) + 1) + "|"
     for row in matrix.values[rows]:
-        cells = (_cell(matrix, {rows: row, columns: column}) for column in matrix.values[columns])
+        cells = (_cell(matrix, {rows: row, columns: column}, results) for column in matrix.values[columns])
         yield f"| {row} | {' | '.join(cells)} |"
     yield ""
     note = matrix.notes.get(f"{rows}, {columns}")
@@ -228,14 +233,26 @@ def _table(matrix: Matrix, columns: str, rows: str) -> Iterator[str]:
         yield from (*textwrap.wrap(note, 100, break_long_words=False, break_on_hyphens=False), "")
 
 
-def _cell(matrix: Matrix, where: dict[str, str]) -> str:
+def _cell(matrix: Matrix, where: dict[str, str], results: Mapping[str, Result]) -> str:
     found = [point for point in matrix.points if all(point.at[axis] == value for axis, value in where.items())]
     if not found:
         return _UNTRIED
     whole = [point for point in found if point.what in WHOLE]
     tests = len({test for point in found for test in point.tests})
+    shown = whole or found
     said = "**held**" if whole else found[0].what
-    return f"{said} [{tests}]({DATA.name}#L{(whole or found)[0].line})"
+    return f"{said} [{tests}]({DATA.name}#L{shown[0].line}){_at(shown, results)}"
+
+
+def _at(points: Sequence[Point], results: Mapping[str, Result]) -> str:
+    """At which commit one of the points was green: now, or before it became red."""
+    found = [result for point in points if (result := results.get(point.run.command)) is not None]
+    best = min(found, key=lambda r: (r.result != "green", r.green is None), default=None)
+    if best is None:
+        return ""
+    if best.green is None:
+        return ", red"
+    return f", {'' if best.result == 'green' else 'was '}green at {best.green}"
 
 
 def main() -> int:

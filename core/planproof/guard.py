@@ -291,6 +291,7 @@ class Guard:
             found = broken(failure)
             if found is not None:
                 draft.add([found])
+                draft.enforced("I3", f"each batch that a Python function gave in a lambda, until {found.code}")
                 return draft.report("rejected")
             draft.tell(transient=failure.transient)
             draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])

@@ -1,6 +1,7 @@
 """Limits that an author declares for what a publish may make of a table: never a default, never learned.
 
-limits: {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, fresh: {column: loaded_at, within: 26h}}
+limits: {rows: {min: 1, change: -20%..+50%}, partition_rows: -20%.., nulls: {amount: 1%},
+         fresh: {column: loaded_at, within: 26h}}
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ _CHANGE = re.compile(rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?")
 _SHARE = re.compile(_PERCENT)
 _WITHIN = re.compile(r"(\d+)\s*(m|h|d)")
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
+
+
+Change = tuple[float | None, float | None]
 
 
 class LimitError(ValueError):
@@ -44,11 +48,13 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many rows the table may have after a publish, and by how many percent (down, up) their number may change."""
+    """How many rows the table may have after a publish, and by how many percent (down, up) their number may change, in
+    the table and in each partition that is overwritten."""
 
     least: int | None = None
     most: int | None = None
-    change: tuple[float | None, float | None] | None = None
+    change: Change | None = None
+    partition_rows: Change | None = None
     nulls: tuple[Nulls, ...] = ()
     fresh: tuple[Fresh, ...] = ()
 
@@ -60,20 +66,10 @@ class Limits:
         """Each column that a limit names, with the place in the limits where it does."""
         return [(n.column, "nulls") for n in self.nulls] + [(f.column, "fresh") for f in self.fresh]
 
-    @property
-    def change_text(self) -> str:
-        """The permitted change, as it is written.
-
-        >>> Limits.of({"rows": {"change": "-20%..+50%"}}, "limits").change_text
-        '-20%..+50%'
-        """
-        low, high = self.change or (None, None)
-        return f"{'' if low is None else f'{low:+g}%'}..{'' if high is None else f'{high:+g}%'}"
-
     @classmethod
     def of(cls, given: Any, where: str) -> Limits:
         """Limits of untrusted YAML. Raises `LimitError`, which begins with `where`."""
-        form = _mapping(given, where, ("rows", "nulls", "fresh"))
+        form = _mapping(given, where, ("rows", "partition_rows", "nulls", "fresh"))
         rows = _mapping(form.get("rows"), f"{where}.rows", ("min", "max", "change"))
         least, most = (_rows(rows.get(key), f"{where}.rows.{key}") for key in ("min", "max"))
         if least is not None and most is not None and least > most:
@@ -85,6 +81,7 @@ class Limits:
             least,
             most,
             _change(rows.get("change"), f"{where}.rows.change"),
+            _change(form.get("partition_rows"), f"{where}.partition_rows"),
             tuple(_nulls(str(column), limit, f"{where}.nulls.{column}") for column, limit in nulls.items()),
             tuple(_fresh(one, f"{where}.fresh") for one in _listed(form.get("fresh"))),
         )
@@ -115,7 +112,17 @@ def _rows(given: Any, where: str) -> int | None:
     return int(given)
 
 
-def _change(given: Any, where: str) -> tuple[float | None, float | None] | None:
+def change_text(change: Change) -> str:
+    """A permitted change, as it is written.
+
+    >>> change_text((-20.0, None))
+    '-20%..'
+    """
+    low, high = change
+    return f"{'' if low is None else f'{low:+g}%'}..{'' if high is None else f'{high:+g}%'}"
+
+
+def _change(given: Any, where: str) -> Change | None:
     if given is None:
         return None
     found = _CHANGE.fullmatch(str(given).strip())

@@ -143,7 +143,7 @@ SETTINGS = (
         "limits",
         NO_LIMITS,
         "what a publish may make of the table, such as {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, "
-        "fresh: {column: loaded_at, within: 26h}}; one that is broken stops it",
+        "partition_rows: -20%.., fresh: {column: loaded_at, within: 26h}}; one that is broken stops it",
         commands=("run",),
     ),
     Setting(

@@ -104,9 +104,9 @@ class LogicalPlan:
         """I6's comparison: ordered for projected plans, as multisets otherwise. Raises `RegistryMismatch`."""
         if self.registry != other.registry:
             raise RegistryMismatch("the plans were made under different registries of sources or functions")
-        if self.projected or other.projected:
-            return self.schema == other.schema
-        return self.schema.same_fields(other.schema)
+        from planproof_engine.optimizer.driver import same_schema
+
+        return same_schema(self.root, other.root)
 
     def __str__(self) -> str:
         from planproof_engine.logical.text import show

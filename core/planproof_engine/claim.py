@@ -36,12 +36,13 @@ class Facts:
     too_long: Mapping[Path, int] = field(default_factory=dict)
 
 
-ALL, SAMPLE = "all", "sample"
+ALL, SAMPLE, PART = "all", "sample", "part"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one plane claims. `looked_at` is `all` or `sample`, `what` says of what, for people.
+    """What one plane claims. `looked_at` is `all`, `sample` or `part` (the rest could not be read), `what` says of
+    what, for people.
 
     `facts` hold only what was counted over all rows; what a sample counts is no fact.
     """

@@ -270,7 +270,7 @@ _TABLE = (
         "PP301",
         "batch breaks its schema",
         "An Arrow batch does not hold what its schema says; invariants I2, I3 and I5.",
-        "Correct the Python function that produced the batch.",
+        "Correct the Python function that produced the batch; a damaged file must be written anew.",
     ),
     Code("PP302", "run failed", "Spark failed while it ran the model.", "Read Spark's error, which is quoted."),
     Code(
@@ -354,7 +354,7 @@ _TABLE = (
     Code(
         "PP510",
         "rows outside a limit",
-        "The publish would leave the table with fewer or more rows than `limits.rows` allows.",
+        "The publish would leave the table, or a partition that it overwrites, with more or fewer rows than allowed.",
         "Look at what the sources hold; run once with other limits where the change is meant.",
     ),
     Code(

@@ -262,7 +262,7 @@ OF_KINDS: dict[str, tuple[Reliance, ...]] = {
             "dbt_spark",
             "spark_build_snapshot_staging_table",
             ("target_relation.identifier ~ '__dbt_tmp'", "{% if target_relation.is_iceberg %}", "schema=none"),
-            "its view is told by its name",
+            "its view is recognised by its name",
         ),
         Macro(
             "dbt_spark",

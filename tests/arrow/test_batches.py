@@ -99,3 +99,22 @@ def test_dictionaries_of_anything_and_names_that_repeat():
     healthy = pa.table({"w": pa.array(["a", "b"]).dictionary_encode()})
     assert faults(healthy) == []
     assert faults(healthy.slice(0, 0)) == []
+
+
+def test_a_damaged_file_leaves_the_batches_read_in_part(tmp_path):
+    import pyarrow.parquet as pq
+
+    from planproof.arrow.footers import read_footers
+    from planproof.claims import batches
+
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("whole", "torn")]
+    for path in paths:
+        pq.write_table(pa.table({"a": list(range(10_000))}), path, compression="none", use_dictionary=False)
+    footers = read_footers(paths)
+    with open(paths[1], "r+b") as torn:
+        torn.seek(4)
+        torn.write(b"\xff" * 64)
+    claim, found = batches.read(paths, "all", footers)
+    assert claim is not None
+    assert (claim.looked_at, [f.code for f in found]) == ("part", ["PP301"])
+    assert batches.read(paths[:1], "all", footers[:1])[0].looked_at == "all"

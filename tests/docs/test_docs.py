@@ -19,7 +19,7 @@ import planproof
 from planproof.cli.group import COMMANDS, cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("core/*/*.md")])
 NAMED = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page.name != "CHANGELOG.md")
 _SHELL = re.compile(r"```(sh|console|bash|text)\n(.*?)```", re.S)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)?(#[^)\s]+)?\)")

@@ -22,7 +22,10 @@ HOMES = {
 }
 _NAME = re.compile(rf"(?<![\w./-])((?:{'|'.join(HOMES)})(?:\.\w+)+)")
 _FILE = re.compile(r"(?<![\w./:{-])(\w+(?:/\w+)+\.py)\b")
-DOCS = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "docs/support.yml"} - {ROOT / "CHANGELOG.md"})
+DOCS = sorted(
+    {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("core/*/*.md"), ROOT / "docs/support.yml"}
+    - {ROOT / "CHANGELOG.md"}
+)
 CODE = sorted(path for home in {*HOMES.values(), "tools"} for path in (ROOT / home).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 NOT_PYTHON = {"planproof.sarif", "planproof.command", "planproof.__file__"}

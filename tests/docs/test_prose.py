@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 LEFT_OUT = ("tests/", ".venv", ".demo", "site/", "node_modules")
 PAGES = sorted(
     page.relative_to(ROOT).as_posix()
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("core/*/README.md")]
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("core/*/*.md")]
 )
 WIDTH, WORDS, FIRST_PAGE = 100, 24_500, 120
 _FENCED = re.compile(r"^\s*```.*?^\s*```$", re.S | re.M)

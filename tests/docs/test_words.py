@@ -18,7 +18,7 @@ from planproof_engine.codes import CODES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/words.md"
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("core/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("core/*/*.md")])
 HOMES = ("core", "dbt_plugin", "operators", "tools")
 PROSE = ("set aside", "set apart", "whoever", "whosoever", "thereof", "of which", "is told", "as it stands")
 """Turns that no page, setting or code has."""
@@ -26,7 +26,7 @@ PROSE = ("set aside", "set apart", "whoever", "whosoever", "thereof", "of which"
 NAMES = ("parted", "parting", "rest", "aside", "apart", "told", "stands", "manager", "handler", "helper", "util")
 """Words that no function, class or argument is called by."""
 
-LEFT = {"told": 36, "parting": 17, "aside": 13, "rest": 9, "stands": 9, "apart": 8, "parted": 3, "manager": 2}
+LEFT = {"told": 33, "apart": 8, "stands": 5, "rest": 3, "aside": 3, "manager": 2}
 
 
 def rows() -> Iterator[list[str]]:
@@ -63,6 +63,25 @@ def test_settings_and_codes_have_no_turn_that_is_not_used() -> None:
     texts = {setting.name: setting.sentence for setting in SETTINGS}
     texts |= {code.id: f"{code.title} {code.meaning} {code.next_step}" for code in CODES.values()}
     assert {name: found(text) for name, text in texts.items() if found(text)} == {}
+
+
+def test_messages_have_no_turn_that_is_not_used() -> None:
+    """ "Of which" has a plain meaning in some of them, and is left there."""
+    said = {}
+    for home in HOMES:
+        for path in sorted((ROOT / home).rglob("*.py")):
+            turns = {turn for text in messages(path) for turn in found(text)} - {"of which"}
+            said |= {path.relative_to(ROOT).as_posix(): turns} if turns else {}
+    assert said == {}
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The texts of a module that are no docstrings."""
+    tree = ast.parse(path.read_text("utf-8"))
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
 
 
 def found(text: str) -> list[str]:

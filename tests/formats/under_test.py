@@ -27,9 +27,8 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Case:
-    """`before` makes the table `{t}`; `model` is published then. `old` is None where nothing stood before. `adds`: a
-    second publish adds the same rows once more. `has_gap`: readers may find no table for a moment. `partial`: what
-    others insert with the `d` (or `s`) of no new row stays."""
+    """`before` makes the table `{t}`; `model` is published then. `old` is None where nothing stood before. `adds`: what
+    each later publish of it adds. `has_gap`: readers may find no table for a moment."""
 
     before: str | None
     model: Mapping[str, Any]

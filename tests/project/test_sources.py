@@ -177,3 +177,33 @@ def test_a_test_of_a_source_proves_what_a_model_promises(dbt_manifest, tmp_path)
     (report,) = check_project(read_project(manifest))
     (proved,) = [f for f in report.findings if f.promised == "NOT NULL"]
     assert (str(proved.verdict), proved.evidence) == ("proved", "the test not_null of the source raw.orders holds it")
+
+
+def test_a_source_that_drifted_is_told_as_the_cause(dbt_manifest, tmp_path):
+    def model(sql, *parents):
+        return {"sql": sql, "parents": parents, "contract": True, "columns": {"n": "int"}}
+
+    models = {
+        "direct": model("select n from raw.orders", "raw.orders"),
+        "below": model("select n from shop.direct", "direct"),
+        "gone": model("select cast(gone as int) as n from raw.orders", "raw.orders"),
+        "apart": model("select 'x' as n"),
+    }
+    columns = {"n": "int", "gone": "string", "kept": "varchar(3)"}
+    file = tmp_path / "frozen.json"
+    live = [{"name": "n", "type": "string"}, {"name": "kept", "type": "string"}]
+    file.write_text(json.dumps({"version": 1, "sources": {"raw.orders": {"columns": live}}}))
+    project, told = read_project(dbt_manifest(models, {"raw.orders": columns})), []
+    check_project(project, frozen=file, noted=told.append)
+    (drift,) = [remark for remark in told if "declares" in remark]
+    assert drift.startswith("the source raw.orders is not what models/sources.yml declares (")
+    assert "n is string, declared int; gone is gone); " in drift
+    stopped = drift.partition("stopped: ")[2].split(", ")
+    assert {"shop.direct", "shop.gone"} <= set(stopped)
+    assert "shop.apart" not in stopped
+
+    fits = [{"name": name, "type": kind} for name, kind in (("n", "int"), ("gone", "string"), ("kept", "string"))]
+    file.write_text(json.dumps({"version": 1, "sources": {"raw.orders": {"columns": fits}}}))
+    told.clear()
+    check_project(project, frozen=file, noted=told.append)
+    assert not [remark for remark in told if "declares" in remark]

@@ -15,8 +15,8 @@ from planproof.settings import Settings, SettingsError
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "limits: \\[\\] is not a mapping of rows, nulls, fresh"),
-        ({"row": {}}, "limits: unknown key 'row'; known: rows, nulls, fresh"),
+        ([], "limits: \\[\\] is not a mapping of rows, partition_rows, nulls, fresh"),
+        ({"row": {}}, "limits: unknown key 'row'; known: rows, partition_rows, nulls, fresh"),
         ({"rows": 3}, "limits.rows: 3 is not a mapping of min, max, change"),
         ({"rows": {"min": "1"}}, "limits.rows.min: '1' is not a number of rows"),
         ({"rows": {"min": True}}, "limits.rows.min: True is not a number of rows"),
@@ -24,6 +24,7 @@ from planproof.settings import Settings, SettingsError
         ({"rows": {"change": "20"}}, "limits.rows.change: '20' is not a range such as -20%..\\+50%"),
         ({"rows": {"change": ".."}}, "limits.rows.change: '..' is not a range"),
         ({"rows": {"change": "+5%..-5%"}}, "limits.rows.change: .* begins above its end"),
+        ({"partition_rows": -20}, "limits.partition_rows: -20 is not a range"),
         ({"nulls": ["a"]}, "limits.nulls: \\['a'\\] is not a mapping"),
         ({"nulls": {"a": 0.5}}, "limits.nulls.a: 0.5 is neither a share such as 1% nor a number of rows"),
         ({"nulls": {"a": "101%"}}, "limits.nulls.a: '101%' is neither a share"),
@@ -40,7 +41,8 @@ def test_limits_are_what_they_say() -> None:
     given = {"rows": {"min": 1, "change": "-20%..+50%"}, "nulls": {"a": "1%", "b": 3}}
     found = Settings.of({"limits": {**given, "fresh": {"column": "at", "within": "26h"}}}).limits
     nulls = (Nulls("a", None, 1.0), Nulls("b", 3, None))
-    assert found == Limits(1, None, (-20.0, 50.0), nulls, (Fresh("at", 26 * 3600, "26h"),))
+    assert found == Limits(1, None, (-20.0, 50.0), None, nulls, (Fresh("at", 26 * 3600, "26h"),))
+    assert Settings.of({"limits": {"partition_rows": "-20%.."}}).limits == Limits(partition_rows=(-20.0, None))
     assert not Settings().limits
     assert Settings.of({"limits": {"rows": {"change": "..+50%"}}}).limits.change == (None, 50.0)
 
@@ -80,6 +82,30 @@ def test_a_broken_limit_leaves_the_table(spark: Any, database: str) -> None:
     added = publish(spark, name, rows.format(rows=30, nulls=0), wide, materialized="incremental")
     assert added.outcome == "published", added.findings
     assert spark.table(name).count() == 110
+
+
+def test_a_partition_that_shrinks_leaves_the_table(spark: Any, database: str) -> None:
+    name, rows = f"{database}.t", "select id, concat('d', id % {days}) as day from range({rows})"
+    model = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["day"]}
+    wide = {"partition_rows": "-20%.."}
+    first = publish(spark, name, rows.format(days=2, rows=20), wide, **model)
+    assert (first.outcome, codes(first)) == ("published", [])
+    # One of two partitions is overwritten by a part of its rows; a third is new.
+    less = "select id, if(id < 7, 'd1', 'd2') as day from range(20)"
+    report = publish(spark, name, less, wide, **model)
+    broken = [f for f in report.findings if f.verdict.value == "violated"]
+    assert (report.outcome, [f.code for f in broken]) == ("rejected", ["PP510"]), report.error
+    assert broken[0].found == "1 of 1 partition overwritten; day = d1: 10 -> 7 rows, -30.0%"
+    assert spark.table(name).count() == 20
+    more = publish(spark, name, "select id, 'd1' as day from range(8)", wide, **model)
+    assert (more.outcome, codes(more)) == ("published", [("PP510", "proved")]), more.findings
+    whole = publish(spark, name, "select id, 'd1' as day from range(2)", wide, partition_by=["day"])
+    assert (whole.outcome, codes(whole)) == ("rejected", [("PP510", "violated")])
+    added = publish(spark, name, "select id, 'd1' as day from range(2)", wide, materialized="incremental")
+    assert (added.outcome, codes(added)) == ("published", []), added.findings
+    plain = publish(spark, f"{database}.plain", "select 1 as id", wide)
+    assert plain.outcome == "failed"
+    assert "has no partitions" in str(plain.error)
 
 
 def test_what_footers_do_not_tell_is_counted(spark: Any, database: str, monkeypatch: pytest.MonkeyPatch) -> None:

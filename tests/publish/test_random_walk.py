@@ -27,6 +27,7 @@ SHAPES = {
     "partitioned": "create table {t} (id int, d string) using parquet partitioned by (d)",
 }
 WALKS = int(os.environ.get("PLANPROOF_WALKS", "1000"))
+"""How many walks `make walks` takes; six of them in each run of the tests."""
 
 
 class Walk:
@@ -156,7 +157,13 @@ def _caught(act: Callable[[], Any], failed: list[BaseException]) -> None:
         failed.append(error)
 
 
-@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, WALKS), marks=pytest.mark.conformance)])
+LONG = [range(at, min(at + 10, WALKS)) for at in range(6, WALKS, 10)]
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [range(6), *(pytest.param(seeds, id=f"{seeds[0]}-{seeds[-1]}", marks=pytest.mark.conformance) for seeds in LONG)],
+)
 def test_the_table_is_what_one_of_the_writers_left(seeds: range, spark: Any, database: str) -> None:
     for seed in seeds:
         spark.sql(f"drop database if exists {database} cascade")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from planproof.report import markdown
 from planproof.report.changes import TableChange, TableVersion, Values
-from planproof.report.details import Details
+from planproof.report.details import Details, QuarantinedRows
 from planproof.report.model import Report
 from planproof.report.parts import fate, harmless
 from planproof.report.text import plain, quote, show, summary
@@ -200,3 +200,18 @@ def test_one_line_says_what_a_publish_changed():
     )
     many = TableChange(TableVersion(1, ()), TableVersion(1, tuple(Values(f"c{i}", "int") for i in range(9))))
     assert many.line().endswith("c4: new, int; 4 more columns change")
+
+
+def test_a_quarantine_is_three_lines_and_its_query_can_be_copied() -> None:
+    terms = {"not_null(id)": 2, "check(n > 0)": 1}
+    rows = QuarantinedRows("shop.my-orders__quarantine", "c0ffee_1", 2, 1000, terms)
+    finding = Finding(Verdict.WARNING, "PP514", "files", "id", "not_null(id)", "2 rows", "a long line " * 12, PLACE)
+    report = Report("shop.my-orders", "published", (finding,), details=Details(quarantine=rows))
+    lines = plain([report]).splitlines()
+    at = lines.index("Quarantined")
+    assert lines[at + 1 : at + 4] == [
+        "  PP514 shop.my-orders: 2 of 1,000 rows quarantined",
+        "  not_null(id): 2; check(n > 0): 1",
+        "  select * from shop.`my-orders__quarantine` where quarantine_run = 'c0ffee_1'",
+    ]
+    assert "a long line" not in plain([report])

@@ -139,6 +139,9 @@ def test_a_function_that_breaks_its_declaration_publishes_nothing(
     (finding,) = [f for f in report.findings if f.verdict is Verdict.VIOLATED]
     assert (report.outcome, finding.code, finding.plane) == ("rejected", "PP224", "batches")
     assert f"the Python function {name} {BROKEN[name]}" in finding.message
+    (arrays,) = [e for e in report.invariants if e.invariant == "I3"]
+    assert arrays.enforced
+    assert arrays.how == "each batch that a Python function gave in a lambda, until PP224"
     assert [tuple(r) for r in spark.table(f"{database}.t").collect()] == [(1,)]
     assert [
         r for r in spark.sql(f"show tables in {database}").collect() if r.tableName != "t" and not r.isTemporary

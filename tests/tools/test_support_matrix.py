@@ -11,6 +11,7 @@ import yaml
 
 import support_matrix
 from spark_upgrade import facts
+from suites import Result
 
 MATRIX = support_matrix.read()
 FORM = yaml.safe_load(support_matrix.DATA.read_text())
@@ -46,6 +47,17 @@ def test_what_is_tried_with_hive_has_hive_in_the_test_run() -> None:
 @pytest.mark.parametrize("axis", support_matrix.AXES)
 def test_a_table_has_every_value_of_an_axis(axis: str) -> None:
     assert all(f"| {value} |" in support_matrix.PAGE.read_text() for value in MATRIX.values[axis])
+
+
+def test_a_cell_says_at_which_commit_its_suite_was_green() -> None:
+    def row(result: Result) -> str:
+        lines = support_matrix.page(MATRIX, {"make test-airflow2": result}).splitlines()
+        return next(line for line in lines if line.startswith("| 2.11 |"))
+
+    assert ", green at abc" in row(Result("abc", "green", 1, "1 passed", "abc"))
+    assert ", was green at abc" in row(Result("def", "red", 1, "1 failed", "abc"))
+    assert ", red |" in row(Result("def", "red", 1, "1 failed"))
+    assert "green" not in support_matrix.page(MATRIX, {}).partition("## ")[2]
 
 
 def _with(**changes: object) -> str:

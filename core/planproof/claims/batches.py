@@ -8,7 +8,7 @@ from typing import Any
 from planproof.arrow.footers import Footer, FooterError, row_groups
 from planproof.arrow.types import physical_schema
 from planproof.invariants.batches import check
-from planproof_engine.claim import ALL, SAMPLE, Claim
+from planproof_engine.claim import ALL, PART, SAMPLE, Claim
 from planproof_engine.finding import Finding, Verdict
 
 MOST = 2
@@ -41,7 +41,8 @@ def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Cl
         return None, found
     everything = not damaged and sum(rows for _, rows in seen) == sum(f.rows for f in footers)
     what = _said(seen, footers)
-    return Claim("batches", physical_schema(first.schema), looked_at=ALL if everything else SAMPLE, what=what), found
+    looked_at = PART if damaged else ALL if everything else SAMPLE
+    return Claim("batches", physical_schema(first.schema), looked_at=looked_at, what=what), found
 
 
 def _said(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from dbt_planproof.compiler import DBT
+from planproof.cli import baseline as baselines
 from planproof.cli import options, output
 from planproof.project.request import Request
 from planproof.report.run import run_report
@@ -36,6 +37,16 @@ class _Told(output.Named):
 @click.option("--compile", "compiles", is_flag=True, help="Runs `dbt compile` first, in a target folder of its own.")
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, with --compile.")
 @options.spark
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file of known findings: only what is new is shown, and fails. A run knows no baseline.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Writes what is found now as the baseline.",
+)
 @click.option("--verbose", is_flag=True, help="In JSON also plans, lineage, and what was read of healthy models.")
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes judge models. Default: one per core.")
 @click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
@@ -46,6 +57,8 @@ def check(
     conf: tuple[str, ...],
     given_vars: str | None,
     ansi: bool | None,
+    baseline: Path | None,
+    write_baseline: Path | None,
     verbose: bool,
     **given: Any,
 ) -> None:
@@ -67,5 +80,13 @@ def check(
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):
         reports = request.reports(None, shown, brief=wanted.is_brief)
-    report = run_report("check", reports, started, project=shown.name, remarks=shown.remarks)
+    remarks = shown.remarks
+    if write_baseline is not None:
+        baselines.write_baseline(write_baseline, reports)
+        baseline = write_baseline
+    if baseline is not None:
+        known = baselines.read_baseline(baseline)
+        reports, more = baselines.without_known(reports, known, baseline)
+        remarks += more
+    report = run_report("check", reports, started, project=shown.name, remarks=remarks)
     output.finish(report, wanted, fail_on=settings.get("fail_on"), project_dir=given["project_dir"])

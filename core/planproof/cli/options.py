@@ -12,7 +12,9 @@ import click
 import yaml
 
 from planproof.cli.output import Wanted
+from planproof.project.target_folder import target_folder
 from planproof.report.formats import FORMATS
+from planproof.session.jvm_log import logging_to
 from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,7 +35,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Sectioned(click.Command):
-    """A command whose help lists its own options first, and those that several commands share in sections below."""
+    """A command whose help lists its own options first, and those that several commands share in sections below. What a
+    Spark that it starts says of itself goes to planproof/spark.log in dbt's target folder."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        directory, given = ctx.params.get("project_dir"), ctx.params.get("target_path")
+        with logging_to(lambda: target_folder(directory or Path(), given) / "planproof" / "spark.log"):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in SECTIONS}}

@@ -41,7 +41,16 @@ class Example:
 
 
 _WIDTH = 100
-_INCREMENTAL = ("PP131", "PP133", "PP140", "PP141", "PP142", "PP143", "PP144", "PP145")
+_SHOWN_BY = {
+    "PP112": "`planproof check` after an edit",
+    "PP134": "`planproof diff`",
+    "PP135": "`planproof diff`",
+    "PP610": "`planproof clean`",
+    **dict.fromkeys(("PP602", "PP603", "PP605", "PP608", "PP609", "PP622"), "`planproof recover`, or the next publish"),
+    **dict.fromkeys(("PP140", "PP141", "PP142", "PP143", "PP144", "PP145"), "both texts of an incremental model"),
+}
+"""What shows some codes that no example can; the others without one are shown by a run or an audit."""
+
 _ID = (("id", "int"),)
 _WARN = (("overflow", "warn"),)
 
@@ -146,27 +155,12 @@ def page(code: Code) -> str:
     if example is not None:
         mode = " (ANSI on)" if example.failing.ansi else ""
         parts += [f"**Failing{mode}**", _fenced(example.failing), "**Mended**", _fenced(example.fixed)]
-    else:
-        parts += _wrapped(f"**Shown by:** {_shown_by(code.id)}.")
-    parts += [*_wrapped(f"**Next:** {code.next_step}")]
-    if code.id[2] not in "369" or code.id in UNPUBLISHABLE:
-        parts += _wrapped(f"**Accept it:** {accept(code.id)}")
+    elif code.id in _SHOWN_BY:
+        parts += _wrapped(f"**Shown by:** {_SHOWN_BY[code.id]}.")
+    parts += _wrapped(f"**Next:** {code.next_step}")
+    if code.id in UNPUBLISHABLE:
+        parts += _wrapped(accept(code.id))
     return "\n\n".join(parts) + "\n"
-
-
-def _shown_by(code: str) -> str:
-    """What shows a code that no offline example can."""
-    if code in ("PP134", "PP135"):
-        return "`planproof diff`"
-    if code == "PP112":
-        return "`planproof check` after an edit"
-    if code in _INCREMENTAL:
-        return "an incremental model's second text"
-    if code in ("PP620", "PP622", "PP609", "PP602", "PP603", "PP605", "PP608"):
-        return "`planproof recover`, or the next publish"
-    if code == "PP610":
-        return "`planproof clean`"
-    return "a run or an audit"
 
 
 def _wrapped(text: str) -> list[str]:
@@ -189,6 +183,9 @@ def index() -> str:
         "A code names a kind of finding and is never reused; `planproof explain PP505` prints its page.",
         "1xx: plan and hazards, 2xx: planning and rewriting, 3xx: run, 4xx: files, 5xx: contract,",
         "6xx: publishing, 9xx: planproof itself. A test runs every example.",
+        "",
+        "A code without an example is shown by a run or an audit. To accept a finding, set",
+        "`meta: {planproof: {allow: [PP120: why]}}` on its model: it is a warning then.",
         "",
         "| code | title |",
         "|---|---|",

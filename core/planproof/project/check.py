@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.cache import Cache
+from planproof.project.drifted import remarks_on_drift
 from planproof.project.finished import Earlier
 from planproof.project.lookup import with_state
 from planproof.project.manifest import Project
@@ -57,7 +58,8 @@ def check_project(
     found = Schedule(check, needed, cache, jobs, earlier).reports(
         lambda key, report: told(report) if key in wanted else None
     )
-    for remark in (*left_to_dbt(off), *remark_on(left), check.judged_for(), check.remark()):
+    drift = remarks_on_drift(project, check.frozen, found, check.conf.timestamp_type == "TIMESTAMP_NTZ")
+    for remark in (*drift, *left_to_dbt(off), *remark_on(left), check.judged_for(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.

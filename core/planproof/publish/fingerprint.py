@@ -34,7 +34,7 @@ def fingerprint(
         stored = session.table(relation)
     if stored is None or stored.kind == "temporary view" or (stored.kind == "view" and view == "unknown"):
         return None
-    if stored.format == "iceberg":
+    if stored.has_log:
         return _snapshot(stored)
     try:
         lines = list(_view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored))

@@ -6,17 +6,27 @@ itself (`iceberg`): there is no journal.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planproof.contract import Model
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Format
+from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Session
+
+FORMATS: Mapping[str, Callable[[Session, Model], Format[Any]]] = {
+    "parquet": lambda session, model: Parquet(session),
+    "iceberg": Iceberg.over,
+}
+"""Each raises `Refused` for a session, or a model, that it cannot serve."""
 
 
 def format_of(session: Session, model: Model) -> Format[Any]:
     """The format in which the model is published; a view has none of its own. Raises `Refused`."""
-    if model.file_format == "iceberg" and model.materialized != "view":
-        return Iceberg.over(session, model)
-    return Parquet(session)
+    found = FORMATS.get("parquet" if model.materialized == "view" else model.file_format)
+    if found is None:
+        known = " and ".join(FORMATS)
+        raise Refused(f"{model.name} is stored as {model.file_format}; planproof publishes {known} tables, and views")
+    return found(session, model)

@@ -61,7 +61,7 @@ class Parquet:
         publication.refuse_changed()
 
     def is_committed(self, publication: Publication) -> bool:
-        return publication.stands()
+        return publication.is_committed()
 
     def describe(self, job: Job, publication: Publication) -> None:
         if publication.entry.effect is Effect.REPLACES and publication.entry.swap.repoints and job.target is not None:

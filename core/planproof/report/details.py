@@ -89,9 +89,10 @@ class Details:
     that is `watch`, its `fail_on`, whether it has a `contract`, with which `contract_hash`.
 
     The judgement: `uncounted` are the contract's keys, checks and references, which only rows decide, where nobody
-    looked at rows; `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of
-    `plan.outline`, `lines` are source lines by `file:line`, `files` those that were read; `lenient`: with ANSI off it
-    casts or computes what ANSI mode may refuse.
+    looked at rows; `known` are the findings that a baseline names, which the report leaves out and does not fail for;
+    `inputs` says where the schema of each relation read is from, `plan` and `lineage` are the forms of `plan.outline`,
+    `lines` are source lines by `file:line`, `files` those that were read; `lenient`: with ANSI off it casts or computes
+    what ANSI mode may refuse.
     The target: `previous` says whether there is one, with `previous_rows`; `rejected` is the table that keeps rejected
     rows; `broken` says which rows break a promise; `tests` are the data tests that were to run before the publish;
     `altered`: dbt changed its schema before it was stopped; `hooked`: the statement of a hook that may have changed it
@@ -112,6 +113,7 @@ class Details:
     contract_hash: str | None = None
     inputs: Mapping[str, str] | None = None
     uncounted: tuple[str, ...] | None = None
+    known: tuple[str, ...] | None = None
     plan: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
     lines: Mapping[str, str] | None = None
@@ -149,8 +151,9 @@ class Details:
             known["change"] = self.change.to_dict()
         if self.comparison is not None:
             known["comparison"] = self.comparison.to_dict()
-        if self.uncounted is not None:
-            known["uncounted"] = list(self.uncounted)
+        for name in _LISTS:
+            if getattr(self, name) is not None:
+                known[name] = list(getattr(self, name))
         if self.quarantine is not None:
             known["quarantine"] = asdict(self.quarantine)
         if self.broken is not None:
@@ -173,8 +176,7 @@ class Details:
             typed["change"] = TableChange.from_dict(change)
         if form.get("comparison") is not None:
             typed["comparison"] = Comparison.from_dict(form["comparison"])
-        if form.get("uncounted") is not None:
-            typed["uncounted"] = tuple(form["uncounted"])
+        typed |= {name: tuple(form[name]) for name in _LISTS if form.get(name) is not None}
         if form.get("quarantine") is not None:
             typed["quarantine"] = QuarantinedRows(**form["quarantine"])
         if form.get("broken") is not None:
@@ -185,7 +187,8 @@ class Details:
 
 
 _FIELDS = tuple(f.name for f in fields(Details))
-_TYPED = frozenset(("files", "change", "comparison", "uncounted", "quarantine", "broken", "tests"))
+_LISTS = ("uncounted", "known")
+_TYPED = frozenset(("files", "change", "comparison", *_LISTS, "quarantine", "broken", "tests"))
 """Fields that are not the same in JSON's types."""
 
 

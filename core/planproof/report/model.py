@@ -30,7 +30,8 @@ INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 class PlaneReading:
     """How a plane came to its claim: `read`, `not present` or `unreadable`, with the reason for the last two.
 
-    `looked_at` is `all`, `sample` or `none`, and `what` says, of a plane that was read, of what: row groups, files.
+    `looked_at` is `all`, `sample`, `part` (the rest could not be read) or `none`. Of a plane that was read, `what` says
+    of what: row groups, files.
     """
 
     plane: str
@@ -94,11 +95,11 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """violated, else unproved, else proved: a warning alone is proved."""
+        """violated, else unproved, else proved: a warning alone is proved. What a baseline names is not proved."""
         verdicts = {f.verdict for f in self.findings} if self.findings else ()
         if Verdict.VIOLATED in verdicts:
             return Verdict.VIOLATED
-        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped")
+        left = Verdict.UNPROVED in verdicts or self.outcome in ("failed", "skipped") or bool(self.details.known)
         return Verdict.UNPROVED if left else Verdict.PROVED
 
     @property

@@ -36,6 +36,7 @@ from planproof.report.parts import (
 from planproof_engine.codes import CODES
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
+from planproof_engine.types import quoted_if_needed
 
 WIDTH = 110
 _AT_ONCE = 200
@@ -88,6 +89,7 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
         console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
         for part in _queries(report):
             console.print(part, soft_wrap=True)
+    _listed(console, "Quarantined", [text for report in reports for text in _quarantined(report)])
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
         _listed(console, title, list(_remarks(reports, verdict)))
     _listed(
@@ -171,10 +173,12 @@ def _said(report: Report) -> Part:
     parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
+    parts += [f"{len(report.details.known)} in the baseline"] if report.details.known else []
     parts += [_proved(report)]
     left = len(report.details.uncounted or ())
     parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
     parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
+    parts += [f"{p.plane} read in part" for p in report.planes if p.looked_at == "part"]
     applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
@@ -288,7 +292,7 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
 
 def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     """A text for each remark, a contract's with its line, and each next step once."""
-    found = list(remarks(reports, verdict))
+    found = [r for r in remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None]
     for remark in found:
         f = remark.finding
         named = (f"{harmless(remark.named)}: ", "cyan")
@@ -300,6 +304,18 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
             yield Text(f"      {harmless(unjudged(remark.following, 1 + len(remark.others)))}", "dim")
     for step, codes in next_steps(remark.finding for remark in found).items():
         yield Text(f"next ({', '.join(codes)}): {step}", "dim")
+
+
+def _quarantined(report: Report) -> Iterator[Text]:
+    """How many rows were quarantined, by which terms, and the query that shows them."""
+    rows = report.details.quarantine
+    if rows is None:
+        return
+    name = (harmless(f"{report.model}: "), "cyan")
+    yield Text.assemble(("PP514 ", "bold"), name, harmless(f"{rows.rows:,} of {counted(rows.of, 'row')} quarantined"))
+    yield Text(harmless("; ".join(f"{term}: {number:,}" for term, number in rows.terms.items())), "dim")
+    table = ".".join(quoted_if_needed(part) for part in rows.table.split("."))
+    yield Text(harmless(f"select * from {table} where quarantine_run = '{rows.run}'"), "cyan")
 
 
 def _style(reports: Sequence[Report]) -> Text | None:

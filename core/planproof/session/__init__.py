@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planproof.session import jvm_log
 from planproof.session.protocol import Capabilities, Session, SparkFailure, SparkPlanes, StoredTable
 
 if TYPE_CHECKING:
@@ -76,14 +77,17 @@ def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof")
         raise SparkFailure(f"pyspark is not installed ({error}); install planproof[spark]") from error
     # Spark's own default is the `python3` on the PATH, which need not have pyarrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}
     builder = SparkSession.builder.appName(app_name)
-    for key, value in {"spark.master": "local[*]", **_EMBEDDED, **(conf or {})}.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     try:
+        jvm_log.launch(settings)
         spark = builder.getOrCreate()
     except PySparkException as error:
         needs = "Spark 4 needs Java 17 or 21 on the PATH or JAVA_HOME, Spark 3.5 Java 8, 11 or 17"
-        raise SparkFailure(f"Spark did not start ({error}); {needs}") from error
+        said = ": ".join(filter(None, (str(error), jvm_log.last_lines())))
+        raise SparkFailure(f"Spark did not start ({said}); {needs}") from error
     return open(spark)
 
 

@@ -93,6 +93,16 @@ class StoredTable:
     created: str | None = None
 
     @property
+    def is_plain_parquet(self) -> bool:
+        """Whether its rows are those of the Parquet files below its location and its partitions'."""
+        return self.kind == "table" and self.format == "parquet" and bool(self.location)
+
+    @property
+    def has_log(self) -> bool:
+        """Whether a log of its format's own says which files are its rows: what lies below its location does not."""
+        return self.format in ("delta", "iceberg", "hudi", "paimon")
+
+    @property
     def is_iceberg_view(self) -> bool:
         """Whether Iceberg keeps this view."""
         return self.kind == "view" and self.properties.get("table_type", "").upper() == "ICEBERG-VIEW"

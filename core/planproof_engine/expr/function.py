@@ -159,7 +159,7 @@ class Signature:
     Spark's NOT NULL is true, where it is not always: elsewhere the flag is no evidence. `operator` is what a query
     writes between its two arguments, `tries` the operator that it is with NULL in place of an error; `in_words`: it is
     written in keywords and as no call, `x IN (..)`; `plain`: in names that show Spark's `toString` (`expr/pretty.py`)
-    it is printed as elsewhere.
+    it is printed as elsewhere; `parameters` is what stands there behind the arguments.
 
     Versions of Spark: the line stands from `since` on, and before `until`. `changed` is the version that last changed
     what the line says: for an older Spark, where no older line of that name is given, the function is not known.
@@ -183,6 +183,7 @@ class Signature:
     tries: str = ""
     in_words: bool = False
     plain: bool = False
+    parameters: str = ""
     needs: str = ""
     modifiers: tuple[str, ...] = ()
     since: str = "1.0"

@@ -80,9 +80,6 @@ def _field_of_elements(node: x.GetFieldOfElements) -> str:
         return f"{pretty(node.child)}.{node.name}"
 
 
-_COLLECTED = ("collect_list", "collect_set")
-
-
 def _string(expr: x.Expr) -> str:
     """What `toString` gives, which stands before a field of an array's structs (`usePrettyExpression`).
 
@@ -101,8 +98,8 @@ def _string(expr: x.Expr) -> str:
         raise Unknown(f"the name of a field of what {name} gives")
     if name == "arrays_zip" and isinstance(expr.type, Array) and isinstance(expr.type.element, Struct):
         return f"arrays_zip({', '.join([*map(_string, expr.args), *expr.type.element.names])})"
-    if name in _COLLECTED:
-        return f"{name}({_string(expr.args[0])}, 0, 0, true)"
+    if expr.function.parameters:
+        return f"{name}({', '.join(map(_string, expr.args))}{expr.function.parameters})"
     if name == "struct" and all(isinstance(a, x.Column) for a in expr.args):
         return f"struct({', '.join(f'{pretty(a)}, {pretty(a)}' for a in expr.args)})"
     if not expr.function.plain:

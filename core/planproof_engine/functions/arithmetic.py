@@ -14,6 +14,7 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.functions.bind import cast_unless_equal
 from planproof_engine.types import (
     BOOLEAN,
+    BYTE,
     DATE,
     DOUBLE,
     LONG,
@@ -94,8 +95,9 @@ def _legacy_comparison(left: DataType, right: DataType) -> DataType | None:
 
 
 def _literal_decimal(arg: Expr, conf: Conf) -> Decimal:
-    """An integral literal beside a decimal takes the least decimal that holds it."""
-    if isinstance(arg, Literal) and arg.value is not None and conf.literal_pick_minimum_precision:
+    """An integral literal beside a decimal takes the least decimal that holds it. `DecimalType.fromLiteral` forgets
+    tinyint."""
+    if conf.literal_pick_minimum_precision and isinstance(arg, Literal) and arg.value is not None and arg.type != BYTE:
         return Decimal(max(len(str(abs(int(arg.value)))), 1), 0)
     return decimal_for(arg.type)
 

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planproof_engine.expr.nodes import Expr, Literal, Subquery, conjuncts
+from planproof_engine.expr.nodes import Column, Expr, Literal, ScalarSubquery, Subquery, conjuncts
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.logical.nodes import LEFT, LEFT_ANTI, Filter, Join, Plan, Scan
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.logical.nodes import (
+    CROSS,
+    INNER,
+    LEFT,
+    LEFT_ANTI,
+    Aggregate,
+    Filter,
+    Join,
+    Named,
+    Plan,
+    Project,
+    Scan,
+)
 from planproof_engine.logical.text import show
 
 
@@ -23,8 +36,19 @@ class Delta:
     over: tuple[Plan, ...]
 
 
-def added_filters(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterator[Delta]:
-    """The conditions that the later plan adds. Raises `Differs`."""
+def added_filters(first: Plan, later: Plan, own: str) -> list[Delta]:
+    """The conditions that the later plan adds. A value of the own table that is joined (`CROSS JOIN (SELECT max(..))`)
+    stands in them as the subquery that it could be. Raises `Differs`."""
+    bounds = {c.id: _value(c, side) for join in later.walk() if (side := _bound(join, own)) for c in side.output}
+
+    def in_place(expr: Expr) -> Expr:
+        return bounds.get(expr.id, expr) if isinstance(expr, Column) else expr
+
+    found = _added(first, later, (), own)
+    return [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
+
+
+def _added(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterator[Delta]:
     if isinstance(later, Filter):
         known = {_shape(c) for c in conjuncts(first.condition)} if isinstance(first, Filter) else set()
         extra = [c for c in conjuncts(later.condition) if _shape(c) not in known]
@@ -32,19 +56,44 @@ def added_filters(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) ->
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, Filter) else first
         yield from (Delta(condition, over) for condition in extra)
-        yield from added_filters(below, later.child, over, own)
-    elif isinstance(later, Join) and _joins_itself(later, own) and not isinstance(first, Join):
+        yield from _added(below, later.child, over, own)
+    elif isinstance(later, Join) and not reads(first, own) and (side := _bound(later, own)) is not None:
+        yield from (Delta(condition, over) for condition in conjuncts(later.condition))
+        yield from _added(first, later.left if side is later.right else later.right, over, own)
+    elif isinstance(later, Join) and not reads(first, own) and _joins_itself(later, own):
         yield Delta(Literal(True, later.output[0].type, "true"), (*over, later))
-        yield from added_filters(first, later.left, over, own)
+        yield from _added(first, later.left, over, own)
     elif type(first) is not type(later) or _own(first) != _own(later):
         raise Differs("its two texts differ in more than filters")
     else:
         for ours, theirs in zip(first.children, later.children):
-            yield from added_filters(ours, theirs, (*over, later), own)
+            yield from _added(ours, theirs, (*over, later), own)
+
+
+def reads(plan: Plan, relation: str) -> bool:
+    """Whether a plan reads a relation."""
+    return any(isinstance(n, Scan) and n.relation == relation for n in plan.walk())
 
 
 def _joins_itself(join: Join, own: str) -> bool:
-    return join.kind in (LEFT, LEFT_ANTI) and any(isinstance(n, Scan) and n.relation == own for n in join.right.walk())
+    return join.kind in (LEFT, LEFT_ANTI) and reads(join.right, own)
+
+
+def _bound(join: Plan, own: str) -> Plan | None:
+    """The side of a join that is one row of aggregates over the own table."""
+    if not isinstance(join, Join) or join.kind not in (INNER, CROSS):
+        return None
+    return next((side for side in (join.right, join.left) if _is_one_row(side) and reads(side, own)), None)
+
+
+def _is_one_row(plan: Plan) -> bool:
+    while isinstance(plan, (Named, Project)):
+        plan = plan.child
+    return isinstance(plan, Aggregate) and not plan.groups and plan.grouping_sets is None
+
+
+def _value(column: Column, side: Plan) -> ScalarSubquery:
+    return ScalarSubquery(Project((column,), side), column.type)
 
 
 def _own(node: Plan) -> tuple[object, ...]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import (
-    Alias,
     Call,
     Cast,
     Column,
@@ -25,21 +25,36 @@ from planproof_engine.expr.nodes import (
 )
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.hazards.added_filters import Delta, Differs, added_filters
+from planproof_engine.hazards.added_filters import Delta, Differs, added_filters, reads
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.hazards.terms import (
+    alternatives,
+    inner_expressions,
+    is_cut,
+    is_greatest,
+    is_kept,
+    is_now,
+    is_strict,
+    of_rows,
+    row_sides,
+    scanned,
+    turned,
+    uncast,
+)
 from planproof_engine.logical.nodes import (
     Aggregate,
     Distinct,
     Filter,
     Generate,
     Join,
+    Named,
     Plan,
     Project,
     Scan,
     SetOperation,
 )
-from planproof_engine.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ
+from planproof_engine.types import DATE, INT
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +73,7 @@ class Written:
 def suspected(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
     """Why a full refresh would make another table, and the proof that it would not; neither where nobody can tell."""
     try:
-        deltas = list(added_filters(first, later, (), written.relation))
+        deltas = added_filters(first, later, written.relation)
     except Differs as differs:
         return [], _unproved(written, str(differs)) if written.append_only else None
     if not deltas:
@@ -114,7 +129,7 @@ class _Increment:
             return "no column is said to grow only (`append_only`)"
         if others:
             return "the later text has several filters of its own"
-        watermark = self._watermark(delta)
+        watermark = self._watermark(delta.condition)
         if watermark is None or not watermark.is_exact:
             return f"its filter is no comparison with the greatest {column} of its own table"
         if not isinstance(watermark.row, Column) or watermark.row.name.lower() != column.lower():
@@ -146,9 +161,14 @@ class _Increment:
         if sides is None or sides[0] == ">":
             return False
         _, row, bound = sides
-        is_day = _uncast(row).type == DATE
+        is_day = uncast(row).type == DATE
         wanted = [one for one in partitions if self._text(row) in one and one.startswith(("date(", "date_trunc("))]
-        return bool(wanted) and not is_day and _is_cut(bound)
+        return bool(wanted) and not is_day and (is_cut(bound) or self._is_stored_cut(bound))
+
+    def _is_stored_cut(self, bound: Expr) -> bool:
+        """Whether a bound is a column of the own table that is cut where it is written."""
+        names = {e.name.lower() for e in inner_expressions(bound) if isinstance(e, Column)}
+        return any(c.name.lower() in names and is_cut(self.definitions.of(c)) for c in self.later.output)
 
     # --- aggregates, windows, DISTINCT ---
 
@@ -166,7 +186,7 @@ class _Increment:
             return None
         if isinstance(node, Aggregate):
             groups = frozenset(map(self._text, node.groups))
-            if not groups or not self._covers(delta, groups):
+            if not groups or not (self._covers(delta, groups) or self._begins_whole(delta, groups)):
                 return "an aggregate"
         if isinstance(node, Distinct) or (isinstance(node, SetOperation) and not (node.kind == "union" and node.all)):
             columns = frozenset(map(self._text, node.output))
@@ -196,9 +216,9 @@ class _Increment:
         if sides is None and not is_day:
             return
         operator, row, bound = sides or ("=", delta.condition, delta.condition)
-        if any(map(_is_now, bound.walk())):
+        if any(map(is_now, bound.walk())):
             yield self._said("PP142", delta, "what a run misses that is late, or does not happen, no later run reads")
-        watermark = self._watermark(delta)
+        watermark = self._watermark(delta.condition)
         if watermark is None:
             return
         if watermark.is_null_over_nothing:
@@ -209,7 +229,7 @@ class _Increment:
             yield self._said("PP142", delta, said)
 
     def _is_cut_row(self, row: Expr) -> bool:
-        return _is_cut(row) or _is_cut(self.definitions.of(_uncast(row)))
+        return is_cut(row) or is_cut(self.definitions.of(uncast(row)))
 
     def _is_closed(self, row: Expr) -> bool:
         """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
@@ -220,25 +240,54 @@ class _Increment:
             isinstance(c, Call)
             and c.function.name in ("<", "<=")
             and self._text(c.args[0]) == wanted
-            and any(map(_is_now, c.args[1].walk()))
+            and any(map(is_now, c.args[1].walk()))
             for c in conditions
         )
 
     def _doubles(self, delta: Delta) -> Iterator[Suspicion]:
         """Rows that are in the table already are appended once more."""
-        watermark = self._watermark(delta)
-        if watermark is None or self.written.strategy != "append" or self._leaves_out_known():
+        if self.written.strategy != "append" or self._leaves_out_known():
             return
-        if not (watermark.is_strict and watermark.is_exact):
+        watermark = self._watermark(delta.condition)
+        if watermark is not None and not (watermark.is_strict and watermark.is_exact):
             yield self._said("PP143", delta, "rows that the table has already are appended once more")
+        for other in self._ways_around(delta):
+            said = f"rows with {pretty(other)} pass in each run, and are appended once more"
+            yield self._said("PP143", delta, said)
+        if self._is_united_with_all(delta):
+            yield self._said(
+                "PP143", delta, "the other side of UNION ALL is read whole in each run, and appended again"
+            )
+
+    def _ways_around(self, delta: Delta) -> Iterator[Expr]:
+        """What lets rows pass an OR, whatever the table holds."""
+        ways = list(alternatives(delta.condition))
+        if any(self._watermark(way) is not None for way in ways):
+            yield from (way for way in ways if of_rows(way) and not self._reads_itself(way))
+
+    def _is_united_with_all(self, delta: Delta) -> bool:
+        """Whether a UNION ALL over the filter has a side that reads a table, and that nothing filters."""
+        row_by_row = takewhile(lambda node: isinstance(node, (Project, Named, SetOperation)), delta.over)
+        for place, node in enumerate(row_by_row):
+            if not isinstance(node, SetOperation) or not (node.kind == "union" and node.all):
+                continue
+            below = [d.over[place + 1 :] for d in self.deltas if d.over[: place + 1] == delta.over[: place + 1]]
+            filtered = {id(path[0]) for path in below if path}
+            whole = [side for side in node.inputs if id(side) not in filtered and not isinstance(side, Filter)]
+            if len(below) == len(self.deltas) and any(map(_reads_whole, whole)):
+                return True
+        return False
 
     def _leaves_out_known(self) -> bool:
         """Whether another filter leaves out what the table holds: an anti join, NOT EXISTS, NOT IN."""
-        return any(self._sides(d.condition) is None and self._reads_itself(d) for d in self.deltas)
+        return any(
+            all(self._sides(way) is None and self._reads_itself(way) for way in alternatives(d.condition))
+            for d in self.deltas
+        )
 
-    def _reads_itself(self, delta: Delta) -> bool:
-        return isinstance(delta.condition, Literal) or any(
-            self._is_own(e.plan) for e in delta.condition.walk() if isinstance(e, Subquery)
+    def _reads_itself(self, condition: Expr) -> bool:
+        return isinstance(condition, Literal) or any(
+            self._is_own(e.plan) for e in condition.walk() if isinstance(e, Subquery)
         )
 
     def _repeats(self) -> Iterator[Suspicion]:
@@ -265,11 +314,11 @@ class _Increment:
 
     def _joined(self, delta: Delta) -> Iterator[Suspicion]:
         """New rows are joined to rows that may be others tomorrow."""
-        own = {c.id for side in _row_sides(delta.condition) for c in self._stored(side)}
+        own = {c.id for side in row_sides(delta.condition) for c in self._stored(side)}
         for node in self.later.walk():
             if not isinstance(node, Join):
                 continue
-            others = [side for side in node.children if not own & _scanned(side)]
+            others = [side for side in node.children if not own & scanned(side)]
             read = {n.relation for side in others for n in side.walk() if isinstance(n, Scan)}
             changing = sorted(read & self.written.changing)
             if changing and len(others) == 1:
@@ -298,13 +347,13 @@ class _Increment:
         name, (left, right, *_) = condition.function.name, condition.args
         if name == "between":
             name = ">="
-        elif not _of_rows(left) and _of_rows(right):
-            name, left, right = _turned(name), right, left
-        return (name, left, right) if name in (">", ">=") and _of_rows(left) and not _of_rows(right) else None
+        elif not of_rows(left) and of_rows(right):
+            name, left, right = turned(name), right, left
+        return (name, left, right) if name in (">", ">=") and of_rows(left) and not of_rows(right) else None
 
-    def _watermark(self, delta: Delta) -> _Watermark | None:
+    def _watermark(self, condition: Expr) -> _Watermark | None:
         """What a comparison with the model's own table says of its bound."""
-        sides = self._sides(delta.condition)
+        sides = self._sides(condition)
         if sides is None:
             return None
         operator, row, bound = sides
@@ -312,20 +361,20 @@ class _Increment:
         if not read:
             return None
         made = self._made(read[0])
-        greatest = [e for e in made.walk() if _is_greatest(e)]
-        exact = len(greatest) == 1 and _is_kept(bound, read[0]) and _is_kept(made, greatest[0])
-        null = len(greatest) == 1 and _is_strict(bound, read[0]) and _is_strict(made, greatest[0])
-        return _Watermark(_uncast(row), operator == ">", exact, null)
+        greatest = [e for e in made.walk() if is_greatest(e)]
+        exact = len(greatest) == 1 and is_kept(bound, read[0]) and is_kept(made, greatest[0])
+        null = len(greatest) == 1 and is_strict(bound, read[0]) and is_strict(made, greatest[0])
+        return _Watermark(uncast(row), operator == ">", exact, null)
 
     def _made(self, query: ScalarSubquery) -> Expr:
         return Definitions(query.plan).of(query.plan.output[0])
 
     def _is_own(self, plan: Plan) -> bool:
-        return any(isinstance(n, Scan) and n.relation == self.written.relation for n in plan.walk())
+        return reads(plan, self.written.relation)
 
     def _covers(self, delta: Delta, columns: frozenset[str]) -> bool:
         """Whether rows that agree in all `columns` pass alike."""
-        return all(self._is_of(side, columns) for side in _row_sides(delta.condition))
+        return all(self._is_of(side, columns) for side in row_sides(delta.condition))
 
     def _is_of(self, expr: Expr, columns: frozenset[str]) -> bool:
         if self._text(expr) in columns or isinstance(expr, (Literal, Subquery)):
@@ -368,76 +417,10 @@ class _Watermark:
     is_null_over_nothing: bool
 
 
-def _turned(operator: str) -> str:
-    return operator.translate(str.maketrans("<>", "><"))
-
-
-def _scanned(plan: Plan) -> set[int]:
-    return {c.id for node in plan.walk() if isinstance(node, Scan) for c in node.output}
-
-
-def _of_rows(expr: Expr) -> bool:
-    """Whether an expression has a value of its own in each row."""
-    if isinstance(expr, Subquery):
-        return False
-    return isinstance(expr, Column) or any(map(_of_rows, expr.children))
-
-
-def _row_sides(condition: Expr) -> list[Expr]:
-    """What a condition looks at of a row."""
-    return [child for child in condition.children if _of_rows(child)] or [condition]
-
-
-def _uncast(expr: Expr) -> Expr:
-    while isinstance(expr, (Cast, Alias)) and not (isinstance(expr, Cast) and expr.written):
-        expr = expr.child
-    return expr
-
-
-def _is_greatest(expr: Expr) -> bool:
-    return (
-        isinstance(expr, Call)
-        and expr.function.name in ("max", "min")
-        and (expr.function.category is Category.AGGREGATE)
-    )
-
-
-def _is_now(expr: Expr) -> bool:
-    """Whether it is the time of the run."""
-    return isinstance(expr, Call) and not expr.args and expr.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-
-
-def _is_kept(expr: Expr, inner: Expr) -> bool:
-    """Whether an expression is the inner one, but for NULL and its type."""
-    if expr is inner:
-        return True
-    if isinstance(expr, (Cast, Alias)):
-        return _is_kept(expr.child, inner)
-    handed = expr.function.traits.hands_on(len(expr.args)) if isinstance(expr, Call) else ()
-    return isinstance(expr, Call) and any(_is_kept(expr.args[place], inner) for place in handed)
-
-
-def _is_strict(expr: Expr, inner: Expr) -> bool:
-    """Whether an expression is NULL where the inner one is."""
-    if expr is inner:
-        return True
-    if isinstance(expr, (Cast, Alias)):
-        return _is_strict(expr.child, inner)
-    return isinstance(expr, Call) and expr.function.null_intolerant and any(_is_strict(a, inner) for a in expr.args)
-
-
-def _is_cut(expr: Expr) -> bool:
-    """Whether many values of a time come to one here: a day, an hour that was cut off."""
-    found = [*expr.walk()]
-    found += [
-        e
-        for sub in found
-        if isinstance(sub, Subquery)
-        for n in sub.plan.walk()
-        for t in n.expressions
-        for e in t.walk()
-    ]
-    return any(e.type == DATE or (isinstance(e, Call) and e.function.name in ("date_trunc", "trunc")) for e in found)
+def _reads_whole(plan: Plan) -> bool:
+    """Whether it is a table's rows, without a condition."""
+    nodes = list(plan.walk())
+    return any(isinstance(n, Scan) for n in nodes) and all(isinstance(n, (Scan, Project, Named)) for n in nodes)
 
 
 def _is_row_by_row(node: Plan) -> bool:

@@ -52,21 +52,21 @@ class Builder:
 
     def project(self, *items: Item) -> Builder:
         """A projection: each item a column, an expression, or (name, expression)."""
-        return self._over(p.Project(tuple(self._item(i) for i in items), self.plan))
+        return self.over(p.Project(tuple(self._item(i) for i in items), self.plan))
 
     def filter(self, condition: Expr) -> Builder:
-        return self._over(p.Filter(condition, self.plan))
+        return self.over(p.Filter(condition, self.plan))
 
     def join(self, other: Builder, kind: str = p.INNER, on: tuple[str, str] | None = None) -> Builder:
         """The join with `other`; `on` names a column of each side that must be equal."""
         condition = None
         if on is not None:
             condition = self.call("=", self.column(on[0]), other.column(on[1]))
-        return self._over(p.Join(self.plan, other.plan, kind, condition))
+        return self.over(p.Join(self.plan, other.plan, kind, condition))
 
     def alias(self, name: str) -> Builder:
         renamed = tuple(evolve(c, qualifier=(name,)) for c in self.plan.output)
-        return self._over(p.Named((name,), self.plan, renamed))
+        return self.over(p.Named((name,), self.plan, renamed))
 
     def _item(self, item: Item) -> Expr:
         if isinstance(item, tuple):
@@ -74,7 +74,9 @@ class Builder:
         expr = self.expr(item)
         return expr if isinstance(expr, (Column, Alias)) else Alias(expr, pretty(expr), fresh_id(), explicit=False)
 
-    def _over(self, plan: p.Plan) -> Builder:
+    def over(self, plan: p.Plan) -> Builder:
+        """Any node over this plan: `t.over(Distinct(t.plan))`. Raises `DuplicateField` where `strict` and it breaks
+        I1."""
         repeated = plan.schema.duplicates() if self.strict else []
         if repeated:
             raise DuplicateField(f"{type(plan).__name__} repeats {', '.join(str(g[0]) for g in repeated)}")
@@ -100,4 +102,4 @@ def scan(
         for n, t, nullable in columns
     )
     start = Builder(p.OneRow(), conf or Conf(), registry or builtin((conf or Conf()).spark), strict)
-    return start._over(p.Scan(relation, output))
+    return start.over(p.Scan(relation, output))

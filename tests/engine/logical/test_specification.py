@@ -1,4 +1,4 @@
-"""The specification's notation and examples; docs/specification-notes.md says where Spark differs."""
+"""The specification's notation and examples; core/planproof_engine/SPECIFICATION.md says where Spark differs."""
 
 from __future__ import annotations
 
@@ -70,6 +70,13 @@ def test_projection_of_sums_over_a_scan() -> None:
         (LogicalField("t", "c1", INT, False), LogicalField("t", "c2", LONG, True))
     )
     assert not built.children[0].projected
+
+
+def test_any_node_is_built_strictly() -> None:
+    t = scan("t", [("c1", "int", False)], strict=True)
+    assert t.over(nodes.Distinct(t.plan)).plan.schema == t.plan.schema
+    with pytest.raises(DuplicateField, match="Aggregate repeats"):
+        t.over(nodes.Aggregate((), (t.column("c1"), t.column("c1")), t.plan))
 
 
 @pytest.mark.parametrize(("left", "right"), [(a, b) for a in (True, False) for b in (True, False)])

@@ -101,14 +101,14 @@ def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation
 
 def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iterable[str] = ()) -> Seen:
     """The files of the table that was published before, but those in partitions that are replaced."""
-    if table.format != "parquet":
+    if not table.is_plain_parquet:
         raise Unread(f"it is stored as {table.format}")
     _refuse_untracked(table)
     target, gone = quoted(job.names.target), set(replaced)
     # Names are listed at little cost, places are not.
     number = len(names(job.session, target)) if table.partition_by else 0
     if number > LOCAL:
-        raise Unread(f"{number:,} partitions, of which at most {LOCAL} are looked at for this")
+        raise Unread(f"{number:,} partitions; at most {LOCAL} are looked at for this")
     where = [p for p in partitions_of(job.session, target, table) if p.partition not in gone]
     return _read(job.session, PhysicalSchema((*wanted, *(f for f in table.schema if f not in wanted.fields))), where)
 
@@ -126,7 +126,7 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
     if session.conf.case_sensitive:
         raise Unread("names differ by case in this session")
     if len(paths) > bound:
-        raise Unread(f"{len(paths):,} files, of which at most {bound} are looked at for this")
+        raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
     seen, types = Seen(), {f.name.lower(): f.type for f in schema}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)

@@ -229,7 +229,7 @@ class _Footers:
         try:
             name = quoted(split_name(relation))
             table = self._draft.sources.get(name) or self._session.table(name)
-            location = decoded(table.location) if table and table.format == "parquet" and table.location else None
+            location = decoded(table.location) if table and table.is_plain_parquet and table.location else None
             if table is None or location is None or table.partition_by or local(location) is None:
                 return None
             paths: Sequence[str] = self._session.files(local(location) or location)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from planproof.contract import Model
-from planproof.limits import Fresh, Limits, Nulls
+from planproof.judge.effect import Effect
+from planproof.limits import Change, Fresh, Limits, Nulls, change_text
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.report.changes import TableChange
@@ -26,6 +27,10 @@ COUNTED = "counted"
 def refuse_unknown(model: Model, limits: Limits, promised: PhysicalSchema, target: StoredTable | None) -> None:
     """Raises `Refused` for a limit on a column that the table will not have, or on the age of a column that holds no
     times."""
+    if limits.partition_rows is not None and not model.partition_by and not (target and target.partition_by):
+        raise Refused(
+            f"{model.file or model.name}: meta.planproof.limits.partition_rows: {model.name} has no partitions"
+        )
     types = {f.name.lower(): f.type for schema in (target.schema if target else (), promised) for f in schema}
     where = f"{model.file or model.name}: meta.planproof.limits"
     for column, key in limits.columns:
@@ -48,13 +53,15 @@ class Counts:
     how: dict[str, str]
 
 
-def judged(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> list[Finding]:
-    """A finding for each limit: proved where it is kept, else violated. `after` gives a relation of the rows that the
-    table will hold. Raises `SparkFailure` where they cannot be counted."""
+def judged(
+    job: Job, limits: Limits, change: TableChange | None, new: Callable[[], str], after: Callable[[], str]
+) -> list[Finding]:
+    """A finding for each limit: proved where it is kept, else violated. `new` gives a relation of the new rows, `after`
+    one of the rows that the table will hold. Raises `SparkFailure` where they cannot be counted."""
     if not limits:
         return []
     counts = _counts(job, limits, change, after)
-    return [*_rows(job, limits, change, counts), *_columns(job, limits, counts)]
+    return [*_rows(job, limits, change, counts), *_partitions(job, limits, new), *_columns(job, limits, counts)]
 
 
 def _counts(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> Counts:
@@ -119,8 +126,59 @@ def _rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) 
     share, (least, most) = (rows - before) * 100 / before, limits.change
     kept = (least is None or share >= least) and (most is None or share <= most)
     yield _finding(
-        job, "PP510", None, kept, f"{limits.change_text} rows", f"{before:,} -> {rows:,} rows, {share:+.1f}%", how
+        job,
+        "PP510",
+        None,
+        kept,
+        f"{change_text(limits.change)} rows",
+        f"{before:,} -> {rows:,} rows, {share:+.1f}%",
+        how,
     )
+
+
+def _partitions(job: Job, limits: Limits, new: Callable[[], str]) -> Iterator[Finding]:
+    """Each partition that is overwritten, its rows before and after. One that was not there has no change."""
+    effect, target, overwrites = job.draft.effect, job.target, job.model.incremental_strategy == "insert_overwrite"
+    if limits.partition_rows is None or target is None or not target.partition_by:
+        return
+    if effect not in _OVERWRITES and not (effect is Effect.CHANGES and overwrites):
+        return
+    promised = f"{change_text(limits.partition_rows)} rows in each partition"
+    computed = [column for column in target.partition_by if column not in target.schema.names]
+    if computed:
+        message = (
+            f"the limit of {job.model.name} is {promised}; unproved: no column holds the partitions' {computed[0]}"
+        )
+        yield Finding(Verdict.UNPROVED, "PP510", "files", None, promised, None, message)
+        return
+    of, broken, *worst = job.session.rows(_partition_query(job, new(), target.partition_by, limits.partition_rows))[0]
+    many = f"{of} partition{'' if of == 1 else 's'} overwritten"
+    if not broken:
+        yield _finding(job, "PP510", None, True, promised, many, COUNTED)
+        return
+    *values, before, after = worst
+    named = ", ".join(f"{column} = {value}" for column, value in zip(target.partition_by, values))
+    found = f"{broken} of {many}; {named}: {before:,} -> {after:,} rows, {(after - before) * 100 / before:+.1f}%"
+    yield _finding(job, "PP510", None, False, promised, found, COUNTED)
+
+
+_OVERWRITES = (Effect.REPLACES, Effect.REPLACES_PARTITIONS)
+
+
+def _partition_query(job: Job, new: str, columns: Sequence[str], allowed: Change) -> str:
+    """How many partitions are overwritten, how many of them break the limit, and the values and rows of the worst."""
+    keys = [quoted((column,)) for column in columns]
+    by, (low, high) = ", ".join(keys), allowed
+    bounds = [f"`rows changed` < {low}"] * (low is not None) + [f"`rows changed` > {high}"] * (high is not None)
+    shown = [*(f"CAST({key} AS STRING)" for key in keys), "`rows before`", "`rows after`"]
+    worst = [f"max_by({one}, abs(`rows changed`)) FILTER (WHERE {' OR '.join(bounds)})" for one in shown]
+    same = " AND ".join(f"n.{key} <=> o.{key}" for key in keys)
+    old = f"SELECT {by}, count(*) AS `rows before` FROM {quoted(job.names.target)} GROUP BY {by}"
+    made = f"SELECT {by}, count(*) AS `rows after` FROM {new} GROUP BY {by}"
+    kept = ", ".join(f"n.{key}" for key in keys)
+    share = "(`rows after` - `rows before`) * 100D / `rows before` AS `rows changed`"
+    both = f"SELECT {kept}, `rows before`, `rows after`, {share} FROM ({made}) n JOIN ({old}) o ON {same}"
+    return f"SELECT count(*), count_if({' OR '.join(bounds)}), {', '.join(worst)} FROM ({both})"
 
 
 def _columns(job: Job, limits: Limits, counts: Counts) -> Iterator[Finding]:

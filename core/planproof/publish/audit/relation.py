@@ -126,7 +126,7 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
         for plane in ("files", "batches"):
             draft.absent(plane, "a view stores nothing")
         return relation, table.schema, None
-    if table.format != "parquet":
+    if not table.is_plain_parquet:
         for plane in ("files", "batches"):
             draft.unreadable(plane, f"{table.format} files are not read")
         return relation, table.schema, None

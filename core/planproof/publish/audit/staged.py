@@ -93,7 +93,7 @@ def decide(
         draft.add(broken(job.session, job.model, whole(), rows, failing))
         draft.tell(uncounted=None)
     if whole_so_far:
-        draft.add(limits.judged(job, draft.settings.limits, changed, whole))
+        draft.add(limits.judged(job, draft.settings.limits, changed, staged, whole))
         decide_hazards(draft, job.session, job.examined, facts)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]
@@ -144,7 +144,7 @@ def audit_query(job: Job) -> None:
         failing = count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation, failing))
         draft.tell(uncounted=None)
-        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation))
+        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
         draft.findings = conclude(draft.findings, draft.settings)
 

@@ -270,7 +270,7 @@ def _whole(relations: Relations, name: Name, column: str, case_sensitive: bool) 
 
 def stored_as(session: Session, table: StoredTable | None) -> Stored | None:
     """A table whose rows are all that lies in folders of this machine; None for any other relation."""
-    if table is None or table.kind != "table" or table.format != "parquet" or not table.location:
+    if table is None or not table.is_plain_parquet or table.location is None:
         return None
     if not table.partition_by:
         return stored_below(session, [decoded(table.location)], table.schema)

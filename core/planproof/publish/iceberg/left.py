@@ -275,28 +275,23 @@ class Noted:
     ) -> None:
         self._session, self._store, self._force, self._is_chosen = session, store, force, is_chosen
         self.location = location
-        self.note: Note | None = None
 
-    def read(self) -> Claim | None:
-        note = self.note = Note.from_json(self._store.read(self.location) or "")
-        return Claim(note.model, note.strategy, note.owner, note.step)
+    def read(self) -> Note | None:
+        return Note.from_json(self._store.read(self.location) or "")
 
-    def verify(self) -> None:
+    def claim(self, found: Note) -> Claim:
+        return Claim(found.model, found.strategy, found.owner, found.step)
+
+    def verify(self, found: Note) -> None:
         tables = self._session.transactions() or Branches(self._session)
-        verify(tables, self.location, self._read_note, self._is_chosen)
+        verify(tables, self.location, found, self._is_chosen)
 
-    def settle(self) -> tuple[str, str]:
-        note = self._read_note
-        if not note.owner.is_dead:
+    def settle(self, found: Note) -> tuple[str, str]:
+        if not found.owner.is_dead:
             if not self._force:
-                raise Locked(note.model, note.owner)
-            self._store.create(mark(self.location), note.owner.run)
-        return settle(self._session, self._store, self.location, note, self._force)
-
-    @property
-    def _read_note(self) -> Note:
-        assert self.note is not None, "it was read"
-        return self.note
+                raise Locked(found.model, found.owner)
+            self._store.create(mark(self.location), found.owner.run)
+        return settle(self._session, self._store, self.location, found, self._force)
 
 
 def earlier(session: Session, store: Store, root: str, slug: str) -> list[Report]:

@@ -52,12 +52,15 @@ class OnTop:
         contract = model.contract
         keys = contract is not None and any(c.kind in _OF_THE_WHOLE for c in contract.constraints)
         again, whole = Draft(model, settings), self.staged.rows_after()
+        again.effect = job.draft.effect
         if keys:
             # Checks look at single rows: they were counted.
             counted = [0] * len(checks(model))
             again.add(broken(job.session, model, whole, self.staged.new_rows(), counted))
         if settings.limits:
-            again.add(limits.judged(replace(job, draft=again), settings.limits, None, lambda: whole))
+            again.add(
+                limits.judged(replace(job, draft=again), settings.limits, None, self.staged.new_rows, lambda: whole)
+            )
         if job.tests is not None and not again.fails:
             try_tests(replace(job, draft=again), self.staged, job.tests)
         return not again.fails

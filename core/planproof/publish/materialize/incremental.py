@@ -145,7 +145,7 @@ def _is_dynamic(session: Session) -> bool:
 def _refuse_shape(job: Job, target: StoredTable) -> None:
     if target.kind != "table":
         raise Refused(f"{job.model.name} is a {target.kind}, not a table; run it with full_refresh=True")
-    if target.format != "parquet" or not target.location:
+    if not target.is_plain_parquet:
         raise Refused(
             f"{job.model.name} is stored as {target.format}; planproof adds to parquet tables, "
             "run it with full_refresh=True"

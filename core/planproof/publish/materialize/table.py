@@ -16,9 +16,6 @@ from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import without_lengths
 
-VERSIONED_ELSEWHERE = ("delta", "iceberg", "hudi", "paimon")
-"""Formats with a log of their own: their tables are never swapped by name or location."""
-
 
 class Table:
     """The materialization `table`: the whole table is staged and swapped in."""
@@ -55,23 +52,19 @@ class Table:
 
 
 def refuse_foreign(job: Job) -> None:
-    """Raises `Refused` for a model or target that is not a Parquet table of Spark's own catalog."""
-    if job.model.file_format != "parquet":
-        raise Refused(
-            f"{job.model.name} is stored as {job.model.file_format}; planproof publishes parquet tables and views"
-        )
+    """Raises `Refused` for a target that is never swapped by name or location."""
     target = job.target
     if target is None:
         return
     if target.kind == "temporary view":
         raise Refused(f"{job.model.name} is a temporary view of this session, which hides the table; drop the view")
-    if target.format in VERSIONED_ELSEWHERE:
+    if target.has_log:
         raise Refused(f"{job.model.name} exists as a {target.format} table; drop it, or publish under another name")
 
 
 def _strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model) -> str:
     """`location` where one metastore call suffices, else `rename`."""
-    if target is None or target.kind != "table" or target.format != "parquet" or not target.location:
+    if target is None or not target.is_plain_parquet:
         return "rename"
     if target.partition_by or model.partition_by or model.options.get("buckets"):
         return "rename"

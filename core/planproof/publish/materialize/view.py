@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.table import VERSIONED_ELSEWHERE
 from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import Publication, publication
@@ -59,9 +58,10 @@ def _refuse_versioned(job: Job) -> None:
         return
     is_lake = tables is not None and tables.holds(quoted(job.names.target))
     # A session that finds Iceberg's tables by loading them renames and drops them, too.
-    if target.format in VERSIONED_ELSEWHERE and not (target.format == "iceberg" and is_lake):
+    is_loaded = is_lake and tables is not None and tables.table(quoted(job.names.target)) is not None
+    if target.has_log and not is_loaded:
         raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes a view")
-    if target.format != "iceberg" and is_lake:
+    if is_lake and not is_loaded:
         # Iceberg puts a view's metadata where the table's files lie, which are deleted with the table.
         raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes Iceberg's view")
     if is_lake and tables is not None and tables.of_view(quoted(job.names.target)):

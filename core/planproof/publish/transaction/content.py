@@ -33,7 +33,7 @@ def is_whole(store: Store, location: str, content: Content | None) -> bool:
 
 def files_of_table(session: Session, store: Store, table: StoredTable | None) -> Mapping[str, int] | None:
     """All data files of a Parquet table, with their bytes, by their whole path; None where they cannot be told."""
-    if table is None or table.kind != "table" or table.format != "parquet" or not table.location:
+    if table is None or not table.is_plain_parquet or table.location is None:
         return None
     root = decoded(table.location)
     try:

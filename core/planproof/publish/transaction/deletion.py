@@ -62,7 +62,7 @@ def data_of(session: Session, name: str) -> list[str]:
     if table is None or table.kind != "table" or not table.location:
         return []
     found = [decoded(table.location)]
-    if table.partition_by and table.format == "parquet":
+    if table.partition_by and not table.has_log:
         found += locations(session, name)
     return found
 

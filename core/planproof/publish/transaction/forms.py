@@ -15,39 +15,39 @@ T = TypeVar("T")
 def read_form(cls: type[T], text: str, form: int | None = None) -> T:
     """The value that a text holds in JSON; of `form`, where the text says its own. Raises ValueError."""
     try:
-        told = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is no JSON: {error}") from error
-    if not isinstance(told, Mapping):
+    if not isinstance(value, Mapping):
         raise ValueError("it is no JSON object")
-    if form is not None and told.get("form") != form:
-        raise ValueError(f"its form is {told.get('form', 1)!r}, and this planproof reads form {form}")
-    return _object(cls, told, "")
+    if form is not None and value.get("form") != form:
+        raise ValueError(f"its form is {value.get('form', 1)!r}, and this planproof reads form {form}")
+    return _object(cls, value, "")
 
 
-def _object(cls: type[T], told: Any, at: str) -> T:
-    if not isinstance(told, Mapping):
-        raise ValueError(f"{at.rstrip('.')} is {told!r}")
+def _object(cls: type[T], value: Any, at: str) -> T:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{at.rstrip('.')} is {value!r}")
     kinds = get_type_hints(cls)
     known = {}
     for one in fields(cls):  # type: ignore[arg-type]
-        if one.name in told:
-            known[one.name] = _value(kinds[one.name], told[one.name], f"{at}{one.name}")
+        if one.name in value:
+            known[one.name] = _value(kinds[one.name], value[one.name], f"{at}{one.name}")
         elif one.default is MISSING:
             raise ValueError(f"{at}{one.name} is not there")
     return cls(**known)
 
 
-def _value(kind: Any, told: Any, at: str) -> Any:
+def _value(kind: Any, value: Any, at: str) -> Any:
     options = get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind):
-        return _object(kind, told, f"{at}.")
+        return _object(kind, value, f"{at}.")
     if NoneType in options:
-        return None if told is None else _value(options[0], told, at)
-    if options and isinstance(told, list):
-        kinds = options[:1] * len(told) if options[-1] is ... else options
-        if len(kinds) == len(told):
-            return tuple(_value(each, value, f"{at}[]") for each, value in zip(kinds, told))
-    elif not options and isinstance(told, kind) and isinstance(told, bool) == (kind is bool):
-        return told
-    raise ValueError(f"{at} is {told!r}")
+        return None if value is None else _value(options[0], value, at)
+    if options and isinstance(value, list):
+        kinds = options[:1] * len(value) if options[-1] is ... else options
+        if len(kinds) == len(value):
+            return tuple(_value(each, item, f"{at}[]") for each, item in zip(kinds, value))
+    elif not options and isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
+        return value
+    raise ValueError(f"{at} is {value!r}")

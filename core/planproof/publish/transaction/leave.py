@@ -58,8 +58,8 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         for name in _noted(store, root):
             move = _Move(session, store, holdings, root, name)
             reports.append(settle(move, name))
-            if move.note is not None and reports[-1].outcome == "moved":
-                beside[_beside(move.note.version)] = None
+            if move.version is not None:
+                beside[_beside(move.version)] = None
     for parts, table, versions in list(_guarded(session)):
         root = _root_of(session, parts, known)
         beside.update(dict.fromkeys(map(_beside, versions)))
@@ -76,47 +76,44 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
 
 
 class _Move:
-    """One table that moves home, or one whose move was killed, of which a note tells: a `recovery.Unfinished`."""
+    """One table that moves home, or, without `note`, one whose move was killed, of which a note tells: a
+    `recovery.Unfinished`."""
 
     def __init__(
         self, session: Session, store: Store, holdings: Holdings, root: str, name: str, note: Departure | None = None
     ) -> None:
         self.session, self.store, self.holdings, self.root, self.name = session, store, holdings, root, name
-        self.note, self._is_noted = note, note is None
+        self.note, self.location = note, join(root, STATE, "leaving", name)
+        self.version: str | None = None
+        """The version that was left, once its note is believed."""
 
-    @property
-    def location(self) -> str:
-        return join(self.root, STATE, "leaving", self.name)
+    def read(self) -> Departure | None:
+        if self.note is not None:
+            return self.note
+        text = self.store.read(self.location) or ""
+        if not text.rstrip().endswith("}"):  # It was killed while it wrote the note, before anything moved.
+            self.store.delete(self.location)
+            return None
+        return read_form(Departure, text, _FORM)
 
-    def read(self) -> Claim | None:
-        if self._is_noted:
-            text = self.store.read(self.location) or ""
-            if not text.rstrip().endswith("}"):  # It was killed while it wrote the note, before anything moved.
-                self.store.delete(self.location)
-                return None
-            self.note = read_form(Departure, text, _FORM)
-        return Claim(self._note.table.replace("`", ""), command="planproof clean")
+    def claim(self, found: Departure) -> Claim:
+        return Claim(found.table.replace("`", ""), command="planproof clean")
 
-    def verify(self) -> None:
-        if self._is_noted:
-            refusal = _refusal(self.session, self.holdings, self.root, self.name, self._note)
+    def verify(self, found: Departure) -> None:
+        if self.note is None:
+            refusal = _refusal(self.session, self.holdings, self.root, self.name, found)
             if refusal is not None:
                 raise Disbelieved(refusal)
 
-    def settle(self) -> tuple[str, str]:
-        table = self._note.table
+    def settle(self, found: Departure) -> tuple[str, str]:
+        self.version = found.version
         run = f"leave_{uuid.uuid4().hex[:10]}"
-        held = lock.acquire(self.store, self.root, slug(split_name(table)[-1]), run, table)
+        held = lock.acquire(self.store, self.root, slug(split_name(found.table)[-1]), run, found.table)
         try:
-            return _carried(self.session, self.store, self.holdings, self.location, self._note)
+            return _carried(self.session, self.store, self.holdings, self.location, found)
         finally:
             held.release()
             self.holdings.forget()
-
-    @property
-    def _note(self) -> Departure:
-        assert self.note is not None, "it was read"
-        return self.note
 
 
 def _file_of(parts: tuple[str, ...]) -> str:

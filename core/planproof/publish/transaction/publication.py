@@ -214,7 +214,7 @@ class Publication:
             kind = "TABLE" if prior.kind == "table" else "VIEW"
             self.run(f"ALTER {kind} {entry.away} RENAME TO {self._as_kept(entry.target)}")
 
-    def stands(self) -> bool:
+    def is_committed(self) -> bool:
         """Whether the target holds what was staged here."""
         current = self.location(self.entry.target)
         return current is not None and within(current, self.entry.stage_location)
@@ -401,8 +401,8 @@ def prior_of(target: StoredTable | None) -> Prior | None:
         return None
     location = decoded(target.location) if target.location else None
     kind = "table" if target.kind == "table" else "iceberg view" if target.is_iceberg_view else "view"
-    # What an Iceberg table's snapshots name is deleted by Iceberg, and by nobody else.
-    managed = target.managed and target.format != "iceberg"
+    # What a log names is deleted by its own format, and by nobody else.
+    managed = target.managed and not target.has_log
     return Prior(kind, managed, location, bool(target.partition_by))
 
 

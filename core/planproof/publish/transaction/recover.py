@@ -128,28 +128,23 @@ class _Entry:
 
     def __init__(self, asked: _Asked, held: Lock, publish: str) -> None:
         self.asked, self.held, self.publish = asked, held, publish
-        self.journal: Journal | None = None
+        self.location = f"{join(folder(held.root), publish)}.*.json"
 
-    @property
-    def location(self) -> str:
-        return self.journal.location if self.journal else f"{join(folder(self.held.root), self.publish)}.*.json"
+    def read(self) -> Journal | None:
+        return read(self.asked.store, self.held.root, self.publish)
 
-    def read(self) -> Claim | None:
-        self.journal = read(self.asked.store, self.held.root, self.publish)
-        if self.journal is None:
-            return None
-        entry = self.journal.entry
-        return Claim(entry.model, entry.strategy, entry.owner, entry.step)
+    def claim(self, found: Journal) -> Claim:
+        return Claim(found.entry.model, found.entry.strategy, found.entry.owner, found.entry.step)
 
-    def verify(self) -> None:
-        asked, entry = self.asked, self._journal.entry
-        Verification(asked.session, asked.holdings, self.held.root, self.publish, entry, asked.is_chosen).verify()
+    def verify(self, found: Journal) -> None:
+        asked = self.asked
+        root, is_chosen = self.held.root, asked.is_chosen
+        Verification(asked.session, asked.holdings, root, self.publish, found.entry, is_chosen).verify()
 
-    def settle(self) -> tuple[str, str]:
-        asked, journal = self.asked, self._journal
-        entry = journal.entry
+    def settle(self, found: Journal) -> tuple[str, str]:
+        asked, entry = self.asked, found.entry
         try:
-            ending = settle(Publication(asked.session, asked.store, journal, self.held), asked.force)
+            ending = settle(Publication(asked.session, asked.store, found, self.held), asked.force)
         finally:
             asked.holdings.forget()
         if ending == "left":
@@ -157,8 +152,3 @@ class _Entry:
         if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
             return ending, "there is no view now: run its model again"
         return ending, ending
-
-    @property
-    def _journal(self) -> Journal:
-        assert self.journal is not None, "it was read"
-        return self.journal

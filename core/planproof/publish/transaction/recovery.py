@@ -6,7 +6,7 @@ believed, does not keep the others from being settled.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from planproof.publish.transaction.lock import Evicted, Locked
 from planproof.publish.transaction.names import Refused
@@ -34,53 +34,54 @@ class Claim(NamedTuple):
         return f"the publish of {self.model} ({self.strategy}) by {self.owner} stopped at step {self.step!r}"
 
 
-class Unfinished(Protocol):
-    """Something that was begun, and of which a file tells."""
+T = TypeVar("T")
+
+
+class Unfinished(Protocol[T]):
+    """Something that was begun, and of which a file tells: a T."""
 
     @property
     def location(self) -> str:
         """The file, or the files, as people are shown them."""
 
-    def read(self) -> Claim | None:
+    def read(self) -> T | None:
         """What the file says; None where it is gone, because another process has settled it. Raises ValueError where
         it says nothing that this version understands."""
 
-    def verify(self) -> None:
+    def claim(self, found: T) -> Claim: ...
+
+    def verify(self, found: T) -> None:
         """Raises `Disbelieved` where the file names what a publish would not have named, and `SparkFailure`."""
 
-    def settle(self) -> tuple[str, str]:
+    def settle(self, found: T) -> tuple[str, str]:
         """Finishes it, undoes it, or leaves it: the ending (of `states.ENDS`), and what is said of it."""
 
 
-def settle(found: Unfinished, name: str = "?") -> Report:
+def settle(unfinished: Unfinished[Any], name: str = "?") -> Report:
     """What became of one unfinished thing, whatever happens meanwhile; `name` stands for a model that is not known."""
+    claim, location = Claim(name), unfinished.location
     try:
-        claim = found.read()
-    except ValueError as error:
-        return report_end("unreadable", name, f"{found.location}: {error}; look at the table it names, then delete it")
-    except Exception as error:
-        return _failed(Claim(name), found, error)
-    if claim is None:
-        return report_end("settled by another", name, "settled by another process")
-    try:
-        found.verify()
-        end, what = found.settle()
+        try:
+            found = unfinished.read()
+        except ValueError as error:
+            return report_end("unreadable", name, f"{location}: {error}; look at the table it names, then delete it")
+        if found is None:
+            return report_end("settled by another", name, "settled by another process")
+        claim = unfinished.claim(found)
+        unfinished.verify(found)
+        end, what = unfinished.settle(found)
         return report_end(end, claim.model, f"{claim}; {what}" if claim.owner else what, claim.strategy)
     except Disbelieved as reason:
         said = (
-            f"{found.location} names what no publish of that table would have named: {reason}. Nothing was touched. "
-            "Find out who wrote this file, look at the table, and delete the file"
+            f"{location} names what no publish of that table would have named: {reason}. Nothing was touched. Find out "
+            "who wrote this file, look at the table, and delete the file"
         )
         return report_end("disbelieved", name, said)
-    except Exception as error:
-        return _failed(claim, found, error)
-
-
-def _failed(claim: Claim, found: Unfinished, error: Exception) -> Report:
-    if isinstance(error, (Locked, Evicted)):
+    except (Locked, Evicted) as error:
         return report_end("locked", claim.model, str(error), claim.strategy)
-    if isinstance(error, (SparkFailure, AnalysisError, Refused)):
-        said = f"{claim}, and it could not be settled: {error}; run `{claim.command}` again ({found.location})"
+    except (SparkFailure, AnalysisError, Refused) as error:
+        said = f"{claim}, and it could not be settled: {error}; run `{claim.command}` again ({location})"
         return report_end("unanswered", claim.model, said, claim.strategy)
-    said = f"internal error in planproof: {found.location} could not be settled: {error!r}"
-    return report_end("internal error", claim.model, said, claim.strategy)
+    except Exception as error:  # One of them must not keep the others from being settled.
+        said = f"internal error in planproof: {location} could not be settled: {error!r}"
+        return report_end("internal error", claim.model, said, claim.strategy)

@@ -99,7 +99,9 @@ class _Clause:
             inner = node.key if isinstance(node, q.Ordered) else node
             if self._is_ordinal(inner):
                 ordinals.append(inner)
-            elif not self._is_all(inner):
+            elif self._is_all(inner):
+                self._refuse_unordered(inner)
+            else:
                 nodes.append(node)
         positions = [self._position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
         keys = [self._sure_key(n, out_of_reach) for n in nodes]
@@ -127,6 +129,11 @@ class _Clause:
     def _is_all(self, node: q.Node) -> bool:
         names = name_parts(node)
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
+
+    def _refuse_unordered(self, node: q.Node) -> None:
+        """ORDER BY ALL sorts by each column of the output."""
+        for column in self.output if self.word in _SORTS else ():
+            refuse_sort_key(column, node, self.env)
 
     def _is_ordinal(self, node: q.Node) -> TypeGuard[q.Literal]:
         sorts = (*_SORTS, "CLUSTER BY") if self.env.conf.before("4.1") else _SORTS

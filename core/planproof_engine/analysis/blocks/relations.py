@@ -33,7 +33,7 @@ from planproof_engine.catalog import split_name
 from planproof_engine.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.logical.nodes import Generate, Limit, Named, OneRow, Plan, Project, Scan, Values
+from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -347,8 +347,9 @@ def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) ->
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
     generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
-    plan = Generate(call, outer_view, generated, child)
-    return plan, _scope(plan.output, env, outer, scope.hidden)
+    # Below a join by USING the plan holds columns that the scope hides.
+    shown = (*scope.columns, *generated)
+    return Generate(call, outer_view, generated, child), _scope(shown, env, outer, scope.hidden)
 
 
 def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
@@ -377,9 +378,7 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
 
 def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) -> None:
     """A lateral subquery that is random must not run for several rows of the other side."""
-    while isinstance(left, Named):
-        left = left.child
-    if not isinstance(left, Scan) and not (isinstance(left, Values) and len(left.rows) > 1):
+    if not _is_of_many(left):
         return
     if any(is_random(e) for n in right.walk() for e in n.expressions):
         raise env.rejected_at(
@@ -389,6 +388,15 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
             joins.keyword(node, env),
             node,
         )
+
+
+def _is_of_many(plan: Plan) -> bool:
+    """Whether Spark takes it to have several rows (`maxRows`)."""
+    if isinstance(plan, Named):
+        return _is_of_many(plan.child)
+    if isinstance(plan, Join):
+        return any(map(_is_of_many, plan.children))
+    return isinstance(plan, Scan) or (isinstance(plan, Values) and len(plan.rows) > 1)
 
 
 def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:

@@ -11,6 +11,7 @@ from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.expr import Call, Expr, Literal
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import cast, cast_unless_equal, unexpected
+from planproof_engine.functions.families.operators import beyond_bigint
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
@@ -37,7 +38,10 @@ def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> 
         if found is not None:
             return found
     truth = _truth(symbol, left, right, ctx, node)
-    return call(symbol, [left, right], ctx, node) if truth is None else truth
+    if truth is not None:
+        return truth
+    always = beyond_bigint(symbol, left, right)
+    return call(symbol, [left, right], ctx, node) if always is None else Literal(always, BOOLEAN, str(always).lower())
 
 
 def _truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:

@@ -250,7 +250,22 @@ def _is(node: q.Is, ctx: Context) -> Expr:
         return spanned(call("not", [found], ctx, node) if negated else found, node)
     if isinstance(test, q.Var):
         operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
+        if _is_as_parsed(operand):
+            return spanned(call("isnotunknown" if negated else "isunknown", [operand], ctx, node), node)
     return spanned(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
+
+
+def _is_as_parsed(expr: Expr) -> bool:
+    """Whether no rule touches the operand of IS UNKNOWN, so that Spark shows the parser's own class: it is made of
+    the words TRUE and FALSE."""
+    if isinstance(expr, Call):
+        return expr.function.name in _OF_BOOLEANS and all(map(_is_as_parsed, expr.args))
+    if isinstance(expr, Cast):
+        return _is_as_parsed(expr.child)
+    return isinstance(expr, Literal) and isinstance(expr.value, bool)
+
+
+_OF_BOOLEANS = ("and", "or", "not", "<=>", "isunknown", "isnotunknown")
 
 
 def _like(name: str) -> Binder:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
 from planproof_engine.expr import Exists, Expr, InSubquery, ScalarSubquery
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import same_structure
+from planproof_engine.types import String, same_structure
 from planproof_engine.types.coercion import wider
 
 
@@ -23,6 +24,10 @@ def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) 
             f"of columns in the output of the subquery ({len(plan.output)}).",
             node,
         )
+    if len(values) == 1 and isinstance(values[0].type, String) and isinstance(plan.output[0].type, String):
+        # One text is compared in the collation that `x IN (column)` has.
+        values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
+        return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable)
     for value, column in zip(values, plan.output):
         if (
             not same_structure(value.type, column.type)

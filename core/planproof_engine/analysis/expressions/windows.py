@@ -20,8 +20,10 @@ from planproof_engine.types import (
     INT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    Array,
     DataType,
     Interval,
+    Struct,
     Time,
     is_numeric,
     is_string,
@@ -165,7 +167,8 @@ def _check_range(order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
     elif len(order) > 1:
         reason, text = "RANGE_FRAME_MULTI_ORDER", "A range window frame with value boundaries takes one sort key."
     elif not (is_numeric(order[0].type) or isinstance(order[0].type, (Interval, Time)) or order[0].type in _MOMENTS):
-        reason = "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
+        nested = isinstance(order[0].type, (Array, Struct))
+        reason = "RANGE_FRAME_INVALID_TYPE" if nested else "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
         text = f'A range window frame cannot be over "{order[0].type.sql}".'
     else:
         return

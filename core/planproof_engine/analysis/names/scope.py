@@ -14,9 +14,9 @@ from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElemen
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
 from planproof_engine.functions.registry import Registry
-from planproof_engine.origin import AnalysisError, Origin
+from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve
-from planproof_engine.types import STRING, VARIANT, Array, DataType, Map, Struct
+from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct
 from planproof_engine.types.nodes import quoted_if_needed
 
 
@@ -148,7 +148,10 @@ def resolve(
         return fields_of(column, rest, conf, registry, origin), column
     if scope.outer is None:
         return None
-    correlated = resolve(parts, scope.outer.alone(), conf, registry, origin)
+    try:
+        correlated = resolve(parts, scope.outer.alone(), conf, registry, origin)
+    except AnalysisError:
+        return None  # Whatever is wrong with the name there, Spark says that it found none (`resolveOuterReferences`).
     if correlated is None:
         return None
     return as_outer(correlated[0]), correlated[1]
@@ -196,12 +199,19 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         return item(expr, _key(name, given, conf, origin), conf, registry, origin)
     if isinstance(given, Array):
         return item(expr, _text(name), conf, registry, origin)
+    _refuse_to_guess(given, conf)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
         f'Can\'t extract a value from "{quoted_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
         f'but got "{given.sql}".',
         origin,
     )
+
+
+def _refuse_to_guess(given: DataType, conf: Conf) -> None:
+    """A part of NULL is NULL in new Sparks; its name depends on where it stands."""
+    if given == VOID and not conf.before("4.1"):
+        raise Unknown("a part of NULL")
 
 
 def _key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
@@ -228,6 +238,7 @@ def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin |
     name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
     function = registry.find(name) if name else None
     if function is None or given == VARIANT:
+        _refuse_to_guess(given, conf)
         raise AnalysisError(
             "INVALID_EXTRACT_BASE_FIELD_TYPE",
             f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',

@@ -128,14 +128,32 @@ def _whole_bound(symbol: str) -> a.Meet:
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
         for at, (this, other) in enumerate((args, args[::-1])):
             if isinstance(this, Literal) and isinstance(this.type, Decimal) and is_integral(other.type):
-                bound = _ROUNDED_BOUNDS[symbol][at](this.value)
-                if not -(2**63) <= bound < 2**63:
+                if not is_bigint(this.value):
                     raise Unknown("an integral compared with a decimal beyond bigint")
+                bound = _ROUNDED_BOUNDS[symbol][at](this.value)
                 whole = Literal(bound, LONG, str(bound))
                 args = [whole, other] if at == 0 else [other, whole]
         return a.comparison(args, conf)
 
     return coerces
+
+
+def is_bigint(value: Any) -> bool:
+    """Whether a number lies within the range of bigint."""
+    return bool(-(2**63) <= value <= 2**63 - 1)
+
+
+def beyond_bigint(symbol: str, left: Expr, right: Expr) -> bool | None:
+    """What `int < 1e20` always is, also of NULL: Spark puts a constant in its place. None for any other comparison.
+
+    Source: `DecimalPrecisionTypeCoercion.integralAndDecimalLiteral`.
+    """
+    if symbol not in _ROUNDED_BOUNDS:
+        return None
+    for number, other, greater in ((left, right, ">"), (right, left, "<")):
+        if isinstance(number, Literal) and isinstance(number.type, Decimal) and is_integral(other.type):
+            return None if is_bigint(number.value) else bool((number.value > 0) == symbol.startswith(greater))
+    return None
 
 
 def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
@@ -378,6 +396,8 @@ TABLE: Table = lines(
     fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_positive, traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
     fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isunknown", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS UNKNOWN"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
+    fn("isnotunknown", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT UNKNOWN"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
     fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),

@@ -188,8 +188,8 @@ TABLE: Table = lines(
     _percentiles(OneOf((NUMERIC, YEAR_MONTH, DAY_TIME)), until="4.3"),
     fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), since="4.3", **_AGG),
     fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), until="4.3", **_AGG),
-    fn("histogram_numeric", (_APPROXIMATED, INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", **_AGG),
-    fn("histogram_numeric", (_APPROXIMATED_BEFORE, INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", **_AGG),
+    fn("histogram_numeric", (_APPROXIMATED, INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", parameters=", 0, 0", **_AGG),
+    fn("histogram_numeric", (_APPROXIMATED_BEFORE, INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", parameters=", 0, 0", **_AGG),
     fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
     fn("mode", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
 )

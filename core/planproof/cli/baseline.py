@@ -1,0 +1,92 @@
+"""A baseline: the findings that a project had when it began to check, which its checks do not fail for any more.
+
+A finding is known by its model, code, column and promise, and by how many of them there were, so that lines may move.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from planproof.cli import output
+from planproof.project.errors import ProjectError
+from planproof.report.model import Report
+from planproof_engine.finding import Finding, Verdict
+
+_VERSION = 1
+
+Key = tuple[str, str, str, str]
+"""Model, code, column, promise."""
+
+
+def write_baseline(file: Path, reports: Iterable[Report]) -> None:
+    """Writes what the reports of a check found. Raises `ProjectError`."""
+    found = Counter(_key(report, f) for report in reports for f in report.findings if f.verdict is not Verdict.PROVED)
+    names = ("model", "code", "column", "promised", "count")
+    rows = [json.dumps(dict(zip(names, (*key, found[key]))), ensure_ascii=False) for key in sorted(found)]
+    listed = ",\n".join(f"  {row}" for row in rows)
+    output.write(file, f'{{"version": {_VERSION}, "findings": [\n{listed}\n]}}\n')
+
+
+def read_baseline(file: Path) -> Counter[Key]:
+    """How many of each finding are known. Raises `ProjectError` for a file that is no baseline."""
+    try:
+        form = json.loads(file.read_text(encoding="utf-8"))
+        if form["version"] != _VERSION:
+            raise ProjectError(f"{file}: its version is {form['version']!r}, and this planproof reads {_VERSION}")
+        known: Counter[Key] = Counter()
+        for row in form["findings"]:
+            known[(str(row["model"]), str(row["code"]), str(row["column"]), str(row["promised"]))] += int(row["count"])
+        return known
+    except ProjectError:
+        raise
+    except OSError as error:
+        raise ProjectError(f"{file}: cannot be read ({error.strerror}); --write-baseline writes it") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProjectError(f"{file}: is no baseline of planproof; --write-baseline writes one") from error
+
+
+def without_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:
+    """The reports without the findings that are known, and what is to be said of the baseline. An entry of a model that
+    was judged, and is not found any more, is told as gone."""
+    left = known.copy()
+    told = [_without(report, left) for report in reports]
+    judged = {_name(report) for report in reports if report.outcome == "checked"}
+    many = sum(len(report.details.known or ()) for report in told)
+    gone = sum(count for key, count in left.items() if key[0] in judged)
+    remarks = [f"of {file} {many} known {_findings(many)} left out"] if many else []
+    if gone:
+        remarks.append(f"of {file} {gone} {_findings(gone)} no longer there; --write-baseline writes it anew")
+    return told, remarks
+
+
+def _findings(number: int) -> str:
+    return "finding is" if number == 1 else "findings are"
+
+
+def _without(report: Report, left: Counter[Key]) -> Report:
+    """Takes the known findings out of a report, and off `left`. What could not run is judged as it is."""
+    if report.outcome != "checked":
+        return report
+    new, known = [], []
+    for finding in report.findings:
+        key = _key(report, finding)
+        if finding.verdict is Verdict.PROVED or left[key] < 1:
+            new.append(finding)
+            continue
+        left[key] -= 1
+        known.append(f"{finding.code} {finding.verdict}: {finding.message}")
+    if not known:
+        return report
+    return replace(report, findings=tuple(new), details=replace(report.details, known=tuple(known)))
+
+
+def _key(report: Report, finding: Finding) -> Key:
+    return _name(report), finding.code, finding.field or "", finding.promised or ""
+
+
+def _name(report: Report) -> str:
+    return report.details.unique_id or report.model
