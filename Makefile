@@ -4,6 +4,7 @@ PYTHON ?=
 FORMAT ?= parquet
 WALKS ?= 1000
 SPARK ?= $(SPARK35)
+DELTA_SPARK := $(if $(filter command line environment,$(origin SPARK)),$(SPARK),3.5)
 DBT ?= 1.12
 SPARK35 := 3.5.9
 WORKERS ?= 2
@@ -14,7 +15,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults suites release-check bench clean
+.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-delta sweep-delta smoke-delta test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults suites release-check bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -47,7 +48,7 @@ site: environment ## Builds the documentation as a searchable site, in site/; a 
 	@echo "open site/index.html"
 
 test: environment ## Runs all tests, in two processes with a Spark each: WORKERS=0 for one.
-	@$(BIN)/python tests/speed/jvm.py
+	@$(BIN)/python tests/helpers/jvm.py
 	$(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-hive: environment ## Runs with Hive's catalog what `make test` runs with Spark's own.
@@ -79,13 +80,24 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 	@.ci/spark $(SPARK35)
 	.venv-spark-$(SPARK35)/bin/python -m pytest -m spark35_smoke -p no:cacheprovider tests/session tests/guard $(PYTEST_ARGS)
 
-test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, with Spark 3.5, in an environment of its own.
-	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
+test-delta: environment ## Runs the tests on Delta Lake's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
+	@.ci/delta $(DELTA_SPARK)
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/delta $(PYTEST_ARGS)
+
+sweep-delta: environment ## Plays the contract matrix on Delta's tables, and kills publishes of them at every step (slow).
+	@.ci/delta $(DELTA_SPARK)
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/delta $(PYTEST_ARGS)
+
+smoke-delta: environment ## Publishes and refuses a few Delta tables, as CI does; says why where Delta's jars cannot be had.
+	@.ci/delta $(DELTA_SPARK); found=$$?; \
+	if [ $$found -eq 3 ]; then echo "smoke-delta: skipped"; exit 0; elif [ $$found -ne 0 ]; then exit $$found; fi; \
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -q -p no:cacheprovider tests/delta/test_delta_tables.py::test_a_table_is_made_replaced_and_kept $(PYTEST_ARGS)
+
+test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
+	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
 
 sweep-iceberg: environment ## Plays the contract matrix on Iceberg's tables, and kills publishes of them at every step (slow).
-	@.ci/iceberg
-	.venv-iceberg/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
+	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
 
 test-dbt: environment ## Runs the plugin's and the macros' tests on another dbt-core, with the whole contract matrix: DBT=1.10
 	@.ci/dbt $(DBT)
@@ -102,8 +114,7 @@ test-dbt2: environment ## Compiles a project by dbt 2's own program, and checks,
 	dbt2=$$(.ci/dbt2) && DBT2="$$dbt2" $(BIN)/python -m pytest tests/project/test_dbt2_program.py $(PYTEST_ARGS)
 
 formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg for one format (slow).
-	@if [ "$(FORMAT)" = iceberg ]; then .ci/iceberg; fi
-	$(if $(filter iceberg,$(FORMAT)),.venv-iceberg,.venv)/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
+	where=$(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),.venv) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
 		tests/formats $(PYTEST_ARGS)
 
 walks: environment ## Walks at random: two guards, a writer, DDL, recoveries and leaving over one Parquet table (1,000 walks take hours): WALKS=50

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from planproof import Catalog, Conf, Contract, Model, Settings, Unknown, depth, optimize, plan
+from planproof import Catalog, Conf, Contract, Model, Settings, Unknown, optimize, plan
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
+from planproof_engine import depth
 from planproof_engine.depth import deeply
 from planproof_engine.sql.unparse import unparse
 

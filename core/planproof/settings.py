@@ -213,7 +213,8 @@ SETTINGS = (
         "spark",
         "spark",
         "",
-        "the version of Spark for which an offline check answers, such as 3.5; without it the one that `planproof "
+        "the version of Spark for which an offline check answers, such as 3.5, or databricks-16.4 for that of a "
+        "Databricks Runtime; without it the one that `planproof "
         "freeze` saw, else the newest that planproof knows. In a run Spark itself says which it is",
         commands=("check",),
     ),

@@ -37,6 +37,20 @@ if TYPE_CHECKING:
     from planproof_engine.optimizer.rules import Rule
 
 
+_OF_DATABRICKS_TOO = (
+    "AMBIGUOUS_REFERENCE",
+    "FIELD_NOT_FOUND",
+    "INCOMPATIBLE_COLUMN_TYPE",
+    "MISSING_AGGREGATION",
+    "MISSING_GROUP_BY",
+    "NUM_COLUMNS_MISMATCH",
+    "REQUIRES_SINGLE_PART_NAMESPACE",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "UNRESOLVED_COLUMN",
+)
+"""What Databricks rejects as Spark does: names and shapes. It adds grammar, functions and types to Spark's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A hazard that data can decide: `sql` counts, in one row, the rows that show it (None where no count can be cut
@@ -146,11 +160,11 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         env, tree = parsed(sql, env)
     except AnalysisError as error:
-        raise as_called(error, env.conf.spark) from None
+        raise _answered(error, env) from None
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        raise as_called(unresolved_routine(tree, env) or error, env.conf.spark) from None
+        raise _answered(unresolved_routine(tree, env) or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
@@ -159,6 +173,14 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     findings = (*_duplicates(root, origins, env.conf.case_sensitive), *said)
     identity = env.catalog.identity, env.registry.identity
     return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
+
+
+def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown:
+    """What Spark answers to a query that it rejects. Databricks may take it for what it adds to Spark."""
+    if env.conf.databricks and error.condition.split(".")[0] not in _OF_DATABRICKS_TOO:
+        said = error.message.split(" on search path")[0].rstrip(".")
+        return Unknown(f"whether Databricks takes this: Spark answers {error.condition}, {said}", error.origin)
+    return as_called(error, env.conf.spark)
 
 
 def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
@@ -224,7 +246,7 @@ def optimize(
     from planproof_engine.optimizer.driver import FORMS
     from planproof_engine.optimizer.rules import DISPENSABLE, RULES
 
-    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.spark)
+    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.grammar)
     if registry is not None and registry.identity != plan.registry[1]:
         raise RegistryMismatch("the plan was made under another registry of functions")
     if form is not None and form not in FORMS:
@@ -355,7 +377,7 @@ def make_environment(
     parameters: Mapping[str, object] | None = None,
 ) -> Environment:
     """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
-    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.spark), bind_query)
+    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.grammar), bind_query)
 
 
 def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:

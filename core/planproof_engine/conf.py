@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -16,6 +17,11 @@ SPARKS = ("3.5", "4.0", "4.1", "4.2", "4.3")
 
 RELEASES = {"3.5": "3.5.9", "4.0": "4.0.5", "4.1": "4.1.4", "4.2": "4.2.1", "4.3": "4.3.0"}
 """The release of each version whose answers planproof's rules for that version are tested against."""
+
+RUNTIMES = {"14": "3.5", "15": "3.5", "16": "3.5", "17": "4.0", "18": "4.1"}
+"""The Spark of which each Databricks Runtime is made, by its major version. Source: Databricks' page "Databricks
+Runtime release notes versions and compatibility" (14.3, 15.4: 3.5.0; 16.4: 3.5.2; 17.3: 4.0.0; 18: 4.1.0)."""
+_RUNTIME = re.compile(r"databricks[- ](\d+)(?:\.\d+)*", re.IGNORECASE)
 
 _OLDER_DEFAULTS: dict[str, tuple[str, bool | str]] = {
     "ansi": ("4.0", False),
@@ -44,14 +50,17 @@ class UnknownSpark(ValueError):
 
 
 def spark_version(given: str) -> str:
-    """The minor version of a release: `3.5` of `3.5.9`. Raises `UnknownSpark`.
+    """The minor version of a release: `3.5` of `3.5.9`; of a Databricks Runtime that of its Spark. Raises
+    `UnknownSpark`.
 
-    >>> spark_version("4.1.0.dev1")
-    '4.1'
+    >>> spark_version("4.1.0.dev1"), spark_version("databricks-16.4")
+    ('4.1', '3.5')
     """
-    version = ".".join(given.strip().split(".")[:2])
+    runtime = _RUNTIME.fullmatch(given.strip())
+    version = RUNTIMES.get(runtime[1], "") if runtime else ".".join(given.strip().split(".")[:2])
     if version not in SPARKS:
-        raise UnknownSpark(f"Spark {given!r} is not known; planproof knows {', '.join(SPARKS)}")
+        known = f"{', '.join(SPARKS)} and databricks-{min(RUNTIMES)} to databricks-{max(RUNTIMES)}"
+        raise UnknownSpark(f"Spark {given!r} is not known; planproof knows {known}")
     return version
 
 
@@ -115,6 +124,8 @@ class Conf:
     legacy_raise_error: bool = False
     create_table_provider: str = "parquet"
     spark: str = SPARKS[-1]
+    databricks: bool = False
+    """Whether the query is Databricks': by `spark`'s rules, but for what Databricks adds to that Spark."""
     stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """The settings that were set by name: they hold on every version."""
 
@@ -162,6 +173,12 @@ class Conf:
     def before(self, version: str) -> bool:
         """Whether the Spark is older than `version`, one of `SPARKS`."""
         return _older(self.spark, version)
+
+    @property
+    def grammar(self) -> str:
+        """The version whose words and functions are read. Databricks has had QUALIFY, `::` and others for years when
+        Spark gets them."""
+        return SPARKS[-1] if self.databricks else self.spark
 
     @property
     def keep_fraction(self) -> bool:

@@ -12,7 +12,7 @@ from dbt_planproof.dbts import Adapter, Node, Relation, flags
 from dbt_planproof.questions import Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
-from dbt_planproof.scope import METHODS, is_iceberg, is_reachable, is_written, stored_elsewhere, unguarded
+from dbt_planproof.scope import METHODS, is_logged, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import plain_form, stored_form
 from dbt_planproof.states import GuardedNode, NodeState
@@ -62,7 +62,7 @@ class Admission:
                 "nothing was written. Run the model again once the catalog answers"
             )
         reason = unguarded(node) or stored_elsewhere(existing, node, self._is_full_refresh(node))
-        reason = reason or (self.reach.iceberg(str(relation)) if is_iceberg(node) else self.reach.other_catalog())
+        reason = reason or self._out_of_reach(node, str(relation))
         distance = self.reach.distance(node, existing)
         reason = reason or distance
         if reason is not None:
@@ -78,6 +78,13 @@ class Admission:
                 raise
             log.warn(f"planproof does not check {node.name}: {error}")
             return None
+
+    def _out_of_reach(self, node: Node, name: str) -> str | None:
+        """Why a table of the node's format cannot be guarded over this connection, None where it can."""
+        if is_logged(node, ("iceberg",)):
+            return self.reach.iceberg(name)
+        delta = self.reach.delta() if is_logged(node, ("delta",)) else None
+        return delta or self.reach.other_catalog()
 
     def watched(self, node: Node) -> NodeState | None:
         """The state of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at.

@@ -100,6 +100,9 @@ def _delta(state: NodeState, statement: Statement) -> Action:
     state = replace(state, delta=statement)
     if not state.node.is_snapshot:
         return Action(state, (Check(statement.query),))
+    # A view that dbt names by its schema is one that it reads and drops by that name.
+    if len(statement.relation) > 1:
+        return Action(state)
     return Action(state, (MakeView(statement), Answer()))
 
 
@@ -137,8 +140,11 @@ def _forget(statement: Statement) -> tuple[Step, ...]:
 
 def _is_judged_term(state: NodeState, statement: Statement) -> bool:
     """Whether it would add a term of the contract, by which the published rows were judged, to a Parquet table that
-    cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's."""
-    return statement.kind == "constrain" and state.was_judged and names_of(statement) == state.node.target
+    cannot keep it: without a `file_format` dbt-spark's `persist_constraints` takes every table for Delta's. Of a Delta
+    table, too, no column that may hold nulls is made NOT NULL; its checks become the table's own."""
+    if statement.kind != "constrain" or not state.was_judged or names_of(statement) != state.node.target:
+        return False
+    return state.node.model.file_format != "delta" or not statement.query
 
 
 def _is_own_delete(state: NodeState, statement: Statement) -> bool:
@@ -176,7 +182,7 @@ def _is_delta(state: NodeState, statement: Statement) -> bool:
     return (
         statement.kind == ("view" if node.is_snapshot else "temp_view")
         and node.model.materialized == "incremental"
-        and (len(statement.relation) == 1 or not node.is_snapshot)
+        and (len(statement.relation) == 1 or not node.is_snapshot or node.model.file_format == "delta")
         and statement.relation[-1].lower() == delta_name(node.target)
         and node.query.stands_in(statement.query_words)
     )

@@ -17,6 +17,7 @@ from dbt_planproof.both import both
 from dbt_planproof.message import changes, failure, remarks, suggestions, watched
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
+from dbt_planproof.scope import LOGGED
 from dbt_planproof.statement_models import Source
 from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, Unseen
 from dbt_planproof.this_thread import ThisThread
@@ -256,8 +257,8 @@ def _is_ours(report: Report) -> bool:
 
 def _known_to_dbt(state: NodeState, model: Model) -> tuple[str, ...] | None:
     """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none.
-    What a CREATE OR REPLACE of Iceberg's may not replace is refused in any case."""
-    if state.drops or state.delta is not None or model.file_format == "iceberg":
+    What a CREATE OR REPLACE may not replace is refused in any case."""
+    if state.drops or state.delta is not None or model.file_format in LOGGED:
         return None
     return ("view",) if model.materialized == "view" else ()
 

@@ -100,6 +100,16 @@ class Reach:
             reason = f"its file format is iceberg, and the catalog {catalog} makes no Iceberg tables in this session"
         return reason
 
+    def delta(self) -> str | None:
+        """Why Delta tables cannot be guarded, None where they can."""
+        tables = self.session().delta()
+        if tables is None:
+            return (
+                "its file format is delta, whose log is written in Spark's driver, and this connection does not reach "
+                "it: run dbt with method: session, where Spark runs in dbt's own process"
+            )
+        return None if tables.is_there else "its file format is delta, and the session's own catalog is not Delta's"
+
     def other_catalog(self) -> str | None:
         """Why the relations that dbt names are not in Spark's own catalog, None where they are."""
         current = self.session().namespace[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from dbt_planproof import relied
@@ -13,7 +14,9 @@ METHODS = ("session", "thrift")
 STORED = ("model", "seed", "snapshot")
 MATERIALIZATIONS = ("table", "view", "incremental")
 STRATEGIES = ("append", "insert_overwrite", "microbatch")
-FORMATS = ("parquet", "iceberg")
+LOGGED = ("iceberg", "delta")
+"""Formats whose own log commits a change at once, rows, columns and all."""
+FORMATS = ("parquet", *LOGGED)
 _PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 
@@ -31,7 +34,7 @@ def unguarded(node: Node) -> str | None:
     """Why dbt writes this node itself, None where the guard does."""
     config = node.config
     if node.resource_type != "model":
-        return None if is_iceberg(node) and not _lacks(str(node.resource_type)) else f"it is a {node.resource_type}"
+        return None if is_logged(node) and not _lacks(str(node.resource_type)) else f"it is a {node.resource_type}"
     if node.language != "sql":
         return f"it is a {node.language} model"
     if config.materialized not in MATERIALIZATIONS:
@@ -40,7 +43,7 @@ def unguarded(node: Node) -> str | None:
     if config.materialized != "view" and file_format not in FORMATS:
         return f"its file format is {file_format}"
     strategy = config.get("incremental_strategy") or "append"
-    known = (*STRATEGIES, "merge") if file_format == "iceberg" else STRATEGIES
+    known = (*STRATEGIES, "merge") if file_format in LOGGED else STRATEGIES
     if config.materialized == "incremental" and strategy not in known:
         return f"its incremental strategy is {strategy}"
     return None
@@ -52,16 +55,18 @@ def _lacks(kind: str) -> bool:
     return bool(relied.missing(relied.OF_KINDS[kind]))
 
 
-def is_iceberg(node: Node) -> bool:
-    """Whether the node is stored as an Iceberg table."""
-    return node.config.materialized != "view" and node.config.get("file_format") == "iceberg"
+def is_logged(node: Node, formats: Sequence[str] = LOGGED) -> bool:
+    """Whether the node is stored as a table of these formats."""
+    return node.config.materialized != "view" and node.config.get("file_format") in formats
 
 
 def stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) -> str | None:
     """Why only dbt's own way serves the table that exists: its format keeps a log, or rows are added to one that is not
     Spark's Parquet (a Hive table, say)."""
-    if existing is None or is_iceberg(node):
+    if existing is None or is_logged(node, ("iceberg",)):
         return None
+    if is_logged(node, ("delta",)):
+        return None if existing.is_delta else "what stands there is no Delta table, which no commit of Delta's replaces"
     if existing.is_delta or existing.is_iceberg or existing.is_hudi:
         return "its table keeps a log of its own (Delta, Iceberg or Hudi)"
     information = existing.information or ""

@@ -1,4 +1,4 @@
-"""A seed on Iceberg: its rows are held as dbt loads them, and published in one commit.
+"""A seed on Iceberg or Delta: its rows are held as dbt loads them, and published in one commit.
 
 dbt-spark drops a seed's table, makes it anew, and inserts its rows in batches. Meanwhile readers find no table, or only
 some of its rows. Where a value does not fit its column, the old rows are gone. Here the statement that makes the table
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dbt_planproof.scope import LOGGED
 from planproof.contract import Model
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
@@ -37,8 +38,8 @@ class Seed:
     def is_made_by(self, statement: Statement) -> bool:
         """Whether the statement makes the seed's table; it is held then."""
         named = tuple(part.lower() for part in statement.relation[-2:])
-        is_iceberg = str(statement.clauses.get("using", "")).lower() == "iceberg"
-        return self.made is None and statement.kind == "empty_table" and named == self.target and is_iceberg
+        is_logged = str(statement.clauses.get("using", "")).lower() in LOGGED
+        return self.made is None and statement.kind == "empty_table" and named == self.target and is_logged
 
     def with_batch(self, sql: str) -> tuple[Seed, str] | None:
         """The seed with one more batch of rows, and the statement that holds them in place of the one that inserts

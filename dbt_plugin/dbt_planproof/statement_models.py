@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dbt_planproof.scope import LOGGED
 from planproof.contract import Model
 from planproof_engine.quoting import backticked, quoted
 from planproof_engine.sql.ending import unterminated
@@ -68,10 +69,10 @@ def table_model(model: Model, statement: Statement, setting: Setting) -> Model |
 
 
 def _is_of_format(format: str, clauses: Any, setting: Setting) -> bool:
-    """Whether a CREATE TABLE makes a table of the format. Only Iceberg's are replaced, and have transforms."""
+    """Whether a CREATE TABLE makes a table of the format. Only those with a log are replaced, and have transforms."""
     using = clauses.get("using", "parquet").lower()
-    if format == "iceberg" or using != "parquet":
-        return bool(using == format == "iceberg")
+    if format in LOGGED or using != "parquet":
+        return bool(using == format and format in LOGGED)
     return _parquet_by_default(clauses, setting) and "replace" not in clauses and "transforms" not in clauses
 
 

@@ -142,7 +142,7 @@ class NodeState:
     def was_judged(self) -> bool:
         """Whether it was published under its contract; dbt, which takes its table for Delta's, will add the terms."""
         published = self.phase is Phase.PUBLISHED and self.node.model.contract is not None
-        return published and not self.node.form["config"].get("file_format")
+        return published and (self.node.form["config"].get("file_format") or "delta") == "delta"
 
     def without_first_put_off(self) -> NodeState:
         """The state when the first of what was put off has been done."""

@@ -1,6 +1,6 @@
 """What a guarded publish costs on Iceberg beside the bare statement that writes the same rows: wall clock and CPU.
 
-    .venv-iceberg/bin/python tests/benchmarks/iceberg_write.py [--rows 2000000] [--pairs 9] [--only merge]
+    .venv-iceberg-3.5/bin/python tests/benchmarks/iceberg_write.py [--rows 2000000] [--pairs 9] [--only merge]
 
 Ten columns, one promised NOT NULL, in a Hadoop catalog: `create or replace`, `insert`, `merge` of a tenth of the rows,
 and twenty tables of ten rows. The two take turns, in pairs; a figure is the median of the pairs' ratios, with a
@@ -10,7 +10,6 @@ bootstrap's 95 % interval. What tables hold before an insert and a merge is put 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import statistics
@@ -49,11 +48,9 @@ def _session(home: Path) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    package = importlib.util.find_spec("snowpark_connect_deps_iceberg")
-    folders = [Path(folder) for folder in (package and package.submodule_search_locations) or ()]
-    jar = next((str(p) for f in folders for p in (f / "jars").glob("iceberg-spark-runtime-3.5_2.12-*.jar")), None)
+    jar = next(map(str, (Path(sys.prefix) / "iceberg").glob("iceberg-spark-runtime-*.jar")), None)
     if jar is None:
-        sys.exit("Iceberg's runtime is not in this environment: .ci/iceberg makes .venv-iceberg, which has it")
+        sys.exit("Iceberg's runtime is not in this environment: .ci/iceberg 3.5 makes .venv-iceberg-3.5, which has it")
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.jars", jar)
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     builder = builder.config("spark.driver.memory", "1500m").config("spark.sql.shuffle.partitions", "2")

@@ -294,6 +294,25 @@ def test_a_snapshots_view_is_made_without_the_catalog() -> None:
     assert (step.view.relation, between.delta) == (("t__dbt_tmp",), step.view)
 
 
+def test_a_view_that_dbt_names_by_its_schema_is_dbts_own() -> None:
+    """dbt-spark reads a snapshot's view on Delta by that name, and drops it."""
+    snapshot = state("incremental", kind="snapshot", contract=False)
+    snapshot = replace(snapshot, node=replace(snapshot.node, model=replace(snapshot.node.model, file_format="delta")))
+    between, steps = after(snapshot, f"create or replace view s.t__dbt_tmp as {QUERY}")
+    assert (steps, between.delta is not None) == ((), True)
+
+
+def test_a_delta_table_gets_its_checks_and_no_not_null() -> None:
+    published = state(file_format="delta", phase=Phase.PUBLISHED)
+    published = replace(
+        published, node=replace(published.node, model=replace(published.node.model, file_format="delta"))
+    )
+    _, steps = after(published, "alter table s.t change column id set not null")
+    assert [type(step).__name__ for step in steps] == ["Answer"]
+    _, steps = after(published, "alter table s.t add constraint c check (id > 0)")
+    assert [type(step).__name__ for step in steps] == ["Forget"]
+
+
 def test_a_seed_holds_its_table_and_its_batches() -> None:
     made, _ = after(LOADING, MADE.text)
     assert made.seed is not None

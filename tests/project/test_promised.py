@@ -10,6 +10,7 @@ import pytest
 from planproof.project import read_project
 from planproof.project.check import check_project
 from planproof.project.promised import Promises
+from planproof.report.details import DataTestResult, Details
 from planproof.report.model import Report
 from planproof.report.run import RunReport
 from planproof.report.sarif import render
@@ -105,3 +106,45 @@ def test_each_finding_on_the_contract_names_the_line_that_promises_it(reports, t
 )
 def test_where_no_line_is_known_none_is_told(reports, text: str, patch: str) -> None:
     assert lines(reports(text, patch)) == {}
+
+
+TESTED = """\
+models:
+  - name: orders
+    data_tests:
+      - dbt_utils.expression_is_true:
+          expression: amount > 0
+    columns:
+      - name: id
+        data_tests:
+          - unique
+          - not_null:
+              severity: error
+          - name: known_id
+            relationships: {to: ref('customers'), field: id}
+      - name: amount
+        tests: [not_null]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "place", "line"),
+    [
+        ("unique_orders_id", "id", "models/schema.yml", 9),
+        ("not_null_orders_id", "id", "models/schema.yml", 10),
+        ("known_id", "id", "models/schema.yml", 12),
+        ("not_null_orders_amount", "amount", "models/schema.yml", 15),
+        ("dbt_utils_expression_is_true_orders_amount_0", None, "models/schema.yml", 4),
+        ("made_by_a_macro", "id", "models/schema.yml", 7),
+        ("no_negative_total", None, "tests/no_negative_total.sql", 1),
+    ],
+)
+def test_a_failed_data_test_has_the_line_that_asks_for_it(tmp_path, name, field, place, line):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "schema.yml").write_text(TESTED)
+    finding = Finding(Verdict.VIOLATED, "PP513", "files", field, promised=name, message="it failed")
+    details = Details(tests=(DataTestResult(name, "fail", "1 result", 1, field, place),))
+    report = Report("shop.orders", "rejected", (finding,), details=details)
+    node = {"name": "orders", "package_name": "shop", "patch_path": "shop://models/schema.yml"}
+    (found,) = Promises(tmp_path).placed(report, node).findings
+    assert (found.promise.file, found.promise.line) == (place, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,23 @@ def test_a_value_that_this_session_cannot_spell_is_refused_before_anything_moves
         assert "escapedStringLiterals" in (report.error or "")
     assert publish("select 3 as id, 'b\\s' as d", partition_by=["d"]).outcome == "published"
     assert rows_of(spark, name) == [(3, "b\\s")]
+    assert guard.recover() == []
+
+
+def test_a_folder_that_this_session_cannot_spell_is_refused_before_anything_is_written(
+    spark: Any, database: str, tmp_path: Path
+) -> None:
+    """`SET LOCATION` would point the table to another folder, in which nothing lies."""
+    name, guard = f"{database}.t", Guard(spark)
+    folder = f"{tmp_path}/it\\'s/t"
+    spark.sql(f"create table {name} using parquet location '{folder}' as select 1 as id")
+    assert guard.publish(Model(name, "select 2 as id")).outcome == "published"
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    for more in ({}, DELTA, {"options": {"clustered_by": "id", "buckets": 2}}):
+        report = guard.publish(Model(name, "select 3 as id", **more))
+        assert (report.outcome, report.findings[-1].code) == ("failed", "PP601"), report
+        assert "escapedStringLiterals" in (report.error or "")
+        assert rows_of(spark, name) == [(2,)]
     assert guard.recover() == []
 
 

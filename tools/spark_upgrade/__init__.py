@@ -1,1 +1,1 @@
-"""What a new version of Spark changes for planproof: `python tools/spark_upgrade OLD NEW` (docs/spark-versions.md)."""
+"""What a new version of Spark changes: `python tools/spark_upgrade OLD NEW` (NEW_SPARK.md of planproof_engine)."""

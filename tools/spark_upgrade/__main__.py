@@ -1,4 +1,4 @@
-"""What a new version of Spark changes for planproof, as one page that a person reviews (docs/spark-versions.md).
+"""What a new version of Spark changes, as one page that a person reviews (NEW_SPARK.md of planproof_engine).
 
     python tools/spark_upgrade OLD NEW [--answers] [--out PAGE.md]
     python tools/spark_upgrade --facts SPARK ...

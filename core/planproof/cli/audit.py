@@ -27,7 +27,10 @@ from planproof.report.run import run_report
     type=click.Path(dir_okay=False, path_type=Path),
     help="A YAML or JSON file with `columns: [{name, type, nullable}]`, in place of the project's contracts.",
 )
-@click.option("--at", help="A snapshot's id, a tag or a branch of Iceberg tables, in place of what they hold now.")
+@click.option(
+    "--at",
+    help="A snapshot, tag or branch of Iceberg tables, a version or timestamp of Delta's, in place of now.",
+)
 def audit(
     settings: dict[str, Any],
     wanted: output.Wanted,

@@ -13,6 +13,8 @@ from planproof_engine.paths import NestedField, nested_fields
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
+_LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}
+
 
 def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool = False) -> list[Finding]:
     """`format` is the file format, or `view`. Names count as equal without case unless `case_sensitive`."""
@@ -24,8 +26,8 @@ def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool 
             found += _repeated(field.type.names, field.path, case_sensitive)
         if format == "parquet":
             found += _unstorable(field)
-        if format == "iceberg":
-            found += _without_iceberg_type(field)
+        if format in _LOGGED:
+            found += _without_type(field, _LOGGED[format])
     return found
 
 
@@ -59,11 +61,11 @@ def _unstorable(field: NestedField) -> list[Finding]:
     return []
 
 
-def _without_iceberg_type(field: NestedField) -> list[Finding]:
+def _without_type(field: NestedField, format: str) -> list[Finding]:
     if field.type in (VOID, CALENDAR_INTERVAL) or isinstance(field.type, Interval):
-        return _refused(field, f"Iceberg has no type for {field.type.simple}; cast it")
+        return _refused(field, f"{format} has no type for {field.type.simple}; cast it")
     if isinstance(field.type, Struct) and not field.type.fields:
-        return _refused(field, "Iceberg's files cannot store a struct without fields")
+        return _refused(field, f"{format}'s files cannot store a struct without fields")
     return []
 
 

@@ -80,7 +80,7 @@ class ProjectNode:
         merged = strategy == "merge" and (file_format == "parquet" or not _is_merged_plainly(config))
         if self.materialized == "incremental" and (merged or strategy not in STRATEGIES):
             return f"incremental strategy {strategy!r}"
-        if self.materialized in ("table", "incremental") and file_format not in ("parquet", "iceberg"):
+        if self.materialized in ("table", "incremental") and file_format not in ("parquet", "iceberg", "delta"):
             return f"file format {file_format!r}"
         skipped = self.left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None

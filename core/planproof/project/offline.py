@@ -30,7 +30,7 @@ from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
 from planproof_engine.catalog import Relation, joined, relation, split_name
-from planproof_engine.conf import RELEASES, SPARKS, Conf, holds
+from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import OF_ITSELF, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
@@ -157,6 +157,10 @@ class OfflineCheck:
     def __post_init__(self) -> None:
         # The sources were frozen with the Spark that is to run the models.
         spark = self.overrides.get("spark") or (self.frozen.spark if self.conf.spark == SPARKS[-1] else None)
+        if self.project.adapter == "databricks":
+            spark = spark or f"databricks-{max(RUNTIMES)}"
+            # What dbt-spark sets in every session, dbt-databricks leaves to the runtime.
+            self.conf = replace(Conf() if self.conf == DBT_CONF else self.conf, databricks=True)
         self.conf = self.conf.on(str(spark)) if spark else self.conf
         self.files = Files(self.project)
         self.stored = stored_nodes(self.project)
@@ -268,6 +272,12 @@ class OfflineCheck:
             why = f"which {self.frozen.file} names"
         else:
             why = "the newest that is known" if version == SPARKS[-1] else "as asked"
+        if self.conf.databricks:
+            why = "as asked" if self.overrides.get("spark") else "that of the newest runtime that is known"
+            return (
+                f"judged for Databricks by the rules of Spark {version}, {why}, which are held to the answers of "
+                f"{RELEASES[version]}; what Databricks adds is told as not known"
+            )
         return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
 
     def remark(self) -> str | None:

@@ -31,6 +31,7 @@ class Promises:
 
     def placed(self, report: Report, node: Mapping[str, Any]) -> Report:
         """The report whose findings on the contract, unless they are proved, tell where it promises that."""
+        report = _with_own_files(report)
         if not any(_is_about_a_promise(f) for f in report.findings):
             return report
         package, path = patch_of(node)
@@ -59,6 +60,20 @@ class Promises:
         return self._models[file]
 
 
+def _with_own_files(report: Report) -> Report:
+    """A test that is a query of its own is promised by its file, which no YAML names."""
+    files = {t.name: t.place for t in report.details.tests or () if t.place and t.place.endswith(".sql")}
+    findings = (
+        replace(f, promise=Origin(1, 1, files[f.promised])) if _is_test(f) and f.promised in files else f
+        for f in report.findings
+    )
+    return replace(report, findings=tuple(findings)) if files else report
+
+
+def _is_test(finding: Finding) -> bool:
+    return finding.code == "PP513" and _is_about_a_promise(finding)
+
+
 def _is_about_a_promise(finding: Finding) -> bool:
     return finding.code.startswith("PP5") and finding.verdict is not Verdict.PROVED and finding.promise is None
 
@@ -72,6 +87,8 @@ def _place(finding: Finding, model: Any, file: str) -> Origin | None:
     wanted = parts(finding.field)[0].lower() if finding.field else None
     columns = {str(_name(column)).lower(): column for column in _items(_at(model, "columns"))}
     column = columns.get(wanted) if wanted is not None else None
+    if _is_test(finding):
+        return _origin(_test(finding, column) or _test(finding, model) or column or model, file)
     if finding.code in _OF_THE_MODEL and _constraint(finding, column) is None:
         listed = None if finding.code in ("PP502", "PP503") else _at(model, "constraints")
         found = _constraint(finding, model) or listed or column or model
@@ -81,6 +98,19 @@ def _place(finding: Finding, model: Any, file: str) -> Origin | None:
         key = _KEY_OF.get(finding.code)
         found = _constraint(finding, column) or (_at(column, key) if key else None) or column
     return _origin(found, file)
+
+
+def _test(finding: Finding, holder: Any) -> Any:
+    """The data test of a column or a model that a finding speaks of: by its own name, else by the beginning of the name
+    that dbt makes of it."""
+    name, alike = finding.promised or "", None
+    for test in (*_items(_at(holder, "data_tests")), *_items(_at(holder, "tests"))):
+        pairs = test.value if isinstance(test, yaml.MappingNode) else [(test, None)]
+        if name in (_name(test), *(_name(value) for _, value in pairs)):
+            return test
+        if alike is None and any(name.startswith(f"{str(key.value).replace('.', '_')}_") for key, _ in pairs):
+            alike = test
+    return alike
 
 
 def _constraint(finding: Finding, holder: Any) -> Any:

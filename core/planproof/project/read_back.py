@@ -85,8 +85,8 @@ def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None
 
 def _partition_by(raw: Node) -> list[str]:
     config: Any = raw.get("config") or {}
-    # Iceberg's columns stay where they are.
-    given = None if config.get("file_format") == "iceberg" else config.get("partition_by")
+    # Columns of tables with a log stay where they are.
+    given = None if config.get("file_format") in ("iceberg", "delta") else config.get("partition_by")
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return [name.lower() for name in listed_columns(list(map(str, names)))]
 

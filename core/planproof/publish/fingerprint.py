@@ -36,6 +36,8 @@ def fingerprint(
         return None
     if stored.has_log:
         return _snapshot(stored)
+    if stored.format == "delta":
+        return _version(session, stored)
     try:
         lines = list(_view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored))
     except (SparkFailure, OSError):
@@ -49,6 +51,16 @@ def _snapshot(stored: StoredTable) -> str | None:
     if number == "none":
         return None
     return hashlib.sha256(f"{stored.location}\n{stored.schema}\n{number}".encode()).hexdigest()
+
+
+def _version(session: Session, stored: StoredTable) -> str | None:
+    """The number of a version of a log, and the id that a table gets with it when it is made or replaced."""
+    tables = session.delta()
+    if tables is None or not tables.is_there or stored.location is None:
+        return None
+    state = tables.state(stored.location)
+    said = f"{stored.location}\n{stored.created}\n{state.metadata['id']}\n{state.version}"
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Which formats there are: the one place that knows them by their names. Another format is another line here.
 
 A Parquet table is swapped in steps, under a lock and with a journal (`swaps`). An Iceberg table is committed by Iceberg
-itself (`iceberg`): there is no journal.
+itself (`iceberg`), a Delta table by Delta (`delta`): there is no journal.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from planproof.contract import Model
+from planproof.publish.delta import DeltaLake
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Format
@@ -19,6 +20,7 @@ from planproof.session.protocol import Session
 FORMATS: Mapping[str, Callable[[Session, Model], Format[Any]]] = {
     "parquet": lambda session, model: Parquet(session),
     "iceberg": Iceberg.over,
+    "delta": DeltaLake.over,
 }
 """Each raises `Refused` for a session, or a model, that it cannot serve."""
 
@@ -27,6 +29,6 @@ def format_of(session: Session, model: Model) -> Format[Any]:
     """The format in which the model is published; a view has none of its own. Raises `Refused`."""
     found = FORMATS.get("parquet" if model.materialized == "view" else model.file_format)
     if found is None:
-        known = " and ".join(FORMATS)
+        known = ", ".join(FORMATS)
         raise Refused(f"{model.name} is stored as {model.file_format}; planproof publishes {known} tables, and views")
     return found(session, model)

@@ -17,6 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
 from planproof.session.absence import believe
+from planproof.session.delta.protocol import DeltaTables
+from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
 from planproof.session.files import data_files, is_hidden
@@ -125,6 +127,13 @@ class ClassicSession(FrameSession):
 
     def transactions(self) -> Transactional:
         return self._iceberg
+
+    @cached_property
+    def _delta(self) -> Delta:
+        return Delta(self.spark)
+
+    def delta(self) -> DeltaTables:
+        return self._delta
 
     @cached_property
     def _writer(self) -> FileWriter:
@@ -323,6 +332,10 @@ class ClassicSession(FrameSession):
         if known is not None and bool(entry.equals(known[0])):
             return known[1]
         found = self._read_entry(name, identifier, entry, seen)
+        if found.format == "delta" and found.location is not None and self._delta.is_there:
+            # The catalog says where the table lies, its log what it is.
+            state = self._delta.state(found.location)
+            return replace(found, schema=state.schema, partition_by=state.partition_by, properties=state.properties)
         if len(self._tables) >= _REMEMBERED:
             self._tables.clear()
         # What a view shows depends on other relations; partitions on a setting.

@@ -25,8 +25,8 @@ def logging_to(file: Callable[[], Path]) -> Iterator[None]:
 
 
 def launch(settings: Mapping[str, str]) -> Path | None:
-    """Starts the JVM with its standard error in the file, and says in which; None where none was asked for, or a JVM
-    runs already. Raises pyspark's error where it does not start."""
+    """Starts the JVM with its standard error in the file, and says in which; None where none was asked for or can be
+    written, or a JVM runs already. Raises pyspark's error where it does not start."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -35,11 +35,15 @@ def launch(settings: Mapping[str, str]) -> Path | None:
     if asked is None or context._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return None
     file = asked()
-    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        opened = file.open("wb")
+    except OSError:  # A folder that nobody may write to stops no audit.
+        return None
     conf = SparkConf()
     for key, value in settings.items():
         conf.set(key, value)
-    with file.open("wb") as log:
+    with opened as log:
         # What pyspark's documentation of launch_gateway offers for this.
         context._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))
     return file

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import Snapshot
 from planproof_engine.conf import Conf
 from planproof_engine.functions.declared import Function
@@ -350,6 +351,9 @@ class Session(Protocol):
 
     def transactions(self) -> Transactional | None:
         """Iceberg's tables in this session's catalogs; None where this route does not reach the JVM."""
+
+    def delta(self) -> DeltaTables | None:
+        """Delta's tables in this session's own catalog; None where this route does not reach the JVM."""
 
     def entries(self, sql: str) -> AbstractContextManager[Entries]:
         """Where Python data enters the query and claims NOT NULL; the relations can be read as long as the block

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from planproof.session.delta.protocol import DeltaTables
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional, Written
 from planproof_engine.catalog import split_name
@@ -41,6 +42,9 @@ class SqlOnlySession:
         return planes
 
     def transactions(self) -> Transactional | None:
+        return None
+
+    def delta(self) -> DeltaTables | None:
         return None
 
     def write(self, sql: str) -> Written | None:

@@ -39,8 +39,8 @@ class Cursor:
     def __init__(self, text: str, conf: Conf, rules: Rules, as_far: bool = False) -> None:
         # Spark reads double quotes as identifiers only while ANSI mode is on too.
         quoted = conf.double_quoted_identifiers and conf.ansi
-        tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark, as_far=as_far)
-        self.lacks = lacking(conf.spark)
+        tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.grammar, as_far=as_far)
+        self.lacks = lacking(conf.grammar)
         self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
         self.text, self.conf, self.rules = text, conf, rules
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops

@@ -17,7 +17,7 @@ def with_values(text: str, values: Mapping[str, str | None], conf: Conf) -> str:
     "SELECT 'x', v:a"
     """
     quoted = conf.double_quoted_identifiers and conf.ansi
-    tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.spark)
+    tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.grammar)
     changes = []
     for at, kind in enumerate(tokens.kinds):
         if kind != ":" or tokens.kinds[at + 1] not in WORDS or _is_path(tokens, at):

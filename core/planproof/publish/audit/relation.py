@@ -13,6 +13,7 @@ from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
 from planproof.publish.audit.snapshots import audit_snapshot
 from planproof.publish.audit.staged import by_rows_alone, count, read_files, read_paths, with_content
+from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.partition import partitions_of
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -27,8 +28,8 @@ from planproof_engine.types import without_lengths
 
 
 def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Report:
-    """`at` names a snapshot, tag or branch of an Iceberg table. Raises `SparkFailure` where there is no such table,
-    path or snapshot."""
+    """`at` names a snapshot, tag or branch of an Iceberg table, or a version or timestamp of a Delta table. Raises
+    `SparkFailure` where there is no such table, path or snapshot."""
     for plane in ("logical", "rewritten", "analyzed", "optimized", "executed"):
         draft.absent(plane, "an audit reads what is stored, not the query that wrote it")
     for invariant in ("I1", "I3", "I4", "I6", "I7", "D1"):
@@ -42,8 +43,9 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     if snapshot is not None:
         return audit_snapshot(draft, session, snapshot)
     if at is not None:
-        raise SparkFailure(f"{name} is no Iceberg table that this session can look into: it has no snapshot {at}")
-    relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
+        relation, schema, facts = *_version(draft, session, name, at), None
+    else:
+        relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
     draft.rows = facts.rows if facts else None
     plane = "catalog" if facts is None else "files"
     # A declared length binds only those who write through Spark. The stored values are counted.
@@ -135,10 +137,27 @@ def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSche
     return relation, table.schema, _partitions(draft, session, relation, table)
 
 
+def _version(draft: Draft, session: Session, name: str, at: str) -> tuple[str, PhysicalSchema]:
+    """What a Delta table held at a version or a timestamp."""
+    table = None if "/" in name else session.table(quoted(split_name(name)))
+    if table is None or table.format != "delta":
+        raise SparkFailure(
+            f"{name} is no Iceberg or Delta table that this session can look into: it has no snapshot {at}"
+        )
+    when = f"VERSION AS OF {int(at)}" if at.isdecimal() else f"TIMESTAMP AS OF {literal(at)}"
+    relation = f"(SELECT * FROM {quoted(split_name(name))} {when})"
+    schema = session.planes(f"SELECT * FROM {relation}").analyzed
+    draft.read(Claim("catalog", schema))
+    for plane in ("files", "batches"):
+        draft.unreadable(plane, "files of an older version are not read: what is promised is counted")
+    return relation, schema
+
+
 def _altered_elsewhere(session: Session, relation: str, table: StoredTable) -> list[Finding]:
     """What the metastore's own list of a table's columns says; nothing where it does not answer."""
     try:
-        listed = session.metastore(relation) if table.kind == "table" else None
+        # Of a Delta table the metastore lists no columns: its log does.
+        listed = session.metastore(relation) if table.kind == "table" and table.format != "delta" else None
     except (AnalysisError, SparkFailure):
         return []
     return [] if listed is None else registered.elsewhere(table.schema, listed)

@@ -63,7 +63,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     rows = StagedFiles(job, publication)
     if facts is not None:
         draft.rows = facts.rows
-    decide(job, facts, _as_stored(job.examined, partition_by), rows.new_rows, rows.rows_after, _told(job, publication))
+    decide(job, facts, as_stored(job.examined, partition_by), rows.new_rows, rows.rows_after, _told(job, publication))
 
 
 def decide(
@@ -121,7 +121,7 @@ def _told(job: Job, publication: Publication) -> TableChange | None:
     return found
 
 
-def _as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
+def as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
     partitions = {name.lower() for name in partition_by}
     texts = {

@@ -38,7 +38,7 @@ class Change:
         self._evolution: Evolution | None = None
 
     def begin(self, job: Job) -> Commit | None:
-        job = _with_stored_columns(job)
+        job = with_stored_columns(job)
         target, model = job.target, job.model
         assert target is not None
         if target.format != "iceberg":
@@ -105,7 +105,7 @@ class Change:
         return nullcontext()
 
 
-def _with_stored_columns(job: Job) -> Job:
+def with_stored_columns(job: Job) -> Job:
     """A merge whose columns are known (`adds` among the options: those that the table gets) stores no others: what its
     source has besides is for its clauses alone."""
     target, adds = job.target, job.model.options.get("adds")

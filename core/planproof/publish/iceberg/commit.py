@@ -15,7 +15,7 @@ from planproof.publish.iceberg.note import Note, QuarantinedFiles
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import Refused, literal
+from planproof.publish.transaction.names import Refused, literal, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
@@ -256,6 +256,7 @@ def begun(
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, quoted(job.names.target)
+    refuse_unspeakable(job.session, [transaction.location], f"the folder of {model}")
     root = swept(job, tables)
     note = Note(
         model,

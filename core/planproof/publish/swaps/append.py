@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move
 from planproof.publish.transaction.names import below, join, literal
-from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_unspeakable, spec
+from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
@@ -69,7 +69,7 @@ class Append:
         assert root is not None
         staged = partitions_of(publication.session, entry.staging)
         asked = [part.partition for part in staged]
-        refuse_unspeakable(publication.session, asked)
+        refuse_partitions(publication.session, asked)
         known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
         moves: list[Move] = []
         new: list[PartitionLocation] = []

@@ -7,8 +7,8 @@ switched, so that the whole can be undone.
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.names import literal, parent, within
-from planproof.publish.transaction.partition import locations, partitions_of, refuse_unspeakable, spec
+from planproof.publish.transaction.names import literal, parent, refuse_unspeakable, within
+from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
 
@@ -20,8 +20,9 @@ class Partitions:
         entry = publication.entry
         staged = partitions_of(publication.session, entry.staging)
         asked = [part.partition for part in staged]
-        refuse_unspeakable(publication.session, asked)
+        refuse_partitions(publication.session, asked)
         known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
+        refuse_unspeakable(publication.session, known.values(), "a partition's folder")
         swaps = tuple(PartitionSwap(p.partition, known.get(p.partition), p.location) for p in staged)
         publication.step("partitions", partitions=swaps)
         for swap in swaps:

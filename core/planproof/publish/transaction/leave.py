@@ -16,7 +16,18 @@ from dataclasses import asdict, dataclass
 from planproof.publish.transaction import journal, lock
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
 from planproof.publish.transaction.forms import read_form
-from planproof.publish.transaction.names import PREFIX, STATE, Refused, join, literal, mark_of, parent, slug, within
+from planproof.publish.transaction.names import (
+    PREFIX,
+    STATE,
+    Refused,
+    join,
+    literal,
+    mark_of,
+    parent,
+    refuse_unspeakable,
+    slug,
+    within,
+)
 from planproof.publish.transaction.partition import partitions_of, spec
 from planproof.publish.transaction.places import data_root, database_root
 from planproof.publish.transaction.recovery import Claim, settle
@@ -192,6 +203,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
     holder = holdings.holder(note.version, {note.table.lower()}) if within(location, note.version) else None
     if holder is not None:
         return "refused", f"{note.version} holds data of {holder}, too: drop it, or give it files of its own"
+    refuse_unspeakable(session, [note.home], "its home")
     store.write(file, json.dumps(asdict(note)))
     if not within(location, note.home) or not store.exists(note.home):
         if store.exists(note.version):

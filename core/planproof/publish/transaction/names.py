@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planproof.publish.transaction.states import Stopped
+from planproof.session.protocol import Session
+from planproof.session.settings import RAW_LITERALS
 from planproof_engine.catalog import split_name
 
 PREFIX = "__planproof"
@@ -35,6 +37,14 @@ def literal(text: str) -> str:
     'it\\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def refuse_unspeakable(session: Session, texts: Iterable[str | None], what: str) -> None:
+    """Raises `Refused` for a text that `literal` does not spell in this session: with this setting, Spark takes the
+    backslash that stands before a backslash or a quote for a part of the text."""
+    is_plain = not any("\\" in text or "'" in text for text in texts if text)
+    if not is_plain and str(session.rows(f"SET {RAW_LITERALS}")[0][1]).lower() == "true":
+        raise Refused(f"{what} holds a backslash or a quote: set {RAW_LITERALS} to false")
 
 
 def slug(table: str) -> str:

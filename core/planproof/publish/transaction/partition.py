@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.names import Refused, literal
+from planproof.publish.transaction.names import literal, refuse_unspeakable
 from planproof.session.protocol import Session, StoredTable
-from planproof.session.settings import RAW_LITERALS
 from planproof.session.store import decoded, local
 from planproof_engine.quoting import quoted
 
@@ -58,12 +57,9 @@ def spec(partition: str) -> str:
     )
 
 
-def refuse_unspeakable(session: Session, partitions: Iterable[str]) -> None:
+def refuse_partitions(session: Session, partitions: Iterable[str]) -> None:
     """Raises `Refused` for a partition that no PARTITION clause of this session can name."""
-    if any("\\" in str(value) or "'" in str(value) for name in partitions for _, value in values(name)):
-        rows = session.rows(f"SET {RAW_LITERALS}")
-        if str(rows[0][1]).lower() == "true":
-            raise Refused(f"a partition's value holds a backslash or a quote: set {RAW_LITERALS} to false")
+    refuse_unspeakable(session, (value for name in partitions for _, value in values(name)), "a partition's value")
 
 
 def names(session: Session, table: str) -> list[str]:

@@ -21,6 +21,7 @@ from planproof.publish.transaction.names import (
     literal,
     mark_of,
     parent,
+    refuse_unspeakable,
     slug,
     version,
     versions,
@@ -109,6 +110,7 @@ class Publication:
         return decoded(table.location) if table and table.location else None
 
     def set_location(self, name: str, location: str) -> None:
+        refuse_unspeakable(self.session, [location], "a table's folder")
         self.change(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
 
     def refresh(self) -> None:
@@ -454,6 +456,9 @@ def publication(
         catalog=session.catalog_id,
     )
     store = store_of(session)
+    if swap.effect is not Effect.DEFINES:
+        folders = [entry.stage_location, entry.native, current, location_root]
+        refuse_unspeakable(session, folders, f"the folder of {entry.model}")
     if managed:
         _refuse_occupied(store, entry)
     journal = Journal(store, _placed(store, entry, names.table, location_root))

@@ -23,10 +23,15 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 
 _STAGED = "planproof_staged"
-"""The catalog in whose names transactions stand; it holds nothing else."""
+"""The catalog in whose names transactions stand: Iceberg's own, which holds nothing but what its cache is given."""
+_STAGING = {
+    "": "org.apache.iceberg.spark.SparkCatalog",
+    ".catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+    ".cache-enabled": "true",
+    ".cache.expiration-interval-ms": "-1",
+}
 FENCE = "planproof-evicted"
 """The property of a table that names the run that was kept out of it last."""
-_CACHE = "org.apache.iceberg.spark.SparkTableCache"
 _TRANSFORM = "org.apache.spark.sql.connector.expressions.Transform"
 _OF_VIEWS = ("provider", "location", "format-version", "comment")
 """Properties by which Iceberg tells what stands in a view's own fields."""
@@ -39,7 +44,6 @@ class Iceberg:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._catalogs = Catalogs(spark)
-        self._is_made = False
 
     @property
     def is_there(self) -> bool:
@@ -179,10 +183,9 @@ class Iceberg:
         return self._transaction(parts, staged, False)
 
     def _transaction(self, parts: tuple[str, ...], staged: Any, replaces: bool) -> IcebergTransaction:
-        target = CatalogTable(self._catalogs, parts, self._cache, self._is_cached)
         with translated():
+            target = CatalogTable(self._catalogs, parts, self._cache, self._is_cached)
             opened = target.within(staged)
-            self._staged_catalog()
             target.stand(opened.table)
         return IcebergTransaction(quoted((_STAGED, target.key)), self._java, target, opened, replaces)
 
@@ -204,10 +207,20 @@ class Iceberg:
 
     @cached_property
     def _cache(self) -> Any:
-        """py4j takes Spark's `get(String)` for the static `get()`."""
-        new, jvm = self._catalogs.array, self._catalogs.jvm
-        cache: Any = versions.class_named(jvm, _CACHE)
-        return cache.getMethod("get", new(jvm.java.lang.Class, ())).invoke(None, new(jvm.java.lang.Object, ()))
+        """The cache of the staging names' catalog. It holds what is behind a name for as long as somebody else does."""
+        catalogs, plugins = self._catalogs, self._catalogs.register()
+        if not plugins.isCatalogRegistered(_STAGED):
+            # A catalog is loaded at its first use, and stays.
+            given = {f"spark.sql.catalog.{_STAGED}{key}": value for key, value in _STAGING.items()}
+            for key, value in given.items():
+                self._spark.conf.set(key, value)
+            try:
+                plugins.catalog(_STAGED)
+            finally:
+                for key in given:
+                    self._spark.conf.unset(key)
+        cached = plugins.catalog(_STAGED).icebergCatalog()
+        return catalogs.hidden(cached, "tableCache").get(cached)
 
     @cached_property
     def _java(self) -> Java:
@@ -230,19 +243,6 @@ class Iceberg:
 
     def _is_cached(self) -> bool:
         return not self._cached_data.isEmpty()
-
-    def _staged_catalog(self) -> None:
-        """Makes the staging names' catalog known to this session: a catalog is loaded at its first use, and stays."""
-        if self._is_made:
-            return
-        catalogs, key = self._catalogs.register(), f"spark.sql.catalog.{_STAGED}"
-        if not catalogs.isCatalogRegistered(_STAGED):
-            self._spark.conf.set(key, "org.apache.iceberg.spark.SparkCachedTableCatalog")
-            try:
-                catalogs.catalog(_STAGED)
-            finally:
-                self._spark.conf.unset(key)
-        self._is_made = True
 
     def _transforms(self, partition_by: Sequence[str], schema: Any) -> Any:
         """Spark's own parser reads them; the statement around them is never run."""

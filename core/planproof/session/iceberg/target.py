@@ -18,12 +18,13 @@ _BY_NUMBER = "HadoopTableOperations"
 
 
 class CatalogTable:
-    """`planproof.session.iceberg.transaction.Target`. `cache` is Iceberg's cache of tables; `is_cached` tells whether
-    Spark holds anything of CACHE TABLE and the like."""
+    """`planproof.session.iceberg.transaction.Target`. `cache` is that of the staging names' catalog; `is_cached` tells
+    whether Spark holds anything of CACHE TABLE and the like."""
 
     def __init__(self, catalogs: Catalogs, parts: tuple[str, ...], cache: Any, is_cached: Callable[[], bool]) -> None:
         self._catalogs, self._parts, self._cache, self._is_cached = catalogs, parts, cache, is_cached
         self.key = uuid.uuid4().hex
+        self._staged: Any = catalogs.static("org.apache.iceberg.catalog.TableIdentifier", "parse")(self.key)
         self._swaps: bool | None = None
 
     def load(self) -> Any | None:
@@ -48,7 +49,7 @@ class CatalogTable:
         return Opened(transaction, table, transaction.startMetadata(), transaction.underlyingOps())
 
     def stand(self, table: Any) -> None:
-        self._cache.add(self.key, table)
+        self._cache.put(self._staged, table)
 
     def swaps(self, operations: Any) -> bool:
         if self._swaps is None:
@@ -57,7 +58,7 @@ class CatalogTable:
 
     def forget(self) -> None:
         with translated():
-            self._cache.remove(self.key)
+            self._cache.invalidate(self._staged)
 
     def refresh(self) -> None:
         with translated():

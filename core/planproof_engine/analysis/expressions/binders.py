@@ -380,15 +380,18 @@ def _last_key(path: str) -> str | None:
 
 
 def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
-    """`v:a.b[0]`: what `variant_get` reads at that path."""
+    """`v:a.b[0]`: what `variant_get` reads at that path. On Databricks the operand may be a text of JSON, and what is
+    found a text."""
     child = bind(node.operand, ctx)
-    if child.type != VARIANT:
+    reads_text = ctx.env.conf.databricks and child.type == STRING
+    if child.type != VARIANT and not reads_text:
         raise ctx.env.rejected(
             "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
         )
     path = node.path
     text = f"${path}" if path.startswith("[") else f"$.{path}"
-    found = spanned(call("variant_get", [child, Literal(text, STRING, text)], ctx, node), node)
+    reads = "get_json_object" if reads_text else "variant_get"
+    found = spanned(call(reads, [child, Literal(text, STRING, text)], ctx, node), node)
     name = _last_key(path)
     return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
 

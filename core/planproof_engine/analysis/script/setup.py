@@ -44,7 +44,7 @@ def apply(
     word about names, types and top-level flags. Nested flags come from the statements where a type is a text,
     which does not carry them, and from the type where it is Spark's JSON form.
     """
-    env = Environment("", Catalog(), conf, registry or builtin(conf.spark), bind_query)
+    env = Environment("", Catalog(), conf, registry or builtin(conf.grammar), bind_query)
     statements = list(setup)
     dropped = any("drop" in text.lower() for text in statements)
     # The report on a relation that was made twice is about the second one.
@@ -108,7 +108,12 @@ def _set_conf(node: c.SetConf, env: Environment, known: Known) -> Environment:
 
 
 def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environment:
-    return evolve(env, conf=Conf.of(env.conf.spark) if node.key is None else env.conf.reset(node.key))
+    return evolve(
+        env,
+        conf=evolve(Conf.of(env.conf.spark), databricks=env.conf.databricks)
+        if node.key is None
+        else env.conf.reset(node.key),
+    )
 
 
 def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:

@@ -1,4 +1,4 @@
-"""How the tests start JVMs. Spark's classes are kept as an archive that each JVM maps: `python tests/speed/jvm.py`.
+"""How the tests start JVMs. Spark's classes are kept as an archive that each JVM maps: `python tests/helpers/jvm.py`.
 
 Spark loads thousands of classes before its first query is answered, and a run of the tests starts several JVMs.
 From the archive (class data sharing, https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html) they come

@@ -1,0 +1,84 @@
+"""Delta's room: a model is written to a Delta table of its own in the target's folder, audited there, and what its log
+says is committed to the target's log, by Delta's own transaction.
+
+Nothing is locked or journaled: until the commit nobody sees a thing, and the commit is one step. A process that is
+killed leaves the table as it was, and a folder that the next publish deletes.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from planproof.contract import Model
+from planproof.publish.bad_rows import Unquarantinable
+from planproof.publish.delta.change import Change
+from planproof.publish.delta.publication import DeltaPublication
+from planproof.publish.delta.staged import StagedTable
+from planproof.publish.delta.table import Replacement
+from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.transaction.names import Names, Refused
+from planproof.publish.transaction.states import Ending
+from planproof.session.delta.protocol import DeltaTables
+from planproof.session.protocol import Session, StoredTable
+from planproof_engine.finding import Finding
+from planproof_engine.quoting import quoted
+
+
+class DeltaLake:
+    """Delta tables of the session's own catalog; see `planproof.publish.formats.Format`."""
+
+    is_journaled = False
+
+    def __init__(self, session: Session, tables: DeltaTables) -> None:
+        self._session, self._tables = session, tables
+
+    @classmethod
+    def over(cls, session: Session, model: Model) -> DeltaLake:
+        """Raises `Refused` where this session reaches no log of Delta's."""
+        tables = session.delta()
+        if tables is None:
+            kind = session.capabilities.kind
+            raise Refused(
+                f"{model.name} is stored as delta, whose log is written in the JVM of a classic session; this one "
+                f"is of kind {kind}. Run it there (in dbt: method: session)"
+            )
+        if not tables.is_there:
+            raise Refused(
+                f"{model.name} is stored as delta, and the session's own catalog is not Delta's: set "
+                "spark.sql.catalog.spark_catalog to org.apache.spark.sql.delta.catalog.DeltaCatalog"
+            )
+        return cls(session, tables)
+
+    def names(self, model: Model, run: str, attempt: int) -> Names:
+        return Names.of(model.name, self._session.namespace, run, attempt)
+
+    def target(self, names: Names) -> StoredTable | None:
+        return self._session.registered(quoted(names.target))
+
+    def quarantine(self) -> NoReturn:
+        raise Unquarantinable("rows of a Delta table cannot be quarantined yet: say on_violation: stop")
+
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
+        return Change(self._tables) if is_delta(job, full_refresh) else Replacement(self._tables)
+
+    def staged(self, job: Job, publication: DeltaPublication) -> StagedTable:
+        return StagedTable(job, publication)
+
+    def commit(self, publication: DeltaPublication) -> list[Finding]:
+        publication.commit()
+        return []
+
+    def refuse_changed(self, publication: DeltaPublication) -> None:
+        """Nothing: what was staged on another version is not committed (`Moved`)."""
+
+    def is_committed(self, publication: DeltaPublication) -> bool:
+        return publication.is_committed()
+
+    def describe(self, job: Job, publication: DeltaPublication) -> None:
+        """Nothing: what is said of a table is committed with its rows."""
+
+    def settle(self, publication: DeltaPublication) -> Ending:
+        return publication.settle()
+
+
+__all__ = ["DeltaLake"]

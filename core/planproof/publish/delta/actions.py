@@ -1,0 +1,103 @@
+"""What a staged table's log holds, as actions that can be committed to the table in whose folder it lies.
+
+A staged table is a Delta table of its own in a folder of the target's folder, so that its files need not move: they
+are named from the target's folder. https://github.com/delta-io/delta/blob/master/PROTOCOL.md says what actions are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+LOG = "_delta_log"
+_UUID = 20
+"""The characters of a deletion vector's id, by which its file is named; what stands before them is its folder."""
+_OWN = ("baseRowId", "defaultRowCommitVersion")
+"""What a commit assigns to each file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The net effect of a staged table's commits after the one that it began with. `added` are AddFile actions and
+    those for readers of changes; `removed` the paths of the target's files that are replaced; `metadata` the last one.
+    """
+
+    added: tuple[dict[str, Any], ...]
+    removed: tuple[str, ...]
+    metadata: dict[str, Any] | None
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        return [action["add"] for action in self.added if "add" in action]
+
+
+class UnknownAction(Exception):
+    """A commit holds an action that cannot be taken over into another table."""
+
+
+def read(commits: Iterable[str], folder: str, location: str) -> Staged:
+    """The commits of a staged table, as texts, the oldest first. `folder` is its name in the target's folder
+    `location`. Raises `UnknownAction`."""
+    added: dict[tuple[str, str], dict[str, Any]] = {}
+    removed: list[str] = []
+    changes: list[dict[str, Any]] = []
+    metadata: dict[str, Any] | None = None
+    for action in _actions(commits):
+        kind, form = next(iter(action.items()))
+        if kind == "remove":
+            if added.pop(_logical(form), None) is None:
+                removed.append(within(form["path"], folder, location))
+        elif kind == "add":
+            added[_logical(form)] = _added(form, folder, location)
+        elif kind == "cdc":
+            changes.append({"cdc": {**form, "path": within(form["path"], folder, location), "dataChange": False}})
+        elif kind == "metaData":
+            metadata = form
+        elif kind not in ("commitInfo", "protocol", "txn"):
+            raise UnknownAction(f"a commit of the staged rows holds {kind}")
+    return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata)
+
+
+def _actions(commits: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for text in commits:
+        yield from (json.loads(line) for line in text.splitlines() if line.strip())
+
+
+def _logical(form: Mapping[str, Any]) -> tuple[str, str]:
+    """A file with another deletion vector is another file to the log."""
+    vector = form.get("deletionVector") or {}
+    return form["path"], "".join(str(vector.get(key, "")) for key in ("storageType", "pathOrInlineDv", "offset"))
+
+
+def _added(form: Mapping[str, Any], folder: str, location: str) -> dict[str, Any]:
+    found = {key: value for key, value in form.items() if key not in _OWN}
+    vector = form.get("deletionVector")
+    if vector is not None and vector["storageType"] == "u":
+        # Named from the folder of the table: `<folder><id>`.
+        given = vector["pathOrInlineDv"]
+        own = "/".join(filter(None, (folder, given[:-_UUID])))
+        found["deletionVector"] = {**vector, "pathOrInlineDv": own + given[-_UUID:]}
+    return {**found, "path": within(form["path"], folder, location), "dataChange": True}
+
+
+def within(path: str, folder: str, location: str) -> str:
+    """A path of the staged log as the target's log has it: its own files from the target's folder on, the target's as
+    they were, others whole.
+
+    >>> within("part-0.parquet", "planproof_1", "file:/lake/t")
+    'planproof_1/part-0.parquet'
+    >>> within("file:///lake/t/d=1/part-0.parquet", "planproof_1", "file:/lake/t")
+    'd=1/part-0.parquet'
+    """
+    if not re.match("[a-z][a-z0-9+.-]*:|/", path):
+        return f"{folder}/{path}"
+    inner, outer = plain(path), plain(location).rstrip("/") + "/"
+    return inner[len(outer) :] if inner.startswith(outer) else path
+
+
+def plain(location: str) -> str:
+    """A location whose `file:` is spelt in one way."""
+    return re.sub("^file:/+", "/", location)

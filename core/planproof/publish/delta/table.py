@@ -1,0 +1,66 @@
+"""`table` on Delta, a first run and a full refresh: all rows are new, columns, partitions and properties with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planproof.judge.planes import examine_plans
+from planproof.publish.delta.audit import audit
+from planproof.publish.delta.left import swept
+from planproof.publish.delta.publication import DeltaPublication
+from planproof.publish.delta.refusals import refuse_other, refuse_replacement
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.materialize.stage import pairs
+from planproof.publish.transaction.names import Refused, join, literal
+from planproof.session.delta.protocol import DeltaTables
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
+from planproof_engine.sql.ending import unterminated
+
+
+class Replacement:
+    """`planproof.publish.materialize.materialization.Materialization` of a whole table, as `create or replace` has it:
+    the history stays, properties and constraints are the model's."""
+
+    def __init__(self, tables: DeltaTables) -> None:
+        self._tables = tables
+
+    def begin(self, job: Job) -> DeltaPublication:
+        refuse_other(job)
+        options: Mapping[str, Any] = job.model.options
+        if options.get("buckets"):
+            raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")
+        root = options.get("location_root")
+        wanted = join(str(root), job.names.table) if root else None
+        location = job.target.location if job.target is not None else None
+        base = self._tables.state(location or wanted or self._tables.place(quoted(job.names.target)))
+        refuse_replacement(job, base, wanted)
+        swept(job, self._tables, base)
+        return DeltaPublication(job, self._tables, base, "replace", managed=root is None)
+
+    def stage(self, job: Job, publication: DeltaPublication) -> str:
+        model = job.model
+        clauses = [f"CREATE TABLE {publication.entry.staging} USING delta"]
+        for name, words in (("options", "OPTIONS"), ("tblproperties", "TBLPROPERTIES")):
+            given = model.options.get(name)
+            clauses += [f"{words} ({pairs(given)})"] if given else []
+        if model.partition_by:
+            clauses.append(f"PARTITIONED BY ({', '.join(quoted((name.strip('`'),)) for name in model.partition_by)})")
+        if model.comment is not None:
+            clauses.append(f"COMMENT {literal(model.comment)}")
+        statement = "\n".join([*clauses, "AS", unterminated(job.examined.sql)])
+        job.session.write(statement)
+        return statement
+
+    def audit(self, job: Job, publication: DeltaPublication) -> None:
+        examined = job.examined
+        if not job.after_quarantine:  # The plan of the rest is planproof's own.
+            planes = publication.planes or job.session.planned(examined.runs)
+            examined = examine_plans(job.draft, job.session, examined, planes)
+        audit(replace(job, examined=examined), publication, told=not job.after_quarantine)
+
+    def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
+        assert publication.published is not None
+        return publication.published

@@ -1,0 +1,85 @@
+"""What a session can do with Delta's tables, as the rest of the project sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from planproof_engine.schema import PhysicalSchema
+
+Action = Mapping[str, Any]
+"""One line of a commit: `{"add": {...}}`, `{"metaData": {...}}`. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """A table by one version of its log. `metadata` and `protocol` are the actions of those names; `location` is the
+    table's folder, a URI; `version` -1: no log lies there yet."""
+
+    location: str
+    version: int
+    schema: PhysicalSchema
+    metadata: Mapping[str, Any]
+    protocol: Mapping[str, Any]
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        return tuple(self.metadata.get("partitionColumns") or ())
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return dict(self.metadata.get("configuration") or {})
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The table features that readers or writers have to know."""
+        return frozenset((*self.protocol.get("readerFeatures", ()), *self.protocol.get("writerFeatures", ())))
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether files name columns otherwise than the table does."""
+        return self.properties.get("delta.columnMapping.mode", "none") != "none"
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """What is to be committed on top of a version of a log.
+
+    `added` are actions whose paths are relative to the table's folder; `removed` the paths of files that they replace,
+    as their AddFile actions have them, None for all files of the base. `metadata` is the new one where it changes.
+    `reads`: the change depends on what the base holds. `exact`: nobody may have committed since the base; else Delta's
+    own rules decide. `replaces`: it is another table from now on.
+    """
+
+    base: LogState
+    added: Sequence[Action]
+    removed: Sequence[str] | None
+    metadata: Mapping[str, Any] | None
+    reads: bool
+    exact: bool
+    replaces: bool
+
+
+class DeltaTables(Protocol):
+    """The Delta tables of a session's own catalog. Names are dotted, and may hold backticks."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the session's own catalog is Delta's."""
+
+    def state(self, location: str, version: int | None = None) -> LogState:
+        """The table in a folder, as its log says now, or said at a version."""
+
+    def place(self, name: str) -> str:
+        """The folder in which a managed table of that name would lie."""
+
+    def commit(self, change: NewVersion, name: str, mark: str) -> int:
+        """Commits, and returns the version; `mark` tells the commit from others. Raises `Moved` where others have
+        committed what does not go with it; nothing was committed then."""
+
+    def register(self, name: str, location: str, managed: bool) -> None:
+        """Gives a folder with a log a name in the catalog."""
+
+    def refresh(self, name: str) -> None:
+        """Has the session see the table as it is now."""

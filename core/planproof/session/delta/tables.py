@@ -1,0 +1,206 @@
+"""Delta's own classes, over py4j; `planproof.session.delta.protocol.DeltaTables`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from planproof.session import versions
+from planproof.session.delta.protocol import LogState, NewVersion
+from planproof.session.failures import quiet, translated
+from planproof.session.java import items
+from planproof.session.protocol import Moved, SparkFailure
+from planproof.session.schemas import declared_schema
+from planproof_engine.catalog import split_name
+from planproof_engine.quoting import quoted
+
+_DELTA = "org.apache.spark.sql.delta."
+_CATALOG = "spark.sql.catalog.spark_catalog"
+_ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
+"""How often Delta tries again where others were faster: with 0, a commit is made on its base or not at all."""
+_CONFLICT = "ConcurrentModificationException"
+_EXCEEDED = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
+
+
+class Delta:
+    """The Delta tables of one classic session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._java: Any = spark._jsparkSession
+        self._jvm: Any = spark._jvm
+
+    @cached_property
+    def is_there(self) -> bool:
+        given = versions.given_settings(self._spark).get(_CATALOG, "")
+        return given.startswith(_DELTA) and versions.class_named(self._jvm, _DELTA + "DeltaLog") is not None
+
+    def state(self, location: str, version: int | None = None) -> LogState:
+        with translated():
+            snapshot = self._snapshot(self._log(location), version)
+            metadata, protocol = (json.loads(str(part.json())) for part in (snapshot.metadata(), snapshot.protocol()))
+            schema = declared_schema(str(snapshot.metadata().schema().json()))
+            return LogState(location, int(snapshot.version()), schema, metadata["metaData"], protocol["protocol"])
+
+    def place(self, name: str) -> str:
+        with translated():
+            return str(self._catalog.defaultTablePath(self._identifier(name)).toString())
+
+    def commit(self, change: NewVersion, name: str, mark: str) -> int:
+        try:
+            with self._session(change.exact), quiet():
+                opened, actions = self._opened(change, name)
+                tags = self._jvm.PythonUtils.toScalaMap({"planproof": mark})
+                return int(opened.commit(actions, self._operation, tags))
+        except Py4JJavaError as error:
+            if self._is_conflict(error.java_exception):
+                raise Moved(str(error.java_exception.getMessage())) from error
+            with translated():
+                raise
+
+    def _opened(self, change: NewVersion, name: str) -> tuple[Any, Any]:
+        """Delta's transaction on the change's base, and the actions that are to be committed."""
+        log = getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, change.base.location)
+        base = self._snapshot(log, change.base.version)
+        some, none = self._jvm.scala.Option.apply, self._jvm.scala.Option.empty()
+        entry = self._entry(name)
+        opened = log.startTransaction(none if entry is None else some(entry), some(base))
+        if change.metadata is not None:
+            self._change_metadata(opened, change)
+        added = [self._action(json.dumps(action)) for action in change.added]
+        return opened, self._jvm.PythonUtils.toSeq([*added, *self._removed(opened, change)])
+
+    def register(self, name: str, location: str, managed: bool) -> None:
+        """As Delta's CREATE TABLE AS does after its commit: the log says what the table is, the catalog where it is."""
+        named = "org.apache.spark.sql.catalyst.catalog."
+        with translated():
+            storage = getattr(self._jvm, named + "CatalogStorageFormat")
+            uri = self._jvm.scala.Option.apply(self._jvm.java.net.URI(location))
+            empty = storage.empty()
+            stored = empty.copy(uri, *[empty.productElement(at) for at in range(1, empty.productArity())])
+            kinds = getattr(self._jvm, named + "CatalogTableType")
+            table = getattr(self._jvm, named + "CatalogTable")
+            wanted = self._class(named + "CatalogTable").getConstructors()[0].getParameterCount()
+            given = [
+                self._identifier(name),
+                kinds.MANAGED() if managed else kinds.EXTERNAL(),
+                stored,
+                self._jvm.org.apache.spark.sql.types.StructType(),
+                self._jvm.scala.Option.apply("delta"),
+            ]
+            rest = [getattr(table, f"apply$default${at}")() for at in range(len(given) + 1, wanted + 1)]
+            self._catalog.createTable(table(*given, *rest), False, False)
+
+    def refresh(self, name: str) -> None:
+        with translated():
+            self._spark.catalog.refreshTable(quoted(split_name(name)))
+
+    # --- the JVM's side ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _catalog(self) -> Any:
+        return self._java.sessionState().catalog()
+
+    def _activate(self, session: Any) -> None:
+        """Delta takes its settings from the thread's active session, and dbt's threads have none."""
+        versions.session_class(SparkSession, self._jvm).setActiveSession(session)
+
+    def _class(self, name: str) -> Any:
+        found = versions.class_named(self._jvm, name)
+        assert found is not None, f"{name} is there wherever Delta is"
+        return found
+
+    def _identifier(self, name: str) -> Any:
+        return self._java.sessionState().sqlParser().parseTableIdentifier(quoted(split_name(name)))
+
+    def _entry(self, name: str) -> Any | None:
+        identifier = self._identifier(name)
+        return self._catalog.getTableMetadata(identifier) if self._catalog.tableExists(identifier) else None
+
+    def _log(self, location: str) -> Any:
+        self._activate(self._java)
+        return getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, location)
+
+    def _snapshot(self, log: Any, version: int | None) -> Any:
+        none = self._jvm.scala.Option.empty()
+        now = log.update(False, none, none)
+        if version is None or int(now.version()) == version:
+            return now
+        takes = _parameters(log, "getSnapshotAt")
+        return log.getSnapshotAt(version, *[none] * min(takes - 1, 2), *[False] * (takes - 3))
+
+    def _action(self, text: str) -> Any:
+        return getattr(self._jvm, _DELTA + "actions.Action").fromJson(text)
+
+    @cached_property
+    def _operation(self) -> Any:
+        return self._class(_DELTA + "DeltaOperations$ManualUpdate$").getField("MODULE$").get(None)
+
+    def _change_metadata(self, opened: Any, change: NewVersion) -> None:
+        """Raises `SparkFailure` where Delta would make another table of it, or a table for which readers need more than
+        for the one that stands there."""
+        wanted = dict(change.metadata or {})
+        before = str(opened.protocol().json())
+        action = self._action(json.dumps({"metaData": wanted}))
+        if change.replaces and change.base.version >= 0:
+            opened.updateMetadataForNewTableInReplace(action)
+        elif change.replaces:
+            opened.updateMetadataForNewTable(action)
+        else:
+            opened.updateMetadata(action, False)
+        made = json.loads(str(opened.metadata().json()))["metaData"]
+        if json.loads(made["schemaString"]) != json.loads(wanted["schemaString"]):
+            raise SparkFailure("Delta would map the new columns otherwise than the staged files do")
+        if change.base.version >= 0 and str(opened.protocol().json()) != before:
+            raise SparkFailure(
+                "the change needs another protocol of the table than it has, and planproof upgrades none: say the "
+                "table's properties by ALTER TABLE first"
+            )
+
+    def _removed(self, opened: Any, change: NewVersion) -> list[Any]:
+        if change.base.version < 0:
+            return []
+        if not change.reads and change.removed is not None and not change.removed:
+            return []
+        found = items(opened.filterFiles())
+        if change.removed is None:
+            return [file.remove() for file in found]
+        wanted = set(change.removed)
+        removed = [file.remove() for file in found if str(file.path()) in wanted]
+        if len(removed) != len(wanted):
+            raise SparkFailure("files that were replaced are not those of the table's version")
+        return removed
+
+    @contextmanager
+    def _session(self, exact: bool) -> Iterator[None]:
+        """The session whose settings Delta takes for a commit: a copy where it is to be made on its base or not at all,
+        as the threads of dbt share one."""
+        active = self._java
+        if exact:
+            active = active.cloneSession()
+            active.conf().set(_ATTEMPTS, "0")
+        self._activate(active)
+        try:
+            yield
+        finally:
+            self._activate(self._java)
+
+    def _is_conflict(self, java: Any) -> bool:
+        kind = java.getClass()
+        while kind is not None:
+            if str(kind.getSimpleName()) == _CONFLICT:
+                return True
+            kind = kind.getSuperclass()
+        return _EXCEEDED in str(java.getMessage())
+
+
+def _parameters(holder: Any, name: str) -> int:
+    """How many parameters the shortest method of that name takes."""
+    methods = holder.getClass().getMethods()
+    return min(int(m.getParameterCount()) for m in methods if str(m.getName()) == name)

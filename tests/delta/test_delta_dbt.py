@@ -1,0 +1,67 @@
+"""dbt's models on Delta through the plugin: no version of a table before the audit, whatever dbt does around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MODELS = """
+    version: 2
+    models:
+      - name: orders
+        config: {materialized: table, contract: {enforced: true}}
+        columns:
+          - {name: id, data_type: bigint, constraints: [{type: not_null}, {type: unique}]}
+          - {name: amount, data_type: int}
+      - name: merged
+        config: {contract: {enforced: true}, on_schema_change: append_new_columns}
+        columns:
+          - {name: id, data_type: bigint, constraints: [{type: not_null}]}
+          - {name: amount, data_type: int}
+    """
+_ORDERS = "select {ID} as id, cast(id as int) as amount from range(3)"
+_MERGED = """
+    {{ config(materialized='incremental', incremental_strategy='merge', unique_key='id') }}
+    {{ config(merge_update_columns=['amount']) }}
+    select {ID} as id, cast(id * {N} as int) as amount from range({FROM}, 3 + {FROM})
+    """
+_SEEN = "{{ config(materialized='view') }} select count(*) as n from {{ ref('orders') }}"
+_SNAPSHOT = """
+    {% snapshot kept %}
+    {{ config(unique_key='id', strategy='check', check_cols=['amount'], target_schema=schema) }}
+    select id, amount from {{ ref('orders') }}
+    {% endsnapshot %}
+    """
+
+
+def _merged(id: str = "id", n: int = 1, start: int = 0) -> str:
+    return _MERGED.replace("{ID}", id).replace("{N}", str(n)).replace("{FROM}", str(start))
+
+
+def _versions(dbt: Any, name: str) -> int:
+    return len(dbt.spark.sql(f"describe history {dbt.place}.{name}").collect())
+
+
+def test_a_project_through_its_life(dbt: Any) -> None:
+    dbt.write({"models/schema.yml": _MODELS, "models/orders.sql": _ORDERS.replace("{ID}", "id")})
+    dbt.write({"models/merged.sql": _merged(), "models/seen.sql": _SEEN, "snapshots/kept.sql": _SNAPSHOT})
+    dbt.write({"seeds/rates.csv": "code,rate\na,1\nb,2\n"})
+    assert dbt.run("build").success, dbt.log[-3000:]
+    assert {n: r["outcome"] for n, r in dbt.reports.items()} == dict.fromkeys(
+        ("orders", "merged", "seen", "kept", "rates"), "published"
+    )
+    assert (_versions(dbt, "orders"), dbt.rows("rates")) == (1, [("a", 1), ("b", 2)])
+
+    dbt.write({"models/orders.sql": _ORDERS.replace("{ID}", "if(id = 1, null, id)")})
+    dbt.write({"models/merged.sql": _merged("if(id = 4, null, id)", 10, 2), "seeds/rates.csv": "code,rate\nc,3\n"})
+    assert not dbt.run("build").success
+    assert (dbt.statuses["orders"], dbt.statuses["merged"]) == ("error", "error")
+    assert (_versions(dbt, "orders"), _versions(dbt, "merged"), len(dbt.rows("merged"))) == (1, 1, 3)
+    assert dbt.rows("rates") == [("c", 3)]
+
+    dbt.write({"models/orders.sql": _ORDERS.replace("{ID}", "id + 1"), "models/merged.sql": _merged("id", 10, 2)})
+    assert dbt.run("build").success, dbt.log[-3000:]
+    assert dbt.rows("merged") == [(0, 0), (1, 1), (2, 20), (3, 30), (4, 40)]
+    assert [r["strategy"] for n, r in sorted(dbt.reports.items()) if n in ("kept", "merged")] == ["change", "change"]
+    assert len(dbt.rows("kept")) == 6, "three rows of before, three of now"
+    assert dbt.run("build", "--full-refresh", "--select", "merged").success, dbt.log[-3000:]
+    assert (len(dbt.rows("merged")), _versions(dbt, "merged")) == (3, 3)

@@ -1,0 +1,147 @@
+"""Delta tables by the guard: what is published, what a violation leaves, and what others see meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from planproof import Contract, Guard, Model
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from planproof.report.model import Report
+
+
+def contract(*, null: bool = False, keys: bool = False) -> Contract:
+    from planproof.contract import Constraint
+
+    given = [Constraint("unique", ("id",))] if keys else []
+    return Contract([("id", "bigint", null), ("v", "string", True)], given)
+
+
+def rows(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in spark.table(name).collect()), key=str)
+
+
+def versions(spark: SparkSession, name: str) -> list[int]:
+    return [row.version for row in spark.sql(f"describe history {name}").collect()]
+
+
+def folder(spark: SparkSession, name: str) -> Path:
+    return Path(spark.sql(f"describe detail {name}").collect()[0].location.removeprefix("file:"))
+
+
+def left(at: Path) -> list[str]:
+    """Staged tables that nobody has put away."""
+    return [str(path) for path in at.glob("planproof_*/_delta_log")]
+
+
+def publish(spark: SparkSession, name: str, sql: str, full_refresh: bool = False, **more: Any) -> Report:
+    given = {"contract": contract(), **more}
+    return Guard(spark).publish(Model(name, sql, file_format="delta", **given), full_refresh=full_refresh)
+
+
+GOOD = "select id, cast(id as string) as v from range(3)"
+BAD = "select if(id = 1, null, id) as id, cast(id as string) as v from range(3)"
+ADDED = {"materialized": "incremental", "incremental_strategy": "append"}
+MERGED = {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}}
+
+
+def test_a_table_is_made_replaced_and_kept(delta: SparkSession, place: str) -> None:
+    name = f"{place}.orders"
+    assert publish(delta, name, BAD).outcome == "rejected"
+    assert not delta.catalog.tableExists(name)
+    report = publish(delta, name, GOOD)
+    assert (report.outcome, report.rows) == ("published", 3), report.findings
+    assert rows(delta, name) == [(0, "0"), (1, "1"), (2, "2")]
+    detail = delta.sql(f"describe extended {name}").collect()
+    assert {r.data_type for r in detail if r.col_name in ("Provider", "Type")} == {"delta", "MANAGED"}
+    before = versions(delta, name)
+    assert publish(delta, name, BAD).outcome == "rejected"
+    assert (versions(delta, name), left(folder(delta, name))) == (before, [])
+    wider = Contract([("id", "bigint", False), ("n", "int", True)])
+    made = publish(delta, name, "select id, cast(7 as int) as n from range(2)", contract=wider, partition_by=("n",))
+    assert made.outcome == "published", made.findings
+    assert (rows(delta, name), len(versions(delta, name))) == ([(0, 7), (1, 7)], len(before) + 1)
+    assert list(delta.sql(f"describe detail {name}").collect()[0].partitionColumns) == ["n"]
+
+
+def test_rows_are_added_merged_and_overwritten(delta: SparkSession, place: str) -> None:
+    name = f"{place}.changed"
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    more = "select id, 'new' as v from range(3, 5)"
+    assert publish(delta, name, more, **ADDED).outcome == "published"
+    assert len(rows(delta, name)) == 5
+    before = versions(delta, name)
+    assert publish(delta, name, BAD, **ADDED).outcome == "rejected"
+    assert publish(delta, name, BAD, **MERGED).outcome == "rejected"
+    assert versions(delta, name) == before
+    report = publish(delta, name, "select id, 'merged' as v from range(4, 6)", **MERGED)
+    assert report.outcome == "published", report.findings
+    assert rows(delta, name)[3:] == [(3, "new"), (4, "merged"), (5, "merged")]
+    assert len(versions(delta, name)) == len(before) + 1
+    assert left(folder(delta, name)) == []
+
+
+def test_partitions_are_overwritten(delta: SparkSession, place: str) -> None:
+    name = f"{place}.parts"
+    over = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ("v",)}
+    first = "select id, concat('a b/', id % 2) as v from range(4)"
+    made = publish(delta, name, first, **over)
+    assert made.outcome == "published", made.findings
+    second = publish(delta, name, "select id + 10 as id, 'a b/1' as v from range(2)", **over)
+    assert second.outcome == "published", second.findings
+    assert rows(delta, name) == [(0, "a b/0"), (10, "a b/1"), (11, "a b/1"), (2, "a b/0")]
+
+
+def test_columns_are_added_with_their_rows(delta: SparkSession, place: str) -> None:
+    name = f"{place}.evolved"
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    given = {**ADDED, "options": {"on_schema_change": "append_new_columns"}}
+    wider = Contract([("id", "bigint", False), ("v", "string", True), ("extra", "int", True)])
+    assert publish(delta, name, f"select *, 1 as extra from ({BAD})", contract=wider, **given).outcome == "rejected"
+    assert len(delta.table(name).columns) == 2
+    report = publish(delta, name, f"select *, 1 as extra from ({GOOD})", contract=wider, **given)
+    assert report.outcome == "published", report.findings
+    assert [r[2] for r in rows(delta, name)] == [1, None] * 3
+
+
+@pytest.mark.parametrize("how", ["append", "replace", "keys"])
+def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that commits between the audit and the commit: an append goes on top, what replaces or counts the whole
+    table is staged anew."""
+    from planproof.publish.delta.publication import DeltaPublication
+
+    name = f"{place}.busy"
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    commit, came = DeltaPublication.commit, []
+
+    def late(self: DeltaPublication) -> None:
+        if not came:
+            came.append(delta.sql(f"insert into {name} values (100, 'theirs')").collect())
+        commit(self)
+
+    monkeypatch.setattr(DeltaPublication, "commit", late)
+    stagings = []
+    begin = DeltaPublication.__init__
+    monkeypatch.setattr(
+        DeltaPublication, "__init__", lambda self, *a, **k: (stagings.append(1), begin(self, *a, **k))[1]
+    )
+    more = "select id, 'ours' as v from range(10, 12)"
+    given = {} if how == "replace" else {**ADDED, "contract": contract(keys=how == "keys")}
+    report = publish(delta, name, more, **given)
+    assert report.outcome == "published", report.findings
+    assert len(stagings) == (1 if how == "append" else 2)
+    assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
+    assert (10, "ours") in rows(delta, name)
+
+
+def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession, place: str) -> None:
+    name = f"{place}.audited"
+    delta.sql(f"create table {name} using delta as {BAD}")
+    delta.sql(f"delete from {name} where id is null")
+    now, then = Guard(delta).audit(name, contract()), Guard(delta).audit(name, contract(), at="0")
+    assert (now.verdict.value, then.verdict.value) == ("proved", "violated"), (now.findings, then.findings)

@@ -1,0 +1,84 @@
+"""A REST catalog: the server compares, and its answer may be lost on the way.
+
+What became of a commit is read from the table. Rows are there once, whatever the client was told, and however often it
+asked again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rest_catalog import Server
+
+from planproof import Contract, Guard, Model
+from planproof.report.model import Report
+from planproof_engine.finding import Verdict
+
+_COLUMNS = [("id", "bigint", False), ("day", "string", True)]
+
+
+@pytest.fixture
+def guard(iceberg: Any) -> Guard:
+    return Guard(iceberg)
+
+
+@pytest.fixture
+def table(lake_rest: str, iceberg: Any) -> str:
+    """A table with the rows (1, a) and (2, b)."""
+    iceberg.sql(f"create table {lake_rest}.t (id bigint, day string) using iceberg partitioned by (day)")
+    iceberg.sql(f"insert into {lake_rest}.t values (1, 'a'), (2, 'b')")
+    return f"{lake_rest}.t"
+
+
+def model(name: str, strategy: str, sql: str = "select 5L as id, 'a' as day") -> Model:
+    more: dict[str, Any] = {"partition_by": ["day"]}
+    if strategy not in ("table", "first"):
+        more |= {"materialized": "incremental", "incremental_strategy": strategy}
+    if strategy == "merge":
+        more = {**more, "partition_by": [], "options": {"unique_key": "id"}}
+    return Model(name, sql, contract=Contract(_COLUMNS), file_format="iceberg", **more)
+
+
+def held(spark: Any, name: str) -> list[tuple[Any, ...]] | None:
+    session = spark.newSession()
+    if not session.catalog.tableExists(name):
+        return None
+    return sorted((tuple(row) for row in session.sql(f"select id, day from {name}").collect()), key=str)
+
+
+NEW = {
+    "append": [(1, "a"), (2, "b"), (5, "a")],
+    "insert_overwrite": [(2, "b"), (5, "a")],
+    "merge": [(1, "a"), (2, "b"), (5, "a")],
+    "table": [(5, "a")],
+    "first": [(5, "a")],
+}
+
+
+@pytest.mark.parametrize("fate", ["lost", "unavailable", "away"])
+@pytest.mark.parametrize("strategy", sorted(NEW))
+def test_a_commit_whose_answer_is_lost(
+    table: str, guard: Guard, iceberg: Any, rest_server: Server, strategy: str, fate: str
+) -> None:
+    """`unavailable`: the client asks again, and the server refuses, because the table has the change already."""
+    name = f"{table}2" if strategy == "first" else table
+    before = held(iceberg, name)
+    with rest_server.losing(fate) as met:
+        report = guard.publish(model(name, strategy))
+    assert len(met) == 1
+    rows = held(iceberg, name)
+    assert rows in (before, NEW[strategy]), said(report)
+    if rows == before:
+        assert report.outcome == "failed", said(report)
+        assert report.error is not None
+    else:
+        assert report.outcome == "published", said(report)
+    if fate != "away":
+        assert rows == NEW[strategy], said(report)
+    assert guard.publish(model(name, "table")).outcome == "published"
+    assert held(iceberg, name) == [(5, "a")]
+
+
+def said(report: Report) -> str:
+    return f"{report.outcome}: {report.error}; {[f.code for f in report.findings if f.verdict is not Verdict.PROVED]}"
