@@ -294,10 +294,13 @@ def test_a_snapshots_view_is_made_without_the_catalog() -> None:
     assert (step.view.relation, between.delta) == (("t__dbt_tmp",), step.view)
 
 
+def on_delta(before: NodeState) -> NodeState:
+    return replace(before, node=replace(before.node, model=replace(before.node.model, file_format="delta")))
+
+
 def test_a_view_that_dbt_names_by_its_schema_is_dbts_own() -> None:
     """dbt-spark reads a snapshot's view on Delta by that name, and drops it."""
-    snapshot = state("incremental", kind="snapshot", contract=False)
-    snapshot = replace(snapshot, node=replace(snapshot.node, model=replace(snapshot.node.model, file_format="delta")))
+    snapshot = on_delta(state("incremental", kind="snapshot", contract=False))
     between, steps = after(snapshot, f"create or replace view s.t__dbt_tmp as {QUERY}")
     assert (steps, between.delta is not None) == ((), True)
 
