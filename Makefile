@@ -15,7 +15,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help environment install demo action docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-delta sweep-delta smoke-delta test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults suites release-check bench clean
+.PHONY: help environment install demo action sbom docs pictures site test test-airflow test-airflow2 test-dbt test-dbt-spark test-dbt112 test-dbt2 test-spark test-spark-doors test-spark35 smoke-spark35 test-delta sweep-delta smoke-delta test-iceberg sweep-iceberg formats walks test-editor lint test-hive conformance faults suites release-check bench clean
 
 help: ## Shows this list.
 	@sed -nE "s/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 22
@@ -30,6 +30,10 @@ demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and 
 
 action: environment ## Writes anew what the GitHub Action installs, from uv.lock, with hashes.
 	.venv/.uv/bin/uv export --frozen --no-default-groups --group build --no-emit-project -q --no-header > .ci/action.txt
+
+sbom: environment ## Writes dist/planproof.cdx.json: what a release is made of, from uv.lock, with hashes (CycloneDX).
+	@mkdir -p dist
+	.venv/.uv/bin/uv export --frozen --no-default-groups --all-extras -q --format cyclonedx1.5 > dist/planproof.cdx.json
 
 docs: environment ## Writes anew what the documentation shows of programs: look at it with `git diff`.
 	$(BIN)/python tools/code_pages.py

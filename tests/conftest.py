@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jvm
+import manifests
 import parsed_macros
 import pytest
+import servers
 import yaml
+from servers import Ports
 from tracked import copy_tracked
 
 if TYPE_CHECKING:
@@ -215,23 +216,6 @@ def metastore(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     found.leave()
 
 
-class Ports:
-    """Ports of this machine on which tests have servers listen."""
-
-    def free(self) -> int:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            return int(found.getsockname()[1])
-
-    def wait(self, port: int, seconds: int = 60) -> None:
-        for _ in range(seconds * 2):
-            with socket.socket() as client:
-                if client.connect_ex(("127.0.0.1", port)) == 0:
-                    return
-            time.sleep(0.5)
-        raise TimeoutError(f"nothing listens at {port}")
-
-
 @pytest.fixture(scope="session")
 def ports() -> Ports:
     return Ports()
@@ -248,42 +232,10 @@ def thrift(
     tmp_path_factory: pytest.TempPathFactory, ports: Ports, thrift_settings: Callable[[Path], dict[str, str]]
 ) -> Iterator[str]:
     """The address of a Thrift server in a process of its own, with a metastore in its memory and files on this disk."""
-    pyspark, _ = pytest.importorskip("pyspark"), pytest.importorskip("pyhive.hive")
-    home, port = tmp_path_factory.mktemp("thrift"), ports.free()
-    settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(home / "warehouse"),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:thrift;create=true",
-        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
-        "spark.hadoop.hive.metastore.schema.verification": "false",
-        **thrift_settings(home),
-    }
-    hive = {
-        "hive.server2.thrift.port": str(port),
-        "hive.server2.thrift.bind.host": "127.0.0.1",
-        # With users of their own, sessions that close side by side may make Hive load its functions, for which pip's
-        # pyspark lacks a class (LlapSigner): from then on the server never answers who closes one.
-        "hive.server2.enable.doAs": "false",
-    }
-    confs = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    confs += ["spark-internal", *(part for key, value in hive.items() for part in ("--hiveconf", f"{key}={value}"))]
-    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    command = [submit, "org.apache.spark.deploy.SparkSubmit", "--class", server, *confs]
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-    with (home / "server.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        ports.wait(port, 180)
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(30)
+    pytest.importorskip("pyspark")
+    pytest.importorskip("pyhive.hive")
+    with servers.thrift_server(tmp_path_factory.mktemp("thrift"), ports, thrift_settings) as address:
+        yield address
 
 
 @pytest.fixture
@@ -388,77 +340,8 @@ def _restored_spark() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def dbt_manifest() -> Callable[..., dict[str, Any]]:
-    """Makes a manifest v12 as dbt 1.11 writes it for the project `shop`, schema `shop`.
-
-    `models` and `seeds` map a name to the node's keys; `sql`, `parents` (names), `columns` ({name: type, or the
-    column}), `contract` and `config` are spelled short. `sources` map a `source.table` to columns in the same way.
-    """
-
-    def columns(given: dict[str, Any]) -> dict[str, Any]:
-        forms = {name: {"data_type": form} if isinstance(form, str) else form for name, form in given.items()}
-        return {name: {"name": name, "constraints": [], **form} for name, form in forms.items()}
-
-    def unique_id(name: str, seeds: Any) -> str:
-        kind = "source" if "." in name else "seed" if name in seeds else "model"
-        return f"{kind}.shop.{name}"
-
-    def node(kind: str, name: str, form: dict[str, Any], seeds: Any) -> dict[str, Any]:
-        folder, suffix = ("seeds", "csv") if kind == "seed" else ("models", "sql")
-        given = dict(form)
-        sql, contract = given.pop("sql", None), given.pop("contract", False)
-        config = {"materialized": "seed" if kind == "seed" else "table", **given.pop("config", {})}
-        return {
-            "resource_type": kind,
-            "unique_id": f"{kind}.shop.{name}",
-            "name": name,
-            "alias": name,
-            "schema": "shop",
-            "package_name": "shop",
-            "relation_name": None if config["materialized"] == "ephemeral" else f"shop.{name}",
-            "fqn": ["shop", *given.pop("folder", []), name],
-            "original_file_path": f"{folder}/{name}.{suffix}",
-            "language": "sql",
-            "raw_code": sql or "",
-            "compiled_code": sql,
-            "config": {"contract": {"enforced": contract}, **config},
-            "columns": columns(given.pop("columns", {})),
-            "depends_on": {"nodes": [unique_id(parent, seeds) for parent in given.pop("parents", [])]},
-            "tags": [],
-            **given,
-        }
-
-    def source(name: str, form: dict[str, Any]) -> dict[str, Any]:
-        schema, table = name.split(".")
-        return {
-            "resource_type": "source",
-            "unique_id": f"source.shop.{name}",
-            "name": table,
-            "source_name": schema,
-            "identifier": table,
-            "schema": schema,
-            "package_name": "shop",
-            "relation_name": f"{schema}.{table}",
-            "fqn": ["shop", schema, table],
-            "original_file_path": "models/sources.yml",
-            "columns": columns(form),
-        }
-
-    def build(models: Any = None, sources: Any = None, seeds: Any = None, **extra: Any) -> dict[str, Any]:
-        seeds = seeds or {}
-        nodes = [node("model", name, form, seeds) for name, form in (models or {}).items()]
-        nodes += [node("seed", name, form, seeds) for name, form in seeds.items()]
-        return {
-            "metadata": {
-                "dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json",
-                "dbt_version": "1.11.16",
-                "project_name": "shop",
-                "adapter_type": "spark",
-            },
-            "nodes": {**{found["unique_id"]: found for found in nodes}, **extra},
-            "sources": {f"source.shop.{name}": source(name, form) for name, form in (sources or {}).items()},
-        }
-
-    return build
+    """Makes a manifest as dbt 1.11 writes it: see manifests.py."""
+    return manifests.dbt_manifest
 
 
 _taken: dict[str, float] = {}

@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "planproof": (
-        ("interpreter", "limits", "own_errors", "quarantine"),
+        ("budget", "confidential", "interpreter", "limits", "own_errors", "quarantine", "regular"),
         ("report", "settings"),
         ("contract",),
         ("arrow",),

@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME
 
 from planproof.report.html import render
+from planproof.report.parts import stopped
 from planproof.report.run import RunReport
-from planproof.report.text import show
+from planproof.report.text import panel, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -36,10 +37,12 @@ _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
 def terminal(run: RunReport) -> str:
-    """Why a model was stopped, as `planproof run` printed it below the line of each model."""
+    """Why a model was stopped, as `planproof run` printed it; the query below the frame is left out."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
     console.print("$ planproof run --vars '{customer_join: left}'\n", style="bold", markup=False, highlight=False)
-    show(run.reports, console, lines=False)
+    for report in filter(stopped, run.reports):
+        console.print(panel(report))
+    console.print(summary(run.reports))
     drawn = console.export_svg(title="make demo", theme=SVG_EXPORT_THEME, unique_id="planproof")
     lines = (line.rstrip() for line in _FONT_FACE.sub("", drawn).splitlines())
     return "\n".join(line for line in lines if line) + "\n"
@@ -47,8 +50,8 @@ def terminal(run: RunReport) -> str:
 
 def page(run: RunReport) -> str:
     """The beginning of the report's HTML page, of the models that were stopped."""
-    stopped = [report for report in run.reports if report.outcome == "rejected"]
-    body = _Xhtml.of(render(stopped, run, "planproof: make demo", script=False))
+    rejected = [report for report in run.reports if report.outcome == "rejected"]
+    body = _Xhtml.of(render(rejected, run, "planproof: make demo", script=False))
     width, height = PAGE
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'

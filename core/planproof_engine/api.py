@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import DecimalException
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import unresolved_routine
+from planproof_engine.analysis.growth import Growth
 from planproof_engine.analysis.hazard_counts import Counting, counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
@@ -151,9 +153,16 @@ def plan(
         raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
     env = environment or make_environment(sql, catalog, conf, registry)
     try:
-        return deeply(lambda: _planned(sql, evolve(env, widths={}), strict))
+        return deeply(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
     except RecursionError:
         raise Unknown("a query nested this deep") from None
+    except (OverflowError, DecimalException) as error:
+        raise Unknown("a number this large") from error
+    except ValueError as error:
+        # Python converts texts of 4,300 digits at most: what is more takes it too long.
+        if not isinstance(error, Unknown) and "integer string conversion" in str(error):
+            raise Unknown("a number of this many digits") from error
+        raise
 
 
 def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
@@ -350,7 +359,7 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     env = plan.environment
     if env is None:
         return None
-    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql), None)
+    again = bind_query(parse(sql, plan.conf), evolve(env, text=sql, growth=Growth()), None)
     if again.schema.strip() == root.schema.strip() and equivalent(again, root):
         return None
     return "its text does not read back as the plan that was meant"

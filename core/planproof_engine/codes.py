@@ -52,6 +52,14 @@ _TABLE = (
         "Run `dbt compile`, or `planproof check --compile`.",
     ),
     Code(
+        "PP113",
+        "too large to judge",
+        "To plan the model's query takes more of the processor's time or of memory than planproof spends on one model. "
+        "The other models are judged.",
+        "Split the model, or read a CTE once where it is read many times; `planproof run` still reads Spark's own "
+        "planes.",
+    ),
+    Code(
         "PP120",
         "columns swapped by position",
         "A set operation, or IN (query), matches columns by position, and puts a column under another column's name.",

@@ -49,10 +49,30 @@ def deeply(work: Callable[[], T]) -> T:
     with _room():
         thread = _started(run)
         if thread is not None:
-            thread.join()
+            _wait(thread)
     if not found:
         raise failed[-1]
     return found[0]
+
+
+_LOOK = 0.1
+
+
+class _Left(BaseException):
+    """Raised in a thread whose work nobody waits for any more."""
+
+
+def _wait(thread: threading.Thread) -> None:
+    try:
+        while thread.is_alive():
+            thread.join(_LOOK)  # A signal reaches this thread when it wakes.
+    except BaseException:  # The user, or a budget, ended the work: the thread must not go on with it.
+        import ctypes  # It takes a while to import.
+
+        while thread.is_alive():
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Left))
+            thread.join(0.1)
+        raise
 
 
 def _started(run: Callable[[], None]) -> threading.Thread | None:

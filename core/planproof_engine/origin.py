@@ -45,10 +45,15 @@ class AnalysisError(Exception):
         return AnalysisError(self.condition, self.message, origin)
 
 
+_SHOWN = 300
+"""Characters of a construct that a message shows: a type may have a million."""
+
+
 class Unknown(Exception):
     """planproof does not know this construct and does not guess; Spark may well accept it."""
 
     def __init__(self, construct: str, origin: Origin | None = None) -> None:
+        construct = construct if len(construct) <= _SHOWN else f"{construct[:_SHOWN]}..."
         super().__init__(f"planproof does not know {construct}" + (f" ({origin})" if origin else ""))
         self.construct, self.origin = construct, origin
 

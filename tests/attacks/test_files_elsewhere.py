@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from planproof.cli.output import write
 from planproof.project.errors import ProjectError
 from planproof.project.infer import property_file
 from planproof.project.manifest import read_project
@@ -80,6 +81,25 @@ def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path
         project = replace(read_project(manifest), directory=home)
         found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
         assert ("hidden" in str(found)) == is_read, location
+    # A link within the folder, and a pipe.
+    manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": "data"}
+    project = replace(read_project(manifest), directory=home)
+    for made in (lambda at: at.symlink_to(home.parent / "data" / "a.parquet"), os.mkfifo):
+        made(home / "data" / "b.parquet")
+        found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
+        assert "hidden" not in str(found)
+        (home / "data" / "b.parquet").unlink()
+
+
+def test_a_report_is_written_over_no_other_file(tmp_path: Path) -> None:
+    """Names of drafts can be foreseen, and a pull request can bring links."""
+    (tmp_path / "precious").write_text("precious")
+    report = tmp_path / "planproof.sarif"
+    report.symlink_to(tmp_path / "precious")
+    (tmp_path / f".planproof.sarif.{os.getpid()}.tmp").symlink_to(tmp_path / "precious")
+    write(report, "said")
+    assert report.read_text() == "said"
+    assert (tmp_path / "precious").read_text() == "precious"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ of what they name, unless a publish would have named it."""
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+import os
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from planproof.publish.transaction.journal import (
     read,
 )
 from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
 from planproof.session.store import store_of
@@ -242,6 +244,121 @@ def test_a_link_in_the_place_of_a_version_leads_nowhere(scene: Scene) -> None:
         where.unlink()
         for publish in publishes(scene.store, scene.home):
             scene.store.delete(f"{scene.home}/.planproof/journal/{publish}.1.json")
+
+
+def emptied(scene: Scene) -> None:
+    """Nothing is left half way."""
+    for publish in publishes(scene.store, scene.home):
+        scene.store.delete(f"{scene.home}/.planproof/journal/{publish}.1.json")
+
+
+def test_a_file_behind_a_link_is_neither_moved_nor_deleted(scene: Scene) -> None:
+    """The links lie below the table's own folder, where the paths are spelt as a publish would spell them."""
+    entry = scene.entry()
+    scene.store.delete(entry.stage_location)
+    stage = entry.stage_location.removeprefix("file:")
+    links = {
+        f"{scene.home}/t/deep": (scene.folder / "deep", "deep/file"),
+        f"{scene.home}/t/up": (scene.folder, "up/deep/file"),
+    }
+    for link, (to, name) in links.items():
+        Path(link).symlink_to(to)
+        for move in (
+            Move(f"{stage}/{name}", f"{scene.home}/t/{name}"),
+            Move(f"{stage}/{name}", f"file://{scene.home}/t/{name}"),
+            Move(f"{scene.home}/t/{name}", f"{scene.home}/t/file"),
+        ):
+            for step in ("files", "undo"):
+                before = scene.state()
+                scene.write(replace(entry, strategy="append", step=step, moves=(move,)))
+                for force in (False, True):
+                    [report] = Guard(scene.spark).recover(force=force)
+                    assert (report.outcome, scene.state()) == ("failed", before), (link, move, step)
+                emptied(scene)
+        Path(link).unlink()
+
+
+def test_a_table_whose_folder_became_a_link_is_left_alone(scene: Scene) -> None:
+    entry, table = scene.entry(), Path(scene.home) / "t"
+    table.rename(f"{table}.moved")
+    table.symlink_to(scene.folder / "deep")
+    before = (scene.folder / "deep" / "file").read_text()
+    moves = (Move(f"{entry.stage_location}/file", f"{scene.home}/t/file"),)
+    scene.write(replace(entry, strategy="append", step="files", moves=moves))
+    for force in (False, True):
+        [report] = Guard(scene.spark).recover(force=force)
+        assert [f.code for f in report.findings] == ["PP622"]
+        assert (scene.folder / "deep" / "file").read_text() == before
+    table.unlink()
+
+
+def test_planproofs_own_folders_are_no_links(scene: Scene) -> None:
+    """`leaving` as a link once had `clean` delete every JSON file of the folder that it led to."""
+    theirs, state = scene.folder / "configs", Path(scene.home) / ".planproof"
+    theirs.mkdir()
+    for file in ("a.json", "t.json", "t.run_1.1.json", f"t.{RUN}_1.1.json", f"{scene.database}.t.json"):
+        (theirs / file).write_text('{"precious": true}')
+    before, files = scene.state(), sorted(theirs.iterdir())
+    for name in ("", "journal", "leaving", "locks", "staged"):
+        scene.store.delete(str(state))
+        link = state / name if name else state
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(theirs)
+        for reports in (
+            Guard(scene.spark).recover(force=True),
+            leave(scene.session, scene.store, [scene.home], force=True),
+        ):
+            assert "PP622" in [f.code for r in reports for f in r.findings], name
+        assert scene.state() == before
+        assert sorted(theirs.iterdir()) == files
+        assert all(file.read_text() == '{"precious": true}' for file in files)
+        link.unlink()
+
+
+def test_versions_behind_a_link_are_not_swept(scene: Scene) -> None:
+    """A version in which no file lies yet is one that somebody's publish is writing."""
+    lake = scene.folder / "__planproof"
+    written = lake / "t" / "0a1b2c3d.0123456789_1"
+    written.mkdir(parents=True)
+    for link, to in (("__planproof/near", lake / "t"), ("__planproof", lake)):
+        made = Path(scene.home) / link
+        scene.store.delete(str(made))
+        made.parent.mkdir(exist_ok=True)
+        made.symlink_to(to)
+        reports = leave(scene.session, scene.store, [scene.home], force=True)
+        assert written.is_dir(), link
+        assert "PP622" in [f.code for r in reports for f in r.findings], link
+        made.unlink()
+
+
+def test_a_pipe_a_device_or_torn_bytes_keep_no_entry_from_being_settled(scene: Scene) -> None:
+    scene.write(replace(scene.entry(), step="stage"))
+    journal = Path(scene.home) / ".planproof" / "journal"
+    os.mkfifo(journal / f"a.{RUN}_1.1.json")
+    (journal / f"b.{RUN}_1.1.json").symlink_to("/dev/zero")
+    (journal / f"c.{RUN}_1.1.json").write_bytes(b"\xff\xfe{}")
+    (journal / f"d.{RUN}_1.1.json").mkdir()
+    assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed"] * 4 + ["rejected"]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [f.name for f in fields(Entry) if f.name not in ("form",)],
+)
+def test_an_entry_of_other_types_is_none(field: str, scene_entry: Entry) -> None:
+    for value in (5, {"a": 1}, [1], [[1, 2]], [{"source": 1, "target": 2}], True, 1e999):
+        form = json.loads(scene_entry.to_json())
+        if type(value) is type(form[field]) and not isinstance(value, list):
+            continue
+        with pytest.raises(ValueError, match=r".+"):
+            Entry.from_json(json.dumps({**form, field: value}))
+
+
+@pytest.fixture(scope="module")
+def scene_entry() -> Entry:
+    owner = Owner("host", 1, RUN)
+    names = ("m", "`d`.`t`", "`d`.`s`", "`d`.`o`", "rename", RUN)
+    return Entry(*names, 1, owner, "t", "/w", "/w/t", "/w/s", False)
 
 
 def test_a_note_of_leaving_moves_no_folder_of_others(scene: Scene) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planproof.project.errors import ProjectError
-from planproof.project.profile import read_profile
+from planproof.project.profile import read_profile, rendered
 
 SECRET = "hunter2-of-the-environment"
 VALUE = "{{ env_var('DBT_SECRET') }}"
@@ -18,7 +18,15 @@ SOUND = {"type": "spark", "method": "session", "schema": "shop", "threads": "1",
     "key", ["type", "threads", "method", "schema", "use_ssl", "host", "port", "server_side_parameters"]
 )
 @pytest.mark.parametrize(
-    "of", ["{v}", "x{v}", "{v}.nothing", "{{{{ env_var('DBT_SECRET').nothing.more }}}}", "{v}{{% if %}}"]
+    "of",
+    [
+        *("{v}", "x{v}", "{v}.nothing", "{{{{ env_var('DBT_SECRET').nothing.more }}}}", "{v}{{% if %}}"),
+        "{{{{ {{}}[env_var('DBT_SECRET')] }}}}",
+        "{{{{ env_var(env_var('DBT_SECRET')) }}}}",
+        "{{{{ 1 / env_var('DBT_SECRET') }}}}",
+        "{{{{ env_var('DBT_SECRET') | int(5, 99) }}}}",
+        "{{{{ env_var('DBT_SECRET') | nofilter }}}}",
+    ],
 )
 @pytest.mark.parametrize("method", ["session", "thrift"])
 def test_no_error_tells_a_secret(
@@ -35,6 +43,34 @@ def test_no_error_tells_a_secret(
     except ProjectError as error:
         said = f"{error} {error.__context__!r}"
     assert SECRET not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ 10 ** 10 ** 10 }}",
+        "{{ 'a' * 10 ** 10 }}",
+        "{% for a in 'xxxxxxxxxx' %}{% for b in 'xxxxxxxxxx' %}{{ a }}{% endfor %}{% endfor %}",
+        "{{ cycler.__init__ }}",
+        "{{ ''.__class__ }}",
+        "{{ 'a'.join(env_var('HOME')) }}",
+        "{% include '/etc/passwd' %}",
+    ],
+)
+def test_a_profile_computes_nothing(text: str) -> None:
+    with pytest.raises(ProjectError, match="cannot be rendered"):
+        rendered(text, "profiles.yml")
+
+
+def test_a_profile_chooses_between_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBT_TARGET_KIND", " Prod ")
+    for text, found in (
+        ("{{ env_var('DBT_TARGET_KIND') | trim | lower }}_x", "prod_x"),
+        ("{{ 'a' if env_var('NONE_SUCH', 'b') == 'b' else 'c' }}", "a"),
+        ("{{ env_var('NONE_SUCH', '8') | as_number }}", "8"),
+        ("{{ 'u_' ~ env_var('DBT_TARGET_KIND') }}", "u_ Prod "),
+    ):
+        assert rendered(text, "profiles.yml") == found
 
 
 @pytest.mark.parametrize("place", ["profile", "target"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("airflow")
 
 from airflow_planproof.errors import AirflowFailException, PlanproofCannotRun, PlanproofRunFailed, PlanproofViolation
 from airflow_planproof.message import summary
+from airflow_planproof.operators.run import PlanproofRunOperator
 from airflow_planproof.outcome import end_dbt_task, end_task
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -67,3 +70,12 @@ def test_never_is_never_but_for_what_dbt_stopped() -> None:
         with pytest.raises(PlanproofViolation):
             end_dbt_task(stopped, "never", None)
     end_dbt_task(RunReport((Report("m", "published", (BROKEN,)),)), "never", None)
+
+
+def test_the_log_calls_nothing_proved_that_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator, said = PlanproofRunOperator(task_id="run", project_dir="/nowhere"), []
+    log = SimpleNamespace(info=lambda text, *values: said.append(text % values))
+    monkeypatch.setattr(PlanproofRunOperator, "log", log)
+    operator.told(Report("m", "published", details=Details(contract=False)))
+    operator.told(Report("n", "published", details=Details(contract=True)))
+    assert said == ["m: published, no contract", "n: published, proved"]

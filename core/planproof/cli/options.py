@@ -13,6 +13,7 @@ import yaml
 
 from planproof.cli.output import Wanted
 from planproof.project.target_folder import target_folder
+from planproof.project.yaml_text import yaml_of
 from planproof.report.formats import FORMATS
 from planproof.session.jvm_log import logging_to
 from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError
@@ -270,7 +271,7 @@ def variables(given: str | None) -> Mapping[str, Any]:
 
 def _yaml(given: str, option: str) -> Any:
     try:
-        return yaml.safe_load(given)
+        return yaml_of(given)
     except yaml.YAMLError as error:
         raise click.BadParameter(f"is no YAML: {error}", param_hint=option) from error
 

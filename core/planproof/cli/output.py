@@ -131,7 +131,9 @@ def write(path: Path, text: str | Iterable[str]) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8") as file:
+        # Made anew: a link of that name, which a pull request may bring, would have another file written.
+        draft.unlink(missing_ok=True)
+        with draft.open("x", encoding="utf-8") as file:
             file.writelines([text] if isinstance(text, str) else (f"{line}\n" for line in text))
         os.replace(draft, path)
     except OSError as error:

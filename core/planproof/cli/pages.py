@@ -43,6 +43,7 @@ class Example:
 _WIDTH = 100
 _SHOWN_BY = {
     "PP112": "`planproof check` after an edit",
+    "PP113": "`planproof check` of a model that costs too much",
     "PP134": "`planproof diff`",
     "PP135": "`planproof diff`",
     "PP610": "`planproof clean`",

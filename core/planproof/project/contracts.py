@@ -12,6 +12,7 @@ import yaml
 from planproof.contract import Contract, ContractError
 from planproof.project.errors import ProjectError
 from planproof.project.reads import content
+from planproof.project.yaml_text import yaml_of
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
 
@@ -79,7 +80,7 @@ def decoded(file: Path) -> Any:
     """What a YAML or JSON file holds. Raises `ProjectError`."""
     try:
         text = content(file).decode("utf-8")
-        return _json(text) if file.suffix == ".json" else yaml.safe_load(text)
+        return _json(text) if file.suffix == ".json" else yaml_of(text)
     except FileNotFoundError:
         raise ProjectError(f"{file}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -93,7 +94,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return yaml.safe_load(text)
+        return yaml_of(text)
 
 
 def _constraints(given: Any, where: str) -> list[Mapping[str, Any]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from planproof.budget import OverBudget, bounded
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
@@ -21,12 +22,13 @@ from planproof.project.errors import ProjectError
 from planproof.project.increments import first_plan, increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import contract_of, settings_of
+from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
+from planproof.project.subject import Subject, failed, too_large
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
 from planproof_engine.catalog import Relation, joined, relation, split_name
@@ -105,30 +107,6 @@ def _never_built(report: Report) -> Report:
         for f in report.findings
     ]
     return replace(report, findings=tuple(findings))
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A node as it is judged, also where its materialization, or its language, is none that a guard could run."""
-
-    name: str
-    sql: str
-    contract: Contract | None
-    materialized: str
-    file_format: str
-    file: str | None = None
-
-    @classmethod
-    def of(cls, node: ProjectNode, conf: Conf) -> Subject:
-        format = str((node.raw.get("config") or {}).get("file_format") or "parquet")
-        return cls(node.relation, node.sql or "", contract_of(node.raw, conf), node.materialized, format)
-
-
-def _failed(draft: Draft, error: Exception) -> Report:
-    said = f"internal error in planproof: {type(error).__name__}: {error}"
-    draft.add([Finding(Verdict.UNPROVED, "PP901", "logical", message=said)])
-    draft.unreadable("logical", said)
-    return draft.report("failed", said)
 
 
 @dataclass(slots=True)
@@ -276,7 +254,7 @@ class OfflineCheck:
             why = "as asked" if self.overrides.get("spark") else "that of the newest runtime that is known"
             return (
                 f"judged for Databricks by the rules of Spark {version}, {why}, which are held to the answers of "
-                f"{RELEASES[version]}; what Databricks adds is told as not known"
+                f"{RELEASES[version]}; what Databricks adds is unknown, by name"
             )
         return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
 
@@ -359,13 +337,38 @@ class OfflineCheck:
     # --- one model --------------------------------------------------------------------------------------------------
 
     def _model(self, node: ProjectNode) -> Report:
+        """One model's failure is ours and must not hide the others' reports. Raises `ProjectError`."""
+        try:
+            with bounded():
+                return self._judged(node)
+        except ProjectError:
+            raise
+        except OverBudget as over:
+            self.unread[node.unique_id] = "to plan it costs more than planproof spends on one model"
+            return too_large(self._draft(node, Subject.of_name(node)), over)
+        except Exception as error:
+            self.unread[node.unique_id] = "planproof itself failed on it"
+            return failed(self._draft(node, Subject.of_name(node)), error)
+
+    def _judged(self, node: ProjectNode) -> Report:
         changed = self.files.changed(node)
         if changed is not None:
             self.stale[node.unique_id] = changed
-        subject, self._judging = Subject.of(node, self.conf), node.relation
+        self._judging = node.relation
+        draft = self._draft(node, Subject.of(node, self.conf))
+        self._inherit(node, {})
+        self._read(node, draft)
+        draft.tell(inputs=self.inputs[node.unique_id])
+        report = draft.report("checked")
+        if node.materialized == "ephemeral":
+            report = _never_built(report)
+        return _of_an_older_text(
+            relocate(report, node.raw, self.project.directory, self.opened), self.stale.get(node.unique_id)
+        )
+
+    def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
         settings = settings_of(node.raw, overrides=self.overrides)
         draft = Draft(subject, settings, beyond=OFFLINE)
-        self._inherit(node, {})
         draft.tell(
             unique_id=node.unique_id,
             name=node.name,
@@ -374,18 +377,7 @@ class OfflineCheck:
             fail_on=settings.fail_on,
             contract=subject.contract is not None,
         )
-        try:
-            self._read(node, draft)
-            draft.tell(inputs=self.inputs[node.unique_id])
-            report = draft.report("checked")
-        except Exception as error:  # One model's failure is ours and must not hide the others' reports.
-            self.unread[node.unique_id] = "planproof itself failed on it"
-            report = _failed(draft, error)
-        if node.materialized == "ephemeral":
-            report = _never_built(report)
-        return _of_an_older_text(
-            relocate(report, node.raw, self.project.directory, self.opened), self.stale.get(node.unique_id)
-        )
+        return draft
 
     def _read(self, node: ProjectNode, draft: Draft) -> None:
         contract = draft.model.contract

@@ -1,6 +1,7 @@
 """The Spark settings of a dbt profile, read without dbt.
 
-profiles.yml may use `env_var('NAME', 'default')` and nothing else of dbt's Jinja.
+profiles.yml may use `env_var('NAME', 'default')`, and what chooses between such texts or changes their case; nothing
+else of dbt's Jinja.
 """
 
 from __future__ import annotations
@@ -142,16 +143,43 @@ def rendered(value: Any, where: str) -> str:
     if "{{" not in text and "{%" not in text:
         return text
     # Jinja takes longer to import than a profile without it to read.
-    from jinja2 import StrictUndefined, TemplateError
+    from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     environment.globals.clear()
     environment.globals["env_var"] = lambda name, default=None: _env_var(name, default, where)
+    environment.filters.update(dict.fromkeys(_AS_TEXT, str))
     try:
+        _refuse_code(environment.parse(text))
         return environment.from_string(text).render()
-    except TemplateError as error:
-        raise ProjectError(f"{where}: {text!r} cannot be rendered: {error}") from error
+    except ProjectError:
+        raise
+    except Exception as error:
+        # Its message may hold what `env_var` gave: only the text of the file is shown.
+        raise ProjectError(f"{where}: {text!r} cannot be rendered ({type(error).__name__})") from None
+
+
+_VALUES = ("Const", "Name", "Call", "Keyword", "Filter", "Concat", "CondExpr", "Compare", "Operand", "And", "Or", "Not")
+_READ = ("Template", "Output", "TemplateData", *_VALUES)
+_AS_TEXT = ("as_bool", "as_native", "as_number", "as_text")
+"""Filters of dbt's, which leave a text as it is written."""
+_FILTERS = ("default", "float", "int", "lower", "string", "trim", "upper", *_AS_TEXT)
+
+
+def _refuse_code(template: Any) -> None:
+    """Raises ValueError for what loops, computes or looks into values: it could take for ever, and its errors would
+    show them. A variable's name is written out, as an error shows it."""
+    from jinja2 import nodes
+
+    for node in (template, *template.find_all(nodes.Node)):
+        kind = type(node).__name__
+        is_foreign = isinstance(node, nodes.Filter) and node.name not in _FILTERS
+        if isinstance(node, nodes.Call):
+            named = isinstance(node.node, nodes.Name) and node.node.name == "env_var"
+            is_foreign = not (named and node.args and isinstance(node.args[0], nodes.Const))
+        if is_foreign or kind not in _READ:
+            raise ValueError(kind)
 
 
 def _env_var(name: str, default: str | None, where: str) -> str:

@@ -11,12 +11,12 @@ import yaml
 
 from planproof.project.nodes import patch_of
 from planproof.project.reads import content_within, is_file
+from planproof.project.yaml_text import yaml_nodes
 from planproof.report.dotted import parts
 from planproof.report.model import Report
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _KEY_OF = {"PP500": "data_type", "PP504": "data_type", "PP505": "constraints", "PP506": "constraints"}
 """Of which of a column's keys a code speaks."""
 _OF_THE_MODEL = ("PP502", "PP503", "PP507", "PP508", "PP509")
@@ -53,7 +53,7 @@ class Promises:
         if file not in self._models:
             self._models[file] = {}
             try:
-                root = yaml.compose(content_within(Path(str(self.directory)), file).decode("utf-8"), Loader=_LOADER)
+                root = yaml_nodes(content_within(Path(str(self.directory)), file).decode("utf-8"))
                 self._models[file] = {name: model for model in _items(_at(root, "models")) if (name := _name(model))}
             except (OSError, ValueError, RecursionError, yaml.YAMLError):
                 pass

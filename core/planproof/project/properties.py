@@ -12,12 +12,13 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from yaml import YAMLError as PlainYAMLError
-from yaml import safe_load
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
 from planproof.project.kept_lines import with_own_lines
+from planproof.project.reads import content
 from planproof.project.tails import growing
+from planproof.project.yaml_text import refuse_large, yaml_of
 
 
 def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
@@ -50,8 +51,10 @@ def _own_text(file: Path) -> str:
     if not file.exists():
         return ""
     try:
-        return file.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = content(file).decode("utf-8")
+        refuse_large(text)
+        return text
+    except (OSError, UnicodeDecodeError, PlainYAMLError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
 
 
@@ -166,7 +169,7 @@ def _column(file: Path, form: Any, column: InferredColumn) -> list[str]:
 def _text(name: str) -> str:
     """A name that dbt reads back as one: its YAML is 1.1, where a plain `no` is false."""
     try:
-        plain = safe_load(name) == name
+        plain = yaml_of(name) == name
     except PlainYAMLError:
         plain = False
     quoted: str = DoubleQuotedScalarString(name)

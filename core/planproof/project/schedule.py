@@ -13,8 +13,10 @@ from planproof.project.finished import Earlier
 from planproof.project.garbage import rare_collections, set_aside
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
+from planproof.project.reads import besides
 from planproof.project.remembered import JudgedNode, Remembered
 from planproof.project.state import State, Unportable, Wanted
+from planproof.project.subject import TOO_LARGE
 from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
 
@@ -145,6 +147,9 @@ class Schedule:
 
     def _kept(self, node: ProjectNode, judged: JudgedNode) -> None:
         key, report = self._keys.get(node.unique_id), judged.report(node)
+        if report is not None and any(finding.code == TOO_LARGE for finding in report.findings):
+            key = None
+            besides()
         if self.remembered is not None and key is not None and judged.small:
             self.remembered.take(report, key, self.remembered.keep(node, key, judged), None)
         self._finished(node, judged.state, report)

@@ -14,16 +14,18 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from planproof.arrow.isolated import CannotRead, read_isolated
 from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
-from planproof.project.reads import besides, content_within, is_file, is_within
+from planproof.project.reads import besides, content_within, is_file, is_within, path_within
 from planproof.session.files import data_files
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import UnknownSpark, spark_version
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
+_MOST_FILES = 10_000
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
 
 
@@ -171,25 +173,23 @@ def _footers(project: Project, node: ProjectNode) -> Known | None:
     if not is_within(os.path.realpath(path), os.path.realpath(project.directory)):
         return None
     files = [file for file in data_files(str(path)) if file.endswith(".parquet") or path.is_file()]
-    if not files or any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
+    if not 0 < len(files) <= _MOST_FILES:
+        return None
+    if any("=" in folder for file in files for folder in Path(file).relative_to(path).parts[:-1]):
         return None
     try:
-        from planproof.arrow.footers import FooterError, Undecodable, read_footers
-    except ImportError:
+        # A link, or a pipe, leads elsewhere.
+        found = read_isolated([path_within(project.directory, file) for file in files])
+    except (OSError, CannotRead):
         return None
-    try:
-        footers = read_footers(files)
-    except (FooterError, Undecodable):
+    if found is None:
         return None
-    if not footers or any(f.schema != footers[0].schema for f in footers):
-        return None
-    fields = tuple((f.name, f.type, True) for f in footers[0].schema.as_nullable())
-    rows = sum(f.rows for f in footers)
     evidence = {
-        name: f"no null in {rows} rows of {len(footers)} Parquet files of {node.relation}"
-        for name, _, _ in fields
-        if all(f.nulls.get((name,)) == 0 for f in footers)
+        name: f"no null in {found.rows} rows of {len(files)} Parquet files of {node.relation}"
+        for name, _ in found.columns
+        if name in found.without_null
     }
+    fields = tuple((name, kind, True) for name, kind in found.columns)
     return Known(fields, f"Parquet footers below {location}", evidence)
 
 

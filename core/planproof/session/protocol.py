@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from planproof.confidential import without_secrets
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import Snapshot
 from planproof_engine.conf import Conf
-from planproof_engine.functions.declared import Function
-from planproof_engine.functions.nested import ListCall
 from planproof_engine.schema import PhysicalSchema
+
+if TYPE_CHECKING:
+    from planproof_engine.functions.declared import Function
+    from planproof_engine.functions.nested import ListCall
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
@@ -130,11 +133,11 @@ class SparkFailure(Exception):
     """Spark could not do what it was asked; this is no violation. `condition` is Spark's own name of the error.
 
     `transient`: the cause lies outside of the query (a file, a privilege, the metastore, the network, the machine), and
-    a second try may succeed.
+    a second try may succeed. The message is told without the passwords, keys and tokens in it.
     """
 
     def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
-        super().__init__(message)
+        super().__init__(without_secrets(message))
         self.condition, self.transient = condition, transient
 
 

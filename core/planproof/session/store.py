@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+from planproof.regular import read_regular
 from planproof.session.files import data_files, is_hidden
 from planproof.session.protocol import Session, SparkFailure
 
@@ -90,6 +91,8 @@ def store_of(session: Session) -> Store:
     return RoutedStore(HadoopStore(spark) if spark is not None and hasattr(spark, "_jvm") else None)
 
 
+_MOST = 2**28
+"""Bytes of a journal entry or a note, at most: it may name a million files."""
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -98,8 +101,7 @@ class LocalStore:
 
     def read(self, location: str) -> str | None:
         try:
-            with open(_path(location), encoding="utf-8") as file:
-                return file.read()
+            return read_regular(_path(location), _MOST).decode("utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
+from planproof_engine.analysis.growth import Growth, Size
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import lacking
 from planproof_engine.catalog import Catalog
@@ -27,13 +28,15 @@ QueryBinder = Callable[[q.Query, "Environment", "Scope | None"], Plan]
 class Cte:
     """A common table expression in scope: its plan, or (for a recursive one under analysis) its anchor's columns.
 
-    A CTE that Spark rejects gives its error where a query refers to it: Spark checks it there.
+    A CTE that Spark rejects gives its error where a query refers to it: Spark checks it there. `size` counts its plan's
+    nodes and their columns.
     """
 
     name: str
     plan: Plan
     recursive: bool = False
     rejection: AnalysisError | None = None
+    size: Size = (1, 0)
 
 
 @record(frozen=True, slots=True)
@@ -43,9 +46,9 @@ class Environment:
     `parameters` holds the values of parameter markers, by name; a marker without a name has the key `?` and its offset.
     `functions` and `views` hold the `Routine`s and `View`s that a script declared, by name. `broken` says why some of
     these views cannot be read (condition and message). `widths` says how many columns a select item gave, by the `id`
-    of its node, where that is not one. Two fields are filled under some CTE precedence policies only: `preferred` are
-    CTEs that no WITH inside shadows, and `taken` are names that no CTE may have (`taken_below`: in subqueries of
-    expressions).
+    of its node, where that is not one; `growth` how large the plan is so far. Two fields are filled under some CTE
+    precedence policies only: `preferred` are CTEs that no WITH inside shadows, and `taken` are names that no CTE may
+    have (`taken_below`: in subqueries of expressions).
     """
 
     text: str
@@ -61,6 +64,7 @@ class Environment:
     broken: dict[str, tuple[str, str]] = field(default_factory=dict)
     preferred: dict[str, Cte] = field(default_factory=dict)
     widths: dict[int, int] = field(default_factory=dict)
+    growth: Growth = field(default_factory=Growth)
     taken: frozenset[str] = frozenset()
     taken_below: frozenset[str] = frozenset()
 

@@ -51,10 +51,15 @@ def as_cast(expr: Expr, conf: Conf) -> Cast | None:
 
 
 class Definitions:
-    """What makes each column: a source's own column, or the expression behind a name."""
+    """What makes each column: a source's own column, or the expression behind a name.
+
+    `large` notes, by an expression's identity, the expression and whether nothing keeps its value small
+    (`narrowing.may_be_large`): columns that are made of each other are looked at once.
+    """
 
     def __init__(self, root: Plan) -> None:
         self.root = root
+        self.large: dict[int, tuple[Expr, bool]] = {}
         self.nodes = tuple(plans(root))
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}

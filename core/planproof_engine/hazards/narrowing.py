@@ -73,7 +73,13 @@ def narrows(source: DataType, target: DataType) -> bool:
 
 def may_be_large(expr: Expr, definitions: Definitions) -> bool:
     """Whether nothing keeps a value small: a source holds it, or it was made of such."""
-    return any(_is_large(one, definitions) for one in definitions.all_of(expr))
+    known = definitions.large
+    for one in definitions.all_of(expr):
+        if id(one) not in known:
+            known[id(one)] = one, _is_large(one, definitions)
+        if known[id(one)][1]:
+            return True
+    return False
 
 
 def _is_large(found: Expr, definitions: Definitions) -> bool:

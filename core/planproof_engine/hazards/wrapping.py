@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -73,19 +74,26 @@ def _suspected(
     yield Suspicion(finding, call.span, count or Count(call.span or (-1, -1), "", "values wrap", fits=fits))
 
 
-def _bounds(expr: Expr, definitions: Definitions) -> Bounds:
+_MOST_PARTS = 1_000
+"""So many parts of a value are looked at: each of a chain of columns may take twice as many as the one before."""
+
+
+def _bounds(expr: Expr, definitions: Definitions, parts: Iterator[int] | None = None) -> Bounds:
     """By types: what is no number of a source is taken as small where it is (a count, a length, a part of a date)."""
+    parts = itertools.count() if parts is None else parts
+    if next(parts) > _MOST_PARTS:
+        return Between(-(2**63), 2**63 - 1)
     if isinstance(expr, Cast) and is_integral(expr.child.type) and LIMIT[expr.child.type] <= LIMIT[expr.type]:
-        return _bounds(expr.child, definitions)
+        return _bounds(expr.child, definitions, parts)
     if isinstance(expr, Literal) and isinstance(expr.value, int):
         return Between(expr.value, expr.value)
     if _is_arithmetic(expr):
         assert isinstance(expr, Call)
-        left, right = (_bounds(side, definitions) for side in expr.args)
+        left, right = (_bounds(side, definitions, parts) for side in expr.args)
         return Computed(expr.function.name, left, right)
     made = expr.call if isinstance(expr, Window) else definitions.of(expr)
     if isinstance(made, Call) and is_integral(made.type) and handed_on(made):
-        return OneOf(tuple(_bounds(arg, definitions) for arg in handed_on(made)))
+        return OneOf(tuple(_bounds(arg, definitions, parts) for arg in handed_on(made)))
     limit = LIMIT.get(expr.type, 2**63)
     if not may_be_large(expr, definitions):
         limit = min(limit, 2**31)

@@ -36,17 +36,28 @@ class TypeSyntaxError(ValueError):
     """A type text that Spark's type grammar does not accept; the message quotes the text and the place."""
 
 
+_DIGITS = 20
+_SHOWN = 200
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 class _Reader:
     """Reads one DDL type text by recursive descent."""
 
     def __init__(self, text: str, timestamp_ntz: bool) -> None:
         self.text, self.timestamp_ntz = text, timestamp_ntz
         self.tokens = [(m.start(m.lastindex), m.group(m.lastindex)) for m in _TOKEN.finditer(text) if m.lastindex]
-        self.at = 0
+        self.at = self.levels = 0
 
     def fail(self, wanted: str) -> TypeSyntaxError:
         found = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"
-        return TypeSyntaxError(f"cannot read the type {self.text!r}: expected {wanted}, found {found}")
+        return self.refusal(f"expected {_shown(wanted)}, found {_shown(found)}")
+
+    def refusal(self, why: str) -> TypeSyntaxError:
+        return TypeSyntaxError(f"cannot read the type {_shown(self.text)!r}: {why}")
 
     def peek(self, ahead: int = 0) -> str:
         place = self.at + ahead
@@ -67,9 +78,9 @@ class _Reader:
     def number(self) -> int:
         sign = -1 if self.skip("-") else 1
         text = self.take()
-        if not text.isdigit():
+        if not (text.isdecimal() and len(text) <= _DIGITS):
             self.at -= 1
-            raise self.fail("a number")
+            raise self.fail(f"a number of at most {_DIGITS} digits")
         return sign * int(text)
 
     def parameters(self) -> list[int]:
@@ -94,7 +105,12 @@ class _Reader:
         word = self.take().lower()
         reader = _COMPOSITES.get(word)
         if reader is not None:
-            return reader(self)
+            self.levels += 1
+            if self.levels > n.MOST_LEVELS:
+                raise n.TooLargeType
+            found = reader(self)
+            self.levels -= 1
+            return found
         if word in ("timestamp", "timestamp_ltz", "timestamp_ntz"):
             return self.timestamp(word)
         if word in _ATOMS:
@@ -121,7 +137,7 @@ class _Reader:
         values = self.parameters() or [10]
         precision, scale = values[0], values[1] if len(values) > 1 else 0
         if len(values) > 2 or not 0 <= scale <= precision <= 38:
-            raise TypeSyntaxError(f"cannot read the type {self.text!r}: decimal({precision},{scale}) is out of range")
+            raise self.refusal(f"decimal({precision},{scale}) is out of range")
         return n.Decimal(precision, scale)
 
     def string(self) -> n.DataType:
@@ -150,7 +166,7 @@ class _Reader:
         end = self.take().lower() if self.skip("to") else start
         units = n.YEAR_MONTH_UNITS if start in n.YEAR_MONTH_UNITS else n.DAY_TIME_UNITS
         if end not in units or units.index(end) < units.index(start):
-            raise TypeSyntaxError(f"cannot read the type {self.text!r}: no interval from {start} to {end}")
+            raise self.refusal(f"no interval from {start} to {end}")
         return n.Interval(start, end)
 
     def array(self) -> n.DataType:
@@ -256,26 +272,36 @@ def parse_fields(text: str, *, timestamp_ntz: bool = False, colons: bool = True)
 
 
 def from_json(form: Any) -> n.DataType:
-    """The type that Spark's JSON form describes; a JSON text is decoded first. Raises `TypeSyntaxError`."""
+    """The type that Spark's JSON form describes; a JSON text is decoded first. Raises `TypeSyntaxError` and
+    `TooLargeType`."""
+    try:
+        return _from_json(form)
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise TypeSyntaxError(f"cannot read the type JSON {_shown(str(form))!r}: {error!r}") from error
+    except RecursionError:
+        raise n.TooLargeType from None
+
+
+def _from_json(form: Any) -> n.DataType:
     if isinstance(form, str):
         text = form.strip()
-        if text[:1] in '{"':
-            return from_json(json.loads(text))
+        if text[:1] in ("{", '"'):
+            return _from_json(json.loads(text))
         return _JSON_ATOMS.get(text) or parse_type(text)
     kind = form.get("type") if isinstance(form, dict) else None
     if kind == "array":
-        return n.Array(from_json(form["elementType"]), form["containsNull"])
+        return n.Array(_from_json(form["elementType"]), form["containsNull"])
     if kind == "map":
-        return n.Map(from_json(form["keyType"]), from_json(form["valueType"]), form["valueContainsNull"])
+        return n.Map(_from_json(form["keyType"]), _from_json(form["valueType"]), form["valueContainsNull"])
     if kind == "struct":
         return n.Struct(tuple(_field_from_json(f) for f in form["fields"]))
-    raise TypeSyntaxError(f"cannot read the type JSON {form!r}: Spark has no such type")
+    raise TypeSyntaxError(f"cannot read the type JSON {_shown(str(form))!r}: Spark has no such type")
 
 
 def _field_from_json(form: Any) -> n.StructField:
     metadata = form.get("metadata") or {}
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
-    found = _collated(from_json(form["type"]), form["name"], metadata.get("__COLLATIONS") or {})
+    found = _collated(_from_json(form["type"]), form["name"], metadata.get("__COLLATIONS") or {})
     # The declared spelling knows the lengths but not the nested nullability.
     known = n.with_lengths(found, parse_type(declared)) if declared else found
     return n.StructField(form["name"], known, form.get("nullable", True))

@@ -8,13 +8,28 @@ nullability. Source: `org.apache.spark.sql.types`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from planproof_engine.origin import Unknown
 from planproof_engine.quoting import backticked
 from planproof_engine.types.srids import crs_of
 
 Json = Any
+
+MOST_TYPES = 100_000
+"""Types that one type may hold, nested ones counted wherever they stand: a struct of two structs of two structs ..."""
+MOST_LEVELS = 200
+
+
+class TooLargeType(Unknown, ValueError):
+    """Raised where a type would be larger than one may be. It is a bad value, too, to whoever reads types."""
+
+    def __init__(self) -> None:
+        Unknown.__init__(self, f"a type of more than {MOST_TYPES:,} types or {MOST_LEVELS} levels")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TooLargeType, ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,11 @@ class DataType:
     def children(self) -> tuple[DataType, ...]:
         """The directly nested types, in the order in which they are written."""
         return ()
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How many types it holds, itself counted, and how many levels."""
+        return 1, 1
 
     def __str__(self) -> str:
         return self.simple
@@ -164,7 +184,28 @@ class Geo(DataType):
 
 
 @dataclass(frozen=True, slots=True)
-class Array(DataType):
+class Nested(DataType):
+    """A type that holds others. It is measured when it is made: what reads it walks all of it. Raises
+    `TooLargeType`."""
+
+    extent: tuple[int, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        total, levels = 1, 0
+        for child in self.children:
+            if isinstance(child, Nested):
+                inner = child.extent
+                total += inner[0]
+                levels = max(levels, inner[1])
+            else:
+                total += 1
+        if total > MOST_TYPES or levels >= MOST_LEVELS:
+            raise TooLargeType
+        object.__setattr__(self, "extent", (total, levels + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Nested):
     """`array<element>`; `contains_null` is its flag."""
 
     element: DataType
@@ -188,7 +229,7 @@ class Array(DataType):
 
 
 @dataclass(frozen=True, slots=True)
-class Map(DataType):
+class Map(Nested):
     """`map<key,value>`; `value_contains_null` is its flag. A key is never null."""
 
     key: DataType
@@ -237,7 +278,7 @@ class StructField:
 
 
 @dataclass(frozen=True, slots=True)
-class Struct(DataType):
+class Struct(Nested):
     """`struct<..>`: its fields in order. Names may repeat."""
 
     fields: tuple[StructField, ...] = ()

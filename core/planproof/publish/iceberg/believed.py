@@ -7,15 +7,15 @@ names anything else is not followed.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from planproof.publish.iceberg.note import Note
+from planproof.publish.transaction.deletion import link_in
 from planproof.publish.transaction.names import Names, join, parent, slug, within
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.protocol import Changing, StoredTable
-from planproof.session.store import decoded, local
+from planproof.session.store import decoded
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 
@@ -111,15 +111,6 @@ def _same(location: str, other: str) -> bool:
 def _refuse_links(location: str, above: str) -> None:
     """Raises `Disbelieved` where a location of this machine is a link, or lies behind one, below a folder that the
     catalog knows."""
-    path, known = local(location), local(above)
-    if path is None or known is None:
-        return
-    for place in _between(path.rstrip("/"), known.rstrip("/")):
-        if os.path.islink(place):
-            raise Disbelieved(f"{place} is a link")
-
-
-def _between(path: str, known: str) -> Iterator[str]:
-    while len(path) > len(known):
-        yield path
-        path = os.path.dirname(path)
+    link = link_in(location, above)
+    if link is not None:
+        raise Disbelieved(f"{link} is a link")

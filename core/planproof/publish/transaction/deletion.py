@@ -7,13 +7,14 @@ catalog."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator
 
-from planproof.publish.transaction.names import PREFIX, slug, within
+from planproof.publish.transaction.names import PREFIX, STATE, join, slug, within
 from planproof.publish.transaction.partition import locations
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decoded
+from planproof.session.store import decoded, local
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 
@@ -89,3 +90,24 @@ def has_detour(location: str) -> bool:
     (True, False)
     """
     return any(part in (".", "..") for part in location.split("/")) or "\0" in location
+
+
+def link_in(location: str, above: str) -> str | None:
+    """The first link at or above a location of this machine, below a folder that it lies in; None where there is none.
+
+    Whoever may write to a database's folder can put a link there: what is deleted or moved behind it lies elsewhere.
+    """
+    path, known = local(location), local(above)
+    if path is None or known is None:
+        return None
+    path, known, found = path.rstrip("/"), known.rstrip("/"), None
+    while len(path) > len(known):
+        found = path if os.path.islink(path) else found
+        path = os.path.dirname(path)
+    return found
+
+
+def link_in_state(root: str) -> str | None:
+    """A link in the place of a folder of planproof's state below a database's folder."""
+    folders = [join(root, STATE, *name) for name in ((), ("journal",), ("leaving",), ("locks",), ("staged",))]
+    return next((link for folder in folders if (link := link_in(folder, root)) is not None), None)

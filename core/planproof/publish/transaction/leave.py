@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from planproof.publish.transaction import journal, lock
-from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
+from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import (
     PREFIX,
@@ -30,7 +30,7 @@ from planproof.publish.transaction.names import (
 )
 from planproof.publish.transaction.partition import partitions_of, spec
 from planproof.publish.transaction.places import data_root, database_root
-from planproof.publish.transaction.recovery import Claim, settle
+from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Report
@@ -66,6 +66,10 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     reports, beside = [], dict.fromkeys(known)
     holdings = Holdings(session)
     for root in known:
+        link = link_in_state(root)
+        if link is not None:
+            reports.append(report_link(link))
+            continue
         for name in _noted(store, root):
             move = _Move(session, store, holdings, root, name)
             reports.append(settle(move, name))
@@ -159,6 +163,10 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
     lies = data_of(session, note.table)[:1]
     if note.home != home and not any(within(note.home, one) and within(one, note.home) for one in lies):
         return f"{note.home} is not where the files of {note.table} would lie"
+    for location in (note.version, note.home):
+        link = link_in(location, own if within(location, own) else parent(parent(parent(note.version))))
+        if link is not None:
+            return f"{link} is a link"
     holder = holdings.holder(note.version, {note.table.lower()}) or holdings.holder(note.home, {note.table.lower()})
     return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
 
@@ -255,6 +263,10 @@ def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Rep
     folder, reports = join(data, PREFIX), list[Report]()
     for table in store.names(folder):
         file = join(folder, table)
+        link = link_in(file, data)
+        if link is not None:
+            reports.append(report_link(link))
+            continue
         for version in store.names(file):
             # What has no data file in it holds nothing but a marker of Spark's.
             if mark_of(version) is not None and not store.contents(join(file, version)):
@@ -274,7 +286,7 @@ def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Rep
 
 def _without_state(store: Store, root: str) -> None:
     """Deletes the folder of journals and locks, where none is left that anybody needs."""
-    busy = journal.publishes(store, root) or lock.slugs(store, root)
+    busy = link_in_state(root) or journal.publishes(store, root) or lock.slugs(store, root)
     if not busy and not _noted(store, root):
         store.delete(join(root, STATE))
 

@@ -11,13 +11,13 @@ from planproof.judge.effect import Effect
 from planproof.publish.iceberg.left import Noted, notes
 from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.deletion import Holdings
+from planproof.publish.transaction.deletion import Holdings, link_in_state
 from planproof.publish.transaction.journal import Journal, folder, publishes, read
 from planproof.publish.transaction.lock import Lock, Watch
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
-from planproof.publish.transaction.recovery import Claim
+from planproof.publish.transaction.recovery import Claim, report_link
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Verification
@@ -40,6 +40,10 @@ def recover(
     reports: list[Report] = []
     asked = _Asked(session, store, force, is_chosen, Holdings(session))
     for root in dict.fromkeys(roots):
+        link = link_in_state(root)
+        if link is not None:
+            reports.append(report_link(link))
+            continue
         tables = sorted(
             {publish.partition(".")[0] for publish in publishes(store, root)}.union(lock.slugs(store, root))
         )
@@ -115,7 +119,7 @@ def _table(asked: _Asked, root: str, slug: str) -> list[Report]:
 
 def _locked_out(asked: _Asked, root: str, publish: str, refusal: lock.Locked) -> Report:
     model, strategy = publish.partition(".")[0], None
-    with suppress(ValueError):
+    with suppress(ValueError, SparkFailure):
         journal = read(asked.store, root, publish)
         if journal is not None:
             model, strategy = journal.entry.model, journal.entry.strategy

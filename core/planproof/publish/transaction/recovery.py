@@ -85,3 +85,9 @@ def settle(unfinished: Unfinished[Any], name: str = "?") -> Report:
     except Exception as error:  # One of them must not keep the others from being settled.
         said = f"internal error in planproof: {location} could not be settled: {error!r}"
         return report_end("internal error", claim.model, said, claim.strategy)
+
+
+def report_link(link: str) -> Report:
+    """The report on a link in the place of one of planproof's own folders."""
+    said = f"{link} is a link, in the place of a folder of planproof's. Nothing behind it was touched"
+    return report_end("disbelieved", "?", f"{said}. Find out who made it, and delete it")

@@ -6,16 +6,14 @@ name, and nothing is touched. No statement is read from an entry and run."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 
-from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of
+from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, within
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session
-from planproof.session.store import local
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 
@@ -37,14 +35,18 @@ class Verification:
         self._session, self._holdings, self._entry = session, holdings, entry
         self._root, self._publish, self._is_chosen = root, publish, is_chosen
         self._target = tuple(split_name(entry.target))
+        self._homes_known: list[str] = []
 
     def verify(self) -> None:
         """Raises `Disbelieved` with the first thing that is not as it would be, and `SparkFailure` where the catalog
         does not answer."""
         self._names()
-        homes = self._homes()
+        link = link_in_state(self._root)
+        if link is not None:
+            raise Disbelieved(f"{link} is a link")
+        self._homes_known = homes = self._homes()
         entry = self._entry
-        self._expect("native", entry.native, (join(home, self._target[-1].lower()) for home in homes))
+        self._expect_place("native", entry.native, (join(home, self._target[-1].lower()) for home in homes))
         self._staged(homes)
         self._prior(homes)
         known = self._known_data()
@@ -55,8 +57,9 @@ class Verification:
                 raise Disbelieved(f"moves[].target: {move.target} has another name than what was staged")
         for swap in entry.partitions:
             self._below("partitions[].new", swap.new, [entry.stage_location, *known])
-            if swap.old is not None and not is_version_of(parent_version(swap.old), self._target):
-                self._below("partitions[].old", swap.old, known)
+            if swap.old is not None:
+                own = parent_version(swap.old)
+                self._below("partitions[].old", swap.old, [own] if is_version_of(own, self._target) else known)
         self._quarantine(homes)
 
     def _names(self) -> None:
@@ -87,12 +90,12 @@ class Verification:
         managed = [join(home, names.staging[-1]) for home in homes]
         is_version = is_version_of(entry.stage_location, self._target)
         if not (is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}")):
-            self._expect("stage_location", entry.stage_location, managed)
-        self._refuse_link("stage_location", entry.stage_location)
+            self._expect_place("stage_location", entry.stage_location, managed)
+        self._refuse_link("stage_location", entry.stage_location, parent(entry.stage_location))
         self._refuse_held("stage_location", entry.stage_location)
         if entry.place is not None:
             data = entry.stage_location.partition(f"/{PREFIX}/")[0]
-            self._expect("place", entry.place, [join(data, self._target[-1])])
+            self._expect_place("place", entry.place, [join(data, self._target[-1])])
             self._refuse_held("place", entry.place)
 
     def _prior(self, homes: list[str]) -> None:
@@ -127,15 +130,23 @@ class Verification:
         if named is None or named[1] != f"{self._entry.run}_{self._entry.attempt}":
             raise Disbelieved(f"quarantine.partition: {bad_rows.partition} is no partition of this publish")
         lies = data_of(self._session, table)[:1] or [join(home, name.lower()) for home in homes]
-        self._expect("quarantine.location", bad_rows.location, (join(folder, bad_rows.partition) for folder in lies))
+        self._expect_place(
+            "quarantine.location", bad_rows.location, (join(folder, bad_rows.partition) for folder in lies)
+        )
 
     def _expect(self, field: str, said: str, allowed: Iterable[str]) -> None:
         if has_detour(said) or not any(said == one or _same_place(said, one) for one in allowed):
             raise Disbelieved(f"{field}: {said!r} is not what this publish would have named")
 
+    def _expect_place(self, field: str, said: str, allowed: Iterable[str]) -> None:
+        self._expect(field, said, allowed)
+        self._refuse_link(field, said, parent(said))
+
     def _below(self, field: str, said: str, allowed: Iterable[str]) -> None:
-        if has_detour(said) or not any(within(said, one) for one in allowed):
+        folder = None if has_detour(said) else next((one for one in allowed if within(said, one)), None)
+        if folder is None:
             raise Disbelieved(f"{field}: {said!r} lies outside of what this publish could touch")
+        self._refuse_link(field, said, folder)
 
     def _refuse_held(self, field: str, location: str) -> None:
         """Nothing is deleted or moved that another table of the catalog has."""
@@ -145,16 +156,14 @@ class Verification:
         if holder is not None:
             raise Disbelieved(f"{field}: {location} holds data of {holder}")
 
-    def _refuse_link(self, field: str, location: str) -> None:
-        """A link in the place of a folder of planproof's leads out of it."""
-        path = local(location)
-        if path is None:
-            return
-        real = os.path.realpath(path)
-        own = 3 if is_version_of(location, self._target) else 1
-        if path.rstrip("/").split("/")[-own:] != real.split("/")[-own:]:
-            raise Disbelieved(f"{field}: {location} is a link to {real}")
-        self._refuse_held(field, real)
+    def _refuse_link(self, field: str, location: str, folder: str) -> None:
+        """A link in the place of a folder, or above it, leads out of where it is said to lie: below the database's
+        folder, below the one that holds planproof's versions, or else below `folder`."""
+        above = [home for home in self._homes_known if within(location, home)]
+        head, found, _ = location.partition(f"/{PREFIX}/")
+        link = link_in(location, (above or ([head] if found else []) or [folder])[0])
+        if link is not None:
+            raise Disbelieved(f"{field}: {link} is a link")
 
 
 def _same_place(one: str, other: str) -> bool:

@@ -6,12 +6,14 @@ Source: `ResolveReferencesInAggregate`, `ResolveOrdinalInOrderByAndGroupBy`, `Re
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
+from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import holds_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Call, Column, Expr, Literal
@@ -46,6 +48,7 @@ def group_expressions(
         return tuple(clause.found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
     if not analytic(group):
         return tuple(clause.found), None
+    refuse_many_sets(math.prod(map(len, parts)))
     combined = tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
     return tuple(clause.found), combined
 
@@ -60,6 +63,7 @@ def _rollup(sets: list[Positions]) -> list[Positions]:
 
 
 def _cube(sets: list[Positions]) -> list[Positions]:
+    refuse_many_sets(1 << len(sets))
     chosen = (c for n in range(len(sets), -1, -1) for c in itertools.combinations(sets, n))
     return [tuple(itertools.chain(*c)) for c in chosen]
 
@@ -109,7 +113,11 @@ class _Clause:
             sets = [self.positions(e) for e in member.sets]
             return _rollup(sets) if isinstance(member, q.Rollup) else _cube(sets)
         if isinstance(member, q.GroupingSets):
-            return [s for e in member.sets for s in self._nested(e)]
+            found: list[Positions] = []
+            for nested in member.sets:
+                found += self._nested(nested)
+                refuse_many_sets(len(found))
+            return found
         return [self.positions(member, whole=True)]
 
     def _nested(self, member: q.Node) -> list[Positions]:

@@ -70,6 +70,7 @@ def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     if binder is None:
         raise env.unknown(f"the query {type(node).__name__}", node)
     plan, block = binder(node, env, outer)
+    env.growth.add(1, len(plan.output))
     return organized(node, plan, block, env, outer)
 
 
@@ -148,12 +149,14 @@ def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte
                 cte,
             )
         inner = env.within_cte(found)
+        before = env.growth.begin()
         try:
             if with_.recursive and refers(cte.query, name.lower()):
                 plan = recursive_cte(cte, name, names, inner, outer, _ctes)
             else:
                 plan = renamed(bind_query(cte.query, inner, outer), name, names, env, cte)
-            found[name.lower()] = Cte(name, with_nullable_results(plan, env) if env.functions else plan)
+            plan = with_nullable_results(plan, env) if env.functions else plan
+            found[name.lower()] = Cte(name, plan, size=env.growth.end(before))
         except AnalysisError as error:
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found

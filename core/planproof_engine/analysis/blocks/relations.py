@@ -56,7 +56,9 @@ def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the relation {type(node).__name__}", node)
-    return binder(node, env, outer)
+    plan, scope = binder(node, env, outer)
+    env.growth.add(1, len(plan.output))
+    return plan, scope
 
 
 def _scope(
@@ -72,6 +74,8 @@ def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
         _travelled(parts, cte is not None, node, env)
     if cte is not None and cte.rejection is not None:
         raise cte.rejection
+    if cte is not None:
+        env.growth.add(*cte.size)
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
     return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
 

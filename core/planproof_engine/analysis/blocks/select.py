@@ -16,6 +16,7 @@ from planproof_engine.analysis.context import Aliases, Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.generators import Generated
+from planproof_engine.analysis.growth import refuse_long
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.checks import (
@@ -340,10 +341,13 @@ def _inlined(
 ) -> tuple[list[Expr], frozenset[int]]:
     """References to aliases on the left replaced by what these aliases name; and the items that had such references."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
+    sizes: dict[int, int] = {}
     done: list[Expr] = []
     referring: set[int] = set()
     for item in items:
         if isinstance(item, Alias):
+            sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
+            refuse_long(sizes[item.id])
             _refuse_lateral(item.child, set(by_id), nodes, ctx)
             child = substituted(item.child, by_id)
             if child is not item.child:

@@ -24,6 +24,7 @@ def expand(star: q.Node, ctx: Context) -> list[Expr]:
         return _matching(star, pattern, ctx)
     assert isinstance(star, q.Star)
     found = _qualified([i.text for i in star.qualifier], star, ctx) if star.qualifier else list[Expr](ctx.scope.columns)
+    ctx.env.growth.add(0, len(found))
     return without(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
 
 

@@ -1,0 +1,55 @@
+"""A node as the offline check judges it, and what is said where that came to no end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planproof.budget import OverBudget
+from planproof.contract import Contract
+from planproof.judge.draft import Draft
+from planproof.own_errors import describe
+from planproof.project.manifest import ProjectNode
+from planproof.project.nodes import contract_of
+from planproof.report.model import Report
+from planproof_engine.conf import Conf
+from planproof_engine.finding import Finding, Verdict
+
+TOO_LARGE = "PP113"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A node as it is judged, also where its materialization, or its language, is none that a guard could run."""
+
+    name: str
+    sql: str
+    contract: Contract | None
+    materialized: str
+    file_format: str
+    file: str | None = None
+
+    @classmethod
+    def of(cls, node: ProjectNode, conf: Conf) -> Subject:
+        format = str((node.raw.get("config") or {}).get("file_format") or "parquet")
+        return cls(node.relation, node.sql or "", contract_of(node.raw, conf), node.materialized, format)
+
+    @classmethod
+    def of_name(cls, node: ProjectNode) -> Subject:
+        """What is said of a node that could not be judged."""
+        return cls(node.relation, node.sql or "", None, node.materialized, "parquet")
+
+
+def failed(draft: Draft, error: Exception) -> Report:
+    """The report on a model on which planproof itself failed."""
+    said = describe(error)
+    draft.add([Finding(Verdict.UNPROVED, "PP901", "logical", message=said)])
+    draft.unreadable("logical", said)
+    return draft.report("failed", said)
+
+
+def too_large(draft: Draft, over: OverBudget) -> Report:
+    """The report on a model that cost more than one may. It depends on the machine: no cache may keep it."""
+    said = f"it costs more than the budget for one model allows: {over.budget}"
+    draft.add([Finding(Verdict.UNPROVED, TOO_LARGE, "logical", message=said)])
+    draft.unreadable("logical", said)
+    return draft.report("checked")

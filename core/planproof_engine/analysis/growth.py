@@ -1,0 +1,62 @@
+"""How large a plan becomes: counted while it is made, as whoever reads a plan walks it.
+
+A CTE's nodes count once for each place that reads it: twenty CTEs each of which reads the one before twice make a
+million nodes of a thousand characters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planproof_engine.origin import Unknown
+
+MOST_NODES = 100_000
+"""Relations and query blocks of one plan. Those of large models of public projects have a few hundred."""
+MOST_COLUMNS = 2_000_000
+"""Columns of all of them."""
+MOST_SETS = 65_536
+"""Grouping sets of one GROUP BY: a CUBE of sixteen columns."""
+MOST_PARTS = 10_000
+"""Parts of one expression, once aliases on its left stand for what they name."""
+
+Size = tuple[int, int]
+"""Nodes, and columns of them all."""
+
+
+@dataclass(slots=True)
+class Growth:
+    """What was made so far of one query's plan."""
+
+    nodes: int = 0
+    columns: int = 0
+
+    def add(self, nodes: int, columns: int) -> None:
+        """Counts what is made, before it is made. Raises `Unknown`."""
+        self.nodes += nodes
+        self.columns += columns
+        if self.nodes > MOST_NODES:
+            raise Unknown(f"a query whose plan has more than {MOST_NODES:,} nodes, a CTE's counted wherever it is read")
+        if self.columns > MOST_COLUMNS:
+            raise Unknown(f"a query whose plan has more than {MOST_COLUMNS:,} columns in its nodes")
+
+    def begin(self) -> Size:
+        """What was made before the definition of a CTE, which is no part of the plan until something reads it."""
+        return self.nodes, self.columns
+
+    def end(self, before: Size) -> Size:
+        """The size of what was defined since."""
+        made = self.nodes - before[0] + 1, self.columns - before[1]
+        self.nodes, self.columns = before
+        return made
+
+
+def refuse_many_sets(count: int) -> None:
+    """Raises `Unknown` for more grouping sets than planproof looks at."""
+    if count > MOST_SETS:
+        raise Unknown(f"a GROUP BY of more than {MOST_SETS:,} grouping sets")
+
+
+def refuse_long(parts: int) -> None:
+    """Raises `Unknown` for a select item that becomes longer than planproof looks at."""
+    if parts > MOST_PARTS:
+        raise Unknown(f"an expression of more than {MOST_PARTS:,} parts, an alias on its left counted as what it names")

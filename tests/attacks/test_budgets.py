@@ -1,0 +1,244 @@
+"""A thousand characters that stand for a plan, a type or a file that no machine holds: that model alone is unproved, by
+the name of the budget, and soon."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planproof import budget
+from planproof.budget import OverBudget, bounded
+from planproof.project.check import check_project
+from planproof.project.contracts import decoded
+from planproof.project.errors import ProjectError
+from planproof.project.manifest import read_project
+from planproof.project.promised import Promises
+from planproof.project.sources import read_frozen, schema_of_source
+from planproof.project.yaml_text import yaml_of
+from planproof.report.model import Report, Verdict
+from planproof_engine.depth import deeply
+from planproof_engine.types import TypeSyntaxError, from_json, parse_type
+
+SECONDS = 5
+"""Of the processor, for one attack."""
+
+
+def doubling(levels: int, body: str) -> str:
+    """CTEs each of which reads the one before it twice."""
+    ctes = "".join(f", c{i} as ({body.format(p=f'c{i - 1}')})" for i in range(1, levels))
+    return f"with c0 as (select 1 as a){ctes} select * from c{levels - 1}"
+
+
+def columns(count: int) -> str:
+    return ", ".join(f"{i} as a{i}" for i in range(count))
+
+
+def names(count: int) -> str:
+    return ", ".join(f"a{i}" for i in range(count))
+
+
+FORTY, TWENTY = (f"select count(*) as n from (select {columns(count)}) group by" for count in (40, 20))
+NODES, COLUMNS, SETS = "100,000 nodes", "2,000,000 columns", "65,536 grouping sets"
+PARTS, TYPE, DIGITS = "10,000 parts", "a type of more than", "a number of this many digits"
+TOO_LARGE = {
+    "a union of the CTE before": (doubling(26, "select * from {p} union all select * from {p}"), NODES),
+    "a join of it": (doubling(26, "select x.a from {p} x join {p} y on x.a = y.a"), NODES),
+    "subqueries in SELECT": (doubling(26, "select (select max(a) from {p}) + (select min(a) from {p}) as a"), NODES),
+    "subqueries in WHERE": (doubling(26, "select a from {p} where a in (select a from {p})"), NODES),
+    "correlated ones": (doubling(26, "select a from {p} o where exists (select 1 from {p} i where i.a = o.a)"), NODES),
+    "stars of stars": (doubling(26, "select x.*, y.* from {p} x cross join {p} y"), NODES),
+    "two stars": (doubling(26, "select *, * from {p}").replace("* from c25", "count(*) as n from c25"), COLUMNS),
+    "pipes of stars": ("from (select 1 as a) " + "|> select *, * " * 26, COLUMNS),
+    "stars beside stars": (f"with w as (select {columns(500)}) select {', '.join(['*'] * 5000)} from w", COLUMNS),
+    "CUBE of 40": (f"{FORTY} cube({names(40)})", SETS),
+    "WITH CUBE": (f"{TWENTY} {names(20)} with cube", SETS),
+    "CUBEs beside each other": ("select a from (select 1 a, 2 b) group by " + ", ".join(["cube(a, b)"] * 12), SETS),
+    "CUBEs in GROUPING SETS": (f"{TWENTY} grouping sets (cube({names(20)}))", SETS),
+    "ROLLUPs": ("select a from (select 1 a, 2 b, 3 c) group by " + ", ".join(["rollup(a, b, c)"] * 9), SETS),
+    "aliases on the left": ("select 1 as a0" + "".join(f", a{i - 1} + a{i - 1} as a{i}" for i in range(1, 40)), PARTS),
+    "structs of structs": (doubling(40, "select struct(a as x, a as y) as a from {p}"), TYPE),
+    "structs in lambdas": (f"select {'transform(' * 30}array(1){', x -> struct(x as a, x as b))' * 30} as a", TYPE),
+    "a deep type": ("select cast(null as " + "array<" * 3000 + "int" + ">" * 3000 + ") as a", TYPE),
+    "6,000 digits": ("select " + "9" * 6000 + " as a", DIGITS),
+    "a limit of 6,000 digits": ("select 1 as a limit " + "9" * 6000, DIGITS),
+    "a decimal of 6,000 digits": ("select cast(1 as decimal(" + "9" * 6000 + ", 2)) as a", DIGITS),
+    "parentheses": ("select " + "(" * 20000 + "1" + ")" * 20000 + " as a", ""),
+}  # fmt: skip
+HELD = {
+    "a chain of sums": doubling(40, "select a + a as a from {p}"),
+    "a chain of products": doubling(40, "select a * a as a from {p}"),
+    "a chain of greatest": doubling(40, "select greatest(a, a) as a from {p}"),
+    "a chain of texts": doubling(40, "select concat(a, a) as a from {p}"),
+}
+"""What looks large and is not: it is judged."""
+
+
+@pytest.fixture
+def checked(dbt_manifest: Any) -> Callable[..., dict[str, Report]]:
+    """Checks one model with a text beside a healthy one."""
+
+    def check(sql: str, **given: Any) -> dict[str, Report]:
+        models = {"attack": {"sql": sql, **given}, "healthy": {"sql": "select 1 as id"}}
+        reports = check_project(read_project(dbt_manifest(models)))
+        found = {report.model.rpartition(".")[2]: report for report in reports}
+        assert found["healthy"].verdict is Verdict.PROVED
+        return found
+
+    return check
+
+
+@pytest.fixture(autouse=True)
+def soon() -> Iterator[None]:
+    """Every test of this file takes few seconds of the processor, and little memory."""
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < 4 * SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 * 2**20
+
+
+@pytest.mark.parametrize("name", [name for name in TOO_LARGE if name != "parentheses"])
+def test_what_grows_is_counted(name: str, checked: Callable[..., dict[str, Report]]) -> None:
+    sql, said = TOO_LARGE[name]
+    began = time.process_time()
+    report = checked(sql)["attack"]
+    assert time.process_time() - began < SECONDS
+    assert (report.outcome, report.verdict) == ("checked", Verdict.UNPROVED)
+    assert said in report.findings[0].message
+    assert len(report.findings[0].message) < 1000
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_chain_of_columns_is_looked_at_once(name: str, checked: Callable[..., dict[str, Report]]) -> None:
+    began = time.process_time()
+    assert checked(HELD[name])["attack"].outcome == "checked"
+    assert time.process_time() - began < SECONDS
+
+
+def test_seconds_end_one_model(checked: Callable[..., dict[str, Report]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no count bounds: many parentheses, a long list."""
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.5, budget.BYTES))
+    report = checked("select " + " + ".join(["1"] * 100_000) + " as a")["attack"]
+    assert (report.outcome, report.verdict) == ("checked", Verdict.UNPROVED)
+    assert [(f.code, "seconds of the processor" in f.message) for f in report.findings] == [("PP113", True)]
+
+
+def test_memory_ends_one_model() -> None:
+    def filled() -> int:
+        with bounded(60, 2**26):
+            return len([bytes([1]) * 2**20 for _ in range(1000)])
+
+    with pytest.raises(OverBudget, match="memory"):
+        filled()
+
+
+def test_work_in_a_deep_thread_ends_with_its_budget() -> None:
+    """The thread does not go on with what nobody waits for."""
+
+    def endless(calls: int) -> None:
+        if calls:
+            return endless(calls - 1)
+        while True:
+            sum(range(1000))
+
+    before = threading.active_count()
+    with pytest.raises(OverBudget), bounded(0.3):
+        deeply(lambda: endless(3000))
+    assert threading.active_count() == before
+
+
+def test_another_thread_is_not_bounded_and_says_nothing() -> None:
+    done: list[bool] = []
+
+    def work() -> None:
+        with bounded(0.0, 0):
+            sum(range(10**6))
+            done.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
+@pytest.mark.parametrize("levels", [201, 3000, 100_000])
+def test_types_have_so_many_levels(levels: int) -> None:
+    with pytest.raises(ValueError, match="levels"):
+        parse_type("array<" * levels + "int" + ">" * levels)
+    with pytest.raises(ValueError, match="levels"):
+        from_json('{"type": "array", "containsNull": true, "elementType": ' * levels + '"int"' + "}" * levels)
+
+
+@pytest.mark.parametrize(
+    "text", ["decimal(" + "9" * 6000 + ")", "varchar(" + "9" * 6000 + ")", "decimal(²)", "x" * 10**6]
+)
+def test_a_type_that_is_none_is_told_in_a_line(text: str) -> None:
+    with pytest.raises(TypeSyntaxError) as refused:
+        parse_type(text)
+    assert len(str(refused.value)) < 1000
+
+
+LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
+)
+MERGED = "a: &a {k: 1}\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} {{<<: [{', '.join(['*' + chr(97 + i)] * 9)}]}}\n" for i in range(9)
+)
+
+
+DEEP = ("[" * 200_000, "{a: " * 100_000, "- " * 100_000)
+NO_VALUES = ("a: 2024-99-99", "a: " + "9" * 6000, "\0")
+
+
+@pytest.mark.parametrize("text", [LAUGHS, MERGED, *DEEP, *NO_VALUES])
+def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
+    """A line of brackets once ended the process, inside of libyaml."""
+    with pytest.raises(yaml.YAMLError):
+        yaml_of(text)
+    (tmp_path / "profiles.yml").write_text(text)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "m.yml").write_text(text)
+    with pytest.raises(ProjectError, match="neither YAML nor JSON"):
+        decoded(tmp_path / "profiles.yml")
+    assert Promises(tmp_path)._described("models/m.yml") == {}
+
+
+def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> None:
+    for name in ("dbt_project.yml", "planproof_sources.json"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ProjectError, match="no regular file"):
+            decoded(tmp_path / name)
+    (tmp_path / "target").mkdir()
+    for made in (lambda at: os.mkfifo(at), lambda at: at.symlink_to("/dev/zero")):
+        made(tmp_path / "target" / "manifest.json")
+        with pytest.raises(ProjectError, match="no regular file"):
+            read_project(tmp_path)
+        (tmp_path / "target" / "manifest.json").unlink()
+
+
+def test_a_damaged_footer_ends_no_check(tmp_path: Path, dbt_manifest: Any) -> None:
+    """pyarrow ends its own process for some of these, and raises an error for others."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "data").mkdir()
+    file, manifest = tmp_path / "data" / "a.parquet", dbt_manifest(sources={"raw.orders": {}})
+    parquet.write_table(pa.table({"hidden": [1, 2], "s": [{"a": 1}, None]}), file)
+    sound = file.read_bytes()
+    manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": "data"}
+    project = replace(read_project(manifest), directory=tmp_path)
+    length = int.from_bytes(sound[-8:-4], "little")
+    for at in (3, 17, 40):
+        mutated = bytearray(sound)
+        mutated[len(sound) - 8 - length + at] ^= 0xFF
+        file.write_bytes(bytes(mutated))
+        schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
+    file.write_bytes(sound)
+    found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
+    assert "hidden" in str(found)

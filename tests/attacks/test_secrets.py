@@ -1,0 +1,139 @@
+"""A secret in every place that has one, looked for in everything that planproof says, writes and starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from planproof import Guard, Model
+from planproof.cli.group import cli
+from planproof.confidential import without_secrets
+from planproof.project import cache_key
+from planproof.publish.transaction.places import database_root
+from planproof.report.formats import FORMATS, render
+from planproof.report.run import run_report
+from planproof.session import open as opened
+from planproof.session.protocol import SparkFailure
+
+SECRET = "hunter2-which-nobody-may-see"
+PROFILE = """
+shop:
+  target: dev
+  outputs:
+    dev:
+      type: spark
+      method: session
+      host: NA
+      schema: shop
+      user: "{{ env_var('DBT_SECRET') }}"
+      password: "{{ env_var('DBT_SECRET') }}"
+      token: "{{ env_var('DBT_SECRET') }}"
+      server_side_parameters:
+        spark.hadoop.fs.s3a.secret.key: "{{ env_var('DBT_SECRET') }}"
+        spark.hadoop.javax.jdo.option.ConnectionURL: "jdbc:postgresql://u:{{ env_var('DBT_SECRET') }}@db/m"
+"""
+
+
+def written(folder: Path) -> Iterator[Path]:
+    """The files below a folder that hold the secret."""
+    for path in folder.rglob("*"):
+        if path.is_file() and SECRET.encode() in path.read_bytes():
+            yield path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dbt_manifest: Any) -> Path:
+    for name in ("DBT_SECRET", "AWS_SECRET_ACCESS_KEY", "DBT_ENV_SECRET_X", "AIRFLOW_CONN_SPARK", cache_key.KEY):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PLANPROOF_DEBUG", "1")
+    cache_key.cache_key.cache_clear()
+    home = tmp_path / "shop"
+    (home / "target").mkdir(parents=True)
+    (home / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (home / "profiles.yml").write_text(PROFILE)
+    columns = {"id": {"data_type": "bigint", "constraints": [{"type": "not_null"}]}}
+    models = {
+        "fine": {"sql": "select 1L as id", "columns": columns, "contract": True},
+        "broken": {"sql": "select current_timestamp() as other", "columns": columns, "contract": True},
+        "rejected": {"sql": "select nothing as id from shop.fine", "parents": ["fine"]},
+        "unread": {"sql": "select from_utc_timestamp('2024-01-01', current_timezone()) as at"},
+    }
+    (home / "target" / "manifest.json").write_text(json.dumps(dbt_manifest(models)))
+    return home
+
+
+@pytest.mark.parametrize("words", [[], ["--conf", f"spark.hadoop.fs.s3a.secret.key={SECRET}"]])
+def test_a_check_tells_no_secret(words: list[str], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    files = [word for form in FORMATS for word in ("--format", form, "-o", f"report.{form}")]
+    for given in (files, ["--json", "--verbose"], ["--select", "nothing_there"]):
+        said = CliRunner().invoke(cli, ["check", "--profiles-dir", str(home), *words, *given])
+        assert said.exit_code in (1, 2), said.output
+        assert SECRET not in said.output
+    assert (home / "report.html").exists()
+    assert list(written(home.parent)) == []
+
+
+@pytest.mark.parametrize("command", ["run", "freeze", "audit", "recover", "clean"])
+def test_what_cannot_run_tells_no_secret(command: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profile is one of a server that is not there: its errors know the password."""
+    monkeypatch.chdir(home)
+    text = PROFILE.replace("method: session", "method: thrift").replace("host: NA", "host: 127.0.0.1\n      port: 9")
+    (home / "profiles.yml").write_text(text)
+    said = CliRunner().invoke(cli, [command, "--profiles-dir", str(home)])
+    assert said.exit_code == 2, said.output
+    assert SECRET not in said.output
+    assert list(written(home.parent) if command != "run" else ()) == []
+
+
+def test_a_publish_tells_no_secret(spark: Any, database: str, tmp_path: Path) -> None:
+    keys = ("spark.hadoop.fs.s3a.secret.key", "fs.s3a.secret.key", "spark.some.password", "spark.x.token")
+    for key in keys:
+        spark.conf.set(key, SECRET)
+    try:
+        guard = Guard(spark)
+        reports = [
+            guard.publish(Model(f"{database}.t", "select 1 as id")),
+            guard.publish(Model(f"{database}.t", "select nothing as id")),
+            guard.publish(Model(f"{database}.u", "select assert_true(false) as id")),
+        ]
+        state = Path(database_root(opened(spark), (database,)).removeprefix("file:"))
+    finally:
+        for key in keys:
+            spark.conf.unset(key)
+    assert reports[0].outcome == "published"
+    from datetime import datetime, timezone
+
+    run = run_report("run", reports, datetime.now(timezone.utc))
+    for form in FORMATS:
+        assert SECRET not in render(run, form)
+    assert SECRET not in json.dumps([report.to_dict() for report in reports], default=str)
+    assert list(written(state)) == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"no answer of jdbc:mysql://ada:{SECRET}@db/m",
+        f"jdbc:postgresql://db/m?user=ada&password={SECRET}&ssl=true",
+        f"fs.s3a.secret.key={SECRET}, retry",
+        f"SharedKey token: {SECRET}",
+        f"sc://here:15002/;token={SECRET}",
+        f"{{'fs.s3a.access.key': 'x', aws_secret_access_key={SECRET}}}",
+        f"AccessKey={SECRET};EndpointSuffix=core",
+    ],
+)
+def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> None:
+    assert SECRET not in str(SparkFailure(message))
+    assert "***" in without_secrets(message)
+
+
+@pytest.mark.parametrize("message", ["column token is not there", "password_hash bigint", "a: b", "the key id = 5"])
+def test_the_rest_of_a_failure_is_told(message: str) -> None:
+    assert without_secrets(message) == message
