@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +138,29 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
     assert len(stagings) == (1 if how == "append" else 2)
     assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
     assert (10, "ours") in rows(delta, name)
+
+
+def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: str) -> None:
+    name, done, theirs = f"{place}.never", threading.Event(), []
+
+    def write() -> None:
+        while not done.wait(0.25):
+            delta.sql(f"insert into {name} values ({1000 + len(theirs)}, 'theirs')").collect()
+            theirs.append(1)
+
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        outcomes = [
+            publish(delta, name, f"select id, 'ours' as v from range({n}, {n + 1})", **ADDED).outcome for n in (10, 20)
+        ]
+    finally:
+        done.set()
+        writer.join()
+    assert outcomes == ["published"] * 2
+    assert theirs
+    assert len(rows(delta, name)) == 3 + 2 + len(theirs)
 
 
 def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession, place: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timezone
 from xml.etree import ElementTree
 
@@ -68,6 +69,21 @@ def test_what_was_refused(verdict):
     run = run_of("rejected", verdict, verdict)
     assert run.exit_code() == 1
     assert set(answers(run, None).values()) == {"stopped"}
+
+
+def test_what_was_refused_for_what_fail_on_does_not_name():
+    run = run_of("rejected", "unproved", "violated")
+    assert set(answers(run, None).values()) == {"stopped"}
+    assert "which fail_on stops" not in render(run, "junit")
+
+
+def test_a_warning_beside_a_violation_stays_one():
+    (report,) = run_of("rejected", "violated", "violated").reports
+    warning = Finding(Verdict.WARNING, HAZARD, "logical", message="a hazard")
+    run = run_report("run", [replace(report, findings=(*report.findings, warning))], datetime.now(timezone.utc))
+    levels = [result["level"] for result in json.loads(render(run, "sarif"))["runs"][0]["results"]]
+    assert levels == ["error", "note"]
+    assert [line.split()[0] for line in render(run, "github").splitlines()[:2]] == ["::error", "::notice"]
 
 
 def test_what_was_skipped_is_not_called_unproved():

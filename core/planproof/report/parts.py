@@ -130,8 +130,19 @@ def stopped(report: Report) -> bool:
 
 
 def stops(report: Report, finding: Finding) -> bool:
-    """Whether one finding is enough to stop its model: a violation is, and what its `fail_on` names."""
-    return finding.verdict is Verdict.VIOLATED or (stopped(report) and fails(replace(report, findings=(finding,))))
+    """Whether one finding is enough to stop its model: a violation is, what its `fail_on` names, and, of a model that
+    was refused for neither, the worst that was found."""
+    if finding.verdict is Verdict.VIOLATED:
+        return True
+    if not stopped(report) or report.outcome == "failed":
+        return False
+    return replace(report, findings=(finding,)).fails(_least(report)) or (
+        not report.fails(_least(report)) and finding in Parts.of(report).findings
+    )
+
+
+def _least(report: Report) -> str:
+    return report.details.fail_on or "violated"
 
 
 def would_stop(report: Report) -> bool:
@@ -161,7 +172,7 @@ def reason(report: Report) -> str:
     if report.outcome == "failed":
         return "it could not be run"
     found = f"{len(unproved)} unproved" if unproved else counted(len(report.of(Verdict.WARNING)), "warning")
-    return f"{found}, which fail_on stops" if fails(report) else found
+    return f"{found}, which fail_on stops" if report.fails(_least(report)) else found
 
 
 def fate(report: Report) -> str:
