@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_delta_tables import ADDED, MERGED, publish, rows, versions
+from delta_tables import ADDED, MERGED, publish, rows, versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
