@@ -183,6 +183,25 @@ def test_the_command_line_loads_neither_spark_nor_dbt():
     assert found.stdout.strip() == "[]"
 
 
+def test_a_check_with_nothing_new_loads_neither_grammar_nor_functions(project):
+    script = (
+        "import runpy, sys\n"
+        "sys.argv = ['planproof', 'check', '--project-dir', sys.argv[1]]\n"
+        "try: runpy.run_module('planproof', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "rooms = ('sql', 'analysis', 'functions', 'optimizer')\n"
+        "print([r for r in rooms if f'planproof_engine.{r}' in sys.modules])"
+    )
+    place = project(mart("select id from raw.orders", id="bigint"), ORDERS)
+    command = [sys.executable, "-c", script, str(place)]
+    cold, warm = (
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()[-1]
+        for _ in range(2)
+    )
+    assert "'analysis'" in cold
+    assert warm == "[]"
+
+
 ORDERS = {"raw.orders": {"id": {"data_type": "bigint", "constraints": [{"type": "not_null"}]}, "amount": "double"}}
 
 

@@ -27,7 +27,6 @@ from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
-from planproof_engine.functions.declared import DeclarationError
 from planproof_engine.origin import AnalysisError
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
@@ -412,6 +411,8 @@ def is_lasting(error: BaseException) -> bool:
     """
     if type(error).__name__ == "CompileFailed":
         return "Database Error" not in str(error)
+    from planproof_engine.functions.declared import DeclarationError
+
     return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
 
 

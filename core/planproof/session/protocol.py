@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planproof.confidential import without_secrets
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import Snapshot
 from planproof_engine.conf import Conf
-from planproof_engine.functions.declared import Function
-from planproof_engine.functions.nested import ListCall
 from planproof_engine.schema import PhysicalSchema
+
+if TYPE_CHECKING:
+    from planproof_engine.functions.declared import Function
+    from planproof_engine.functions.nested import ListCall
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
