@@ -9,8 +9,7 @@ from __future__ import annotations
 import contextvars
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -38,6 +37,7 @@ def deeply(work: Callable[[], T]) -> T:
         failed: list[BaseException] = [error.with_traceback(None)]
     found: list[T] = []
     context = contextvars.copy_context()
+    ended = threading.Event()
 
     def run() -> None:
         _here.is_deep = True
@@ -45,11 +45,19 @@ def deeply(work: Callable[[], T]) -> T:
             found.append(context.run(work))
         except BaseException as error:
             failed.append(error)
+        finally:
+            ended.set()
 
-    with _room():
+    # What stops the thread has to be there before it runs: it takes a while to import.
+    import ctypes  # noqa: F401
+
+    _raise_limit()
+    try:
         thread = _started(run)
         if thread is not None:
-            _wait(thread)
+            _wait(thread, ended)
+    finally:
+        _lower_limit()
     if not found:
         raise failed[-1]
     return found[0]
@@ -62,17 +70,28 @@ class _Left(BaseException):
     """Raised in a thread whose work nobody waits for any more."""
 
 
-def _wait(thread: threading.Thread) -> None:
+def _wait(thread: threading.Thread, ended: threading.Event) -> None:
+    """Waits for the event, and not for the thread: a `join` that a signal interrupts takes it for one that is over
+    in Python before 3.13."""
     try:
-        while thread.is_alive():
-            thread.join(_LOOK)  # A signal reaches this thread when it wakes.
-    except BaseException:  # The user, or a budget, ended the work: the thread must not go on with it.
-        import ctypes  # It takes a while to import.
-
-        while thread.is_alive():
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Left))
-            thread.join(0.1)
+        while not ended.wait(_LOOK):  # A signal reaches this thread when it wakes.
+            pass
+    except BaseException:
+        _stop(thread, ended)
         raise
+
+
+def _stop(thread: threading.Thread, ended: threading.Event) -> None:
+    """Ends a thread whose work the user, or a budget, has ended. A budget says so again and again: that is not heeded
+    until the thread has left, for one that is deeper than the limit of calls would end the process."""
+    while not ended.is_set():
+        try:
+            import ctypes
+
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Left))
+            ended.wait(_LOOK)
+        except BaseException:
+            continue
 
 
 def _started(run: Callable[[], None]) -> threading.Thread | None:
@@ -89,17 +108,16 @@ def _started(run: Callable[[], None]) -> threading.Thread | None:
     return thread
 
 
-@contextmanager
-def _room() -> Iterator[None]:
+def _raise_limit() -> None:
     """Python has one limit for all threads: the first thread that needs it raises it, and the last one puts it back."""
     with _lock:
         _limits.append(sys.getrecursionlimit())
         sys.setrecursionlimit(max(CALLS, _limits[0]))
-    try:
-        yield
-    finally:
-        with _lock:
-            first = _limits[0]
-            _limits.pop()
-            if not _limits:
-                sys.setrecursionlimit(first)
+
+
+def _lower_limit() -> None:
+    with _lock:
+        first = _limits[0]
+        _limits.pop()
+        if not _limits:
+            sys.setrecursionlimit(first)

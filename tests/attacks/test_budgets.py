@@ -149,9 +149,11 @@ def test_work_in_a_deep_thread_ends_with_its_budget() -> None:
         while True:
             sum(range(1000))
 
-    before = threading.active_count()
+    before, began = threading.active_count(), time.monotonic()
     with pytest.raises(OverBudget), bounded(0.3):
         deeply(lambda: endless(3000))
+    while time.monotonic() < began + 5 and threading.active_count() > before:
+        time.sleep(0.01)
     assert threading.active_count() == before
 
 
