@@ -167,7 +167,6 @@ _TABLES = (
     ("connection", "dbt"),
     ("format", "catalog"),
     ("format", "spark"),
-    ("dbt", "spark"),
     ("connection", "airflow"),
 )
 """Columns and rows of the tables of the page."""

@@ -133,8 +133,8 @@ SETTINGS = (
         "changes",
         "choice",
         "values",
-        "what a publish says of how it changes the table, by the files' footers: rows, nulls and each column's least "
-        "and greatest value (values), the same without those, which are data (counts), or nothing (off)",
+        "what a publish says of how it changes the table: rows, nulls and each column's least and greatest value "
+        "(values), the same without those values (counts), or nothing (off)",
         ("off", "counts", "values"),
         commands=("run",),
     ),
@@ -167,10 +167,9 @@ SETTINGS = (
         "overflow",
         "choice",
         "",
-        "what becomes of casts and arithmetic that may lose a value with ANSI off: decided by footers and counts, and "
-        "unproved where neither can (count); a warning (warn); or not looked for (off). Without it arithmetic is "
-        "decided where that costs little, casts to narrower integers as with count, and other casts where a contract "
-        "promises the column",
+        "what becomes of casts and arithmetic that may lose a value with ANSI off: decided by footers and counts, else "
+        "unproved (count); a warning (warn); or not looked for (off). Without it they are decided where that costs "
+        "little or a contract promises the column",
         ("count", "warn", "off"),
     ),
     Setting(
@@ -186,8 +185,8 @@ SETTINGS = (
         "samples",
         "choice",
         "none",
-        "what the report of a rejected model, or of an audit, shows of the rows that break a promise: up to five of "
-        "their keys, up to five of them whole (rows), or nothing of them (none), only the query that shows them",
+        "what a report shows of the rows that break a promise: up to five of their keys (keys), up to five rows "
+        "(rows), or only the query that shows them (none)",
         ("none", "keys", "rows"),
         commands=("run", "audit"),
     ),
@@ -195,9 +194,8 @@ SETTINGS = (
         "tests",
         "choice",
         "after",
-        "when the data tests of a model run: where dbt runs them, each as its own query (after); there, without a "
-        "query where the plan or the files decide, and in one query for all the others (answered); or over the staged "
-        "rows, where a failure stops the publish (before)",
+        "when the data tests of a model run: where dbt runs them (after); there, but without a query of their own "
+        "where plan or files decide (answered); or over the staged rows, where a failure stops the publish (before)",
         ("after", "answered", "before"),
         commands=("run",),
     ),

@@ -31,7 +31,7 @@ class Unguarded(RuntimeError):
     """The invocation would write, and planproof cannot guard it. dbt ends the command with this message."""
 
 
-def switched_off() -> bool:
+def is_switched_off() -> bool:
     """True where the environment says `PLANPROOF=off` (also `0`, `false`, `no`)."""
     return os.environ.get("PLANPROOF", "").strip().lower() in ("off", "0", "false", "no")
 
@@ -39,7 +39,7 @@ def switched_off() -> bool:
 def stand_aside(reasons: Iterable[str]) -> None:
     """Says why there is no guard. Raises `Unguarded` where the command may write, unless the project lets that pass."""
     lines = "\n".join(f"  - {reason}" for reason in reasons)
-    if command() in WRITES_NOTHING or passes():
+    if command() in WRITES_NOTHING or may_go_on():
         warn(f"planproof does not guard this run:\n{lines}")
         return
     raise Unguarded(f"planproof cannot guard this run, and stops it before anything is written:\n{lines}\n{WAY_ON}")
@@ -50,7 +50,7 @@ def command() -> str:
     return str(_flag("WHICH") or "")
 
 
-def passes() -> bool:
+def may_go_on() -> bool:
     """Whether `--vars` or dbt_project.yml say `planproof: {on_unguarded: pass}`.
 
     The file is read as it is, because dbt gives out its variables only later. A value that Jinja makes counts as not

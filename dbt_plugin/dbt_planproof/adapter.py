@@ -1,4 +1,4 @@
-"""dbt's Spark adapter with a gate: statements that write a model go through planproof, all others as they are."""
+"""dbt's Spark adapter with a gate: planproof carries out the statements that write a model, dbt all others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Gated:
         return super().add_query(sql if held is None else held, *more, **named)  # type: ignore[misc]
 
     def get_relation(self, database: Any, schema: Any, identifier: Any) -> Any:
-        return self.planproof.recognized(super().get_relation(database, schema, identifier))  # type: ignore[misc]
+        return self.planproof.as_stored(super().get_relation(database, schema, identifier))  # type: ignore[misc]
 
     def list_relations_without_caching(self, schema_relation: Any) -> Any:
         def ask(sql: str) -> Any:
@@ -73,15 +73,15 @@ class Gated:
         staged = self.planproof.trials.columns(relation)
         if staged is not None:
             return staged
-        return self.planproof.with_held(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]
+        return self.planproof.columns_after_changes(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]
 
     def drop_relation(self, relation: Any) -> Any:
-        if self.planproof.defer_drop(relation):
+        if self.planproof.put_off_drop(relation):
             return None
         return super().drop_relation(relation)  # type: ignore[misc]
 
     def rename_relation(self, from_relation: Any, to_relation: Any) -> Any:
-        self.planproof.let_through()
+        self.planproof.run_put_off()
         return super().rename_relation(from_relation, to_relation)  # type: ignore[misc]
 
     def cleanup_connections(self) -> None:
@@ -90,11 +90,11 @@ class Gated:
         super().cleanup_connections()  # type: ignore[misc]
 
     def drop_now(self, relation: Any) -> None:
-        """dbt's own drop, for one that was deferred."""
+        """dbt's own drop, for one that was put off."""
         super().drop_relation(relation)  # type: ignore[misc]
 
     def execute_now(self, sql: str) -> None:
-        """dbt's own way to run a statement, for one that was held."""
+        """dbt's own way to run a statement, for one that was put off."""
         super().execute(sql)  # type: ignore[misc]
 
 

@@ -1,4 +1,4 @@
-"""Which nodes the gate looks at. Each node either begins as a run, or is left to dbt and the record says why."""
+"""Which nodes the gate looks at. Each node either begins with a state, or dbt writes it and the record says why."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from dbt_planproof.record import Record
 from dbt_planproof.scope import METHODS, is_logged, is_reachable, is_written, stored_elsewhere, unguarded
 from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import plain_form, stored_form
-from dbt_planproof.states import Run
+from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import guard_of, model_of
 
 
 class Admission:
-    """Begins the nodes of one dbt invocation; the threads of dbt share it."""
+    """Decides which nodes of one dbt invocation are guarded; the threads of dbt share it."""
 
     def __init__(self, adapter: Adapter, reach: Reach, record: Record) -> None:
         self.adapter, self.reach, self.record = adapter, reach, record
         self._said: set[str] = set()
 
-    def run(self, node: Node | None) -> Run | None:
-        """A run of the node that begins; None where dbt writes it and nothing of it is looked at. Raises `Stopped` and
-        `ProjectError` where it cannot be told, or the node asks for what cannot be done."""
+    def begin(self, node: Node | None) -> NodeState | None:
+        """The state of the node that begins; None where dbt writes it and nothing of it is looked at. Raises `Stopped`
+        and `ProjectError` where it cannot be told, or the node asks for what cannot be done."""
         if node is None:
             raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
         if command() == "clone":
@@ -39,20 +39,20 @@ class Admission:
         guard = _guard_of(node)
         if guard == "off":
             self.say_unguarded(node.name, "guard: off", node.resource_type)
-        return self._guarded(node) if guard == "on" and self._is_within_reach(node) else None
+        return self._guarded(node) if guard == "on" and self._can_ask(node) else None
 
-    def _is_within_reach(self, node: Node) -> bool:
+    def _can_ask(self, node: Node) -> bool:
         """Whether Spark can be asked about the node; where it cannot, that is said."""
         if not is_reachable(self.reach.method):
             self._say_unreachable(node)
             return False
-        mute = self.reach.refusal()
-        if mute is not None:
-            self.say_unguarded(node.name, mute, node.resource_type)
-        return mute is None
+        why_not = self.reach.refusal()
+        if why_not is not None:
+            self.say_unguarded(node.name, why_not, node.resource_type)
+        return why_not is None
 
-    def _guarded(self, node: Node) -> Run | None:
-        reason = unguarded(node)
+    def _guarded(self, node: Node) -> NodeState | None:
+        """The state of a node with `guard: on`; None where dbt writes it, and it has no query to check."""
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
         if existing is not None and existing.information == "":
@@ -61,7 +61,7 @@ class Admission:
                 f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
                 "nothing was written. Run the model again once the catalog answers"
             )
-        reason = reason or stored_elsewhere(existing, node, self._is_full_refresh(node))
+        reason = unguarded(node) or stored_elsewhere(existing, node, self._is_full_refresh(node))
         reason = reason or self._out_of_reach(node, str(relation))
         distance = self.reach.distance(node, existing)
         reason = reason or distance
@@ -86,12 +86,12 @@ class Admission:
         delta = self.reach.delta() if is_logged(node, ("delta",)) else None
         return delta or self.reach.other_catalog()
 
-    def watched(self, node: Node) -> Run | None:
-        """A run of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at. Raises
-        `ProjectError` where its settings or its contract cannot be read."""
+    def watched(self, node: Node) -> NodeState | None:
+        """The state of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at.
+        Raises `ProjectError` where its settings or its contract cannot be read."""
         if not is_written(node, command()) or _guard_of(node) != "watch":
             return None
-        if not self._is_within_reach(node):
+        if not self._can_ask(node):
             return None
         if not _has_query(node):
             self.say_unguarded(node.name, _kind_of(node), node.resource_type)
@@ -99,7 +99,7 @@ class Admission:
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         return self._begun(node, names_of(relation), unguarded(node), self.reach.distance(node, None))
 
-    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> Run:
+    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> NodeState:
         form = node.to_dict()
         if node.resource_type != "model":
             return self._stored(node, form, target)
@@ -107,14 +107,14 @@ class Admission:
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
-        return Run(model, form, target, (node.compiled_code or "").strip(), reason, distance)
+        return NodeState.of(GuardedNode(model, form, target, (node.compiled_code or "").strip(), reason, distance))
 
-    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> Run:
+    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> NodeState:
         """A seed or a snapshot that the guard publishes."""
         compiled = (getattr(node, "compiled_code", None) or "").strip()
         model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
-        is_snapshot = node.resource_type == "snapshot"
-        return Run(model, form, target, compiled, seed=None if is_snapshot else Seed(target), is_snapshot=is_snapshot)
+        seed = Seed(target) if node.resource_type == "seed" else None
+        return NodeState.of(GuardedNode(model, form, target, compiled), seed)
 
     def _say_unreachable(self, node: Node) -> None:
         """One warning for the invocation, and a remark for each node."""
@@ -161,7 +161,7 @@ def _own(node: Node, key: str) -> Any:
     return own.get(key) if isinstance(own, dict) else None
 
 
-def passes_ours(node: Node) -> bool:
+def lets_own_errors_pass(node: Node) -> bool:
     """The node's value of `on_internal_error`."""
     return bool(_own(node, "on_internal_error") == "pass")
 

@@ -15,7 +15,7 @@ from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import TypeSyntaxError, parse_type, without_lengths
 
 
-def fits(model: Model, columns: Iterable[Column]) -> bool:
+def has_promised_columns(model: Model, columns: Iterable[Column]) -> bool:
     """Whether dbt's columns (name and type as Spark prints it) are those that the contract promises.
 
     False where that cannot be told from them; it says nothing of nulls.
@@ -28,7 +28,7 @@ def fits(model: Model, columns: Iterable[Column]) -> bool:
     return not any(f.verdict is Verdict.VIOLATED for f in judged)
 
 
-def equal(contract: Contract, columns: Iterable[Column]) -> bool:
+def has_same_columns(contract: Contract, columns: Iterable[Column]) -> bool:
     """Whether dbt's columns are the promised ones by place, name and type: what it would find the contract to have."""
     promised = contract.schema.as_nullable()
     return _schema(columns) == PhysicalSchema(
@@ -36,19 +36,19 @@ def equal(contract: Contract, columns: Iterable[Column]) -> bool:
     )
 
 
-def is_promise(sql: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
+def is_types_query(sql: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether a text is the query that dbt makes of a contract's columns alone, to hear from Spark which types they are
     (its macros `get_empty_schema_sql` and `get_empty_subquery_sql`)."""
     nulls = ", ".join(f"cast(null as {c.get('data_type')}) as {_written(c)}" for c in columns.values())
     return sql.split() == f"select * from ( select {nulls} ) as __dbt_sbq where false limit 0".split()
 
 
-def asks_for(sql: str, compiled: str) -> bool:
+def is_columns_query(sql: str, compiled: str) -> bool:
     """Whether a text is the query by which dbt asks for a model's columns (its macro `get_empty_subquery_sql`)."""
     return sql.split() == f"select * from ( {compiled} ) as __dbt_sbq where false limit 0".split()
 
 
-def picks_all(sql: str, compiled: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
+def is_contract_query(sql: str, compiled: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether a text is the query that dbt makes of a model under contract: all of the promised columns, which are the
     model's own, in their order (its macro `get_select_subquery`)."""
     names = ", ".join(map(_written, columns.values()))

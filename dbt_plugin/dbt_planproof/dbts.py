@@ -90,10 +90,10 @@ class Adapter(Protocol):
     def cache_dropped(self, relation: Relation) -> Any: ...
 
     def drop_now(self, relation: Relation) -> None:
-        """dbt's own drop, for one that was deferred."""
+        """dbt's own drop, for one that was put off."""
 
     def execute_now(self, sql: str) -> None:
-        """dbt's own way to run a statement, for one that was held."""
+        """dbt's own way to run a statement, for one that was put off."""
 
 
 def compile_test(adapter: Adapter, test: Any, manifest: Any) -> None:

@@ -24,7 +24,7 @@ def choose_adapter() -> None:
     Raises `absence.Unguarded` where dbt would write on Spark without the guard that was asked for.
     """
     remove()
-    if absence.switched_off():
+    if absence.is_switched_off():
         return
     kind = profile_type()
     if kind is not None and kind != "spark":

@@ -14,7 +14,7 @@ class PlanproofPlugin(dbtPlugin):
         try:
             from dbt_planproof import install
         except Exception as error:
-            if not absence.switched_off():
+            if not absence.is_switched_off():
                 absence.stand_aside([f"planproof's own modules cannot be loaded: {type(error).__name__}: {error}"])
             return
         install.choose_adapter()

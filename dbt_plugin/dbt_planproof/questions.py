@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -19,9 +19,11 @@ from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.scope import LOGGED
 from dbt_planproof.statement_models import Source
-from dbt_planproof.states import Event, Run, Seen
+from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, Unseen
+from dbt_planproof.this_thread import ThisThread
 from dbt_planproof.trials import Trials
 from planproof.contract import Contract, Model
+from planproof.own_errors import describe
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
@@ -43,90 +45,106 @@ class Stopped(DbtRuntimeError):
 
 
 class Questions:
-    """Asks the guard for one dbt invocation, and records its reports. dbt's threads share it."""
+    """Asks the guard for one dbt invocation about the node that a thread runs, and records its reports. dbt's threads
+    share it."""
 
-    def __init__(self, adapter: Adapter, reach: Reach, trials: Trials) -> None:
-        self.adapter, self.reach, self.trials = adapter, reach, trials
-        self.local = threading.local()
+    def __init__(self, adapter: Adapter, here: ThisThread, reach: Reach, trials: Trials) -> None:
+        self.adapter, self.here, self.reach, self.trials = adapter, here, reach, trials
         self.lock = threading.RLock()
         self.made: list[Guard] = []
         self.has_said_lenient = False
         self.record = Record(str(getattr(adapter.config, "project_name", "")))
+
+    @property
+    def state(self) -> NodeState:
+        assert self.here.state is not None, "a node runs"
+        return self.here.state
 
     def forget(self, sql: str) -> None:
         """Forgets what was proved of the relations in a statement: a hook or a macro may write to a published table."""
         if self.made:
             self.made[0].memory.forget(sql)
 
-    def check(self, run: Run, sql: str) -> None:
-        """The planes before a run. Raises `Stopped` where the contract is broken for every possible data."""
-        run.seen = Seen.PLANES
-        report = self._checked(run, sql)
-        model = run.model
-        violated = model.settings.fail_on != "never" and report.of(Verdict.VIOLATED)
-        if violated or (_is_ours(report) and model.settings.on_internal_error == "fail"):
-            self._stop(run, replace(report, outcome="rejected") if violated else report)
+    def forget_all(self) -> None:
+        """Forgets what was proved of every relation."""
+        with self.lock:
+            self.made.clear()
+        self.here.guard = None
 
-    def _checked(self, run: Run, sql: str) -> Report:
+    def check(self, sql: str) -> None:
+        """The planes before a run. Raises `Stopped` where the contract is broken for every possible data."""
+        report, settings = self._checked(sql), self.state.node.model.settings
+        violated = settings.fail_on != "never" and report.of(Verdict.VIOLATED)
+        if violated or (_is_ours(report) and settings.on_internal_error == "fail"):
+            self._stop(replace(report, outcome="rejected") if violated else report)
+
+    def _checked(self, sql: str) -> Report:
+        own = self.state.node.model
         # The publish that follows says what could be rewritten.
-        model = replace(run.model, sql=unterminated(sql), settings=replace(run.model.settings, rewrite="off"))
-        counting = run.is_dbts and model.contract is not None
-        report = self._asked(run, model, lambda guard: guard.check(model, counting=counting))
-        run.places = {f.field: f.origin for f in report.findings if f.field and f.origin}
+        model = replace(own, sql=unterminated(sql), settings=replace(own.settings, rewrite="off"))
+        counting = self.state.is_dbts and model.contract is not None
+        self.here.change(self.state, seen=PlanesSeen())
+        report = self._asked(model, lambda guard: guard.check(model, counting=counting))
+        places = {f.field: f.origin for f in report.findings if f.field and f.origin}
+        self.here.change(self.state, seen=PlanesSeen(places))
         return report
 
-    def weigh(self, run: Run, source: Source) -> None:
+    def weigh(self, source: Source) -> None:
         """Counts the rows that a merge or an insert of dbt's is about to store against the contract."""
-        model, contract = run.model, run.model.contract
-        if contract is None or run.distance is not None or run.seen is Seen.NOTHING:
+        node = self.state.node
+        model, contract = node.model, node.model.contract
+        if contract is None or node.distance is not None or isinstance(self.state.seen, Unseen):
             return
         terms = _stored_terms(contract, source.columns)
-        report = self._asked(run, model, lambda guard: guard.audit(source.relation, terms, model.settings))
-        report = replace(report, model=model.name, details=replace(report.details, altered=bool(run.changes)))
+        report = self._asked(model, lambda guard: guard.audit(source.relation, terms, model.settings))
+        details = replace(report.details, altered=self.state.has_altered)
         if model.settings.fail_on != "never" and report.of(Verdict.VIOLATED):
-            self._stop(run, replace(report, outcome="rejected"))
+            self._stop(replace(report, model=model.name, details=details, outcome="rejected"))
 
-    def audit(self, run: Run) -> None:
+    def audit(self) -> None:
         """Audits what dbt wrote itself: findings are reported, too late to stop it."""
-        model, contract = run.model, run.model.contract
+        model, contract = self.state.node.model, self.state.node.model.contract
         assert contract is not None
-        report = self._asked(run, model, lambda guard: guard.audit(model.name, contract, model.settings))
+        report = self._asked(model, lambda guard: guard.audit(model.name, contract, model.settings))
         if report.outcome == "failed":
             return
         self._recorded(report)
         for line in remarks(report):
             log.warn(line)
 
-    def watch(self, run: Run) -> None:
+    def watch(self) -> None:
         """Looks at what dbt has published, and warns of what would have stopped it."""
-        model, contract = replace(run.model, sql=unterminated(run.compiled)), run.model.contract
-        report = self._asked(run, model, lambda guard: guard.check(model, counting=contract is not None))
-        if contract is not None and run.distance is None:
-            stored = self._asked(run, model, lambda guard: guard.audit(model.name, contract, model.settings))
+        node = self.state.node
+        model, contract = replace(node.model, sql=unterminated(node.compiled)), node.model.contract
+        report = self._asked(model, lambda guard: guard.check(model, counting=contract is not None))
+        if contract is not None and node.distance is None:
+            stored = self._asked(model, lambda guard: guard.audit(model.name, contract, model.settings))
             report = both(report, stored)
         report = replace(report, details=replace(report.details, published=True))
         path = self._recorded(report)
-        for line in [watched(report, run.node["name"], path)] if would_stop(report) else remarks(report):
+        for line in [watched(report, node.name, path)] if would_stop(report) else remarks(report):
             log.warn(line)
 
-    def publish(self, run: Run, model: Model) -> Report | None:
+    def publish(self, model: Model) -> Report | None:
         """The report of a model that was published; None where planproof itself failed, and the model lets that pass.
         Raises `Stopped` where it was not published."""
-        known = _known_to_dbt(run, model)
-        analyzed = run.analyzed if model.sql == unterminated(run.compiled) else None
+        node, seen = self.state.node, self.state.seen
+        known = _known_to_dbt(self.state, model)
+        is_bare = isinstance(seen, ColumnsSeen) and model.sql == unterminated(node.compiled)
+        analyzed = seen.planes if isinstance(seen, ColumnsSeen) and is_bare else None
         if analyzed is not None:
-            run.seen = Seen.PLANES  # The bare query is what is published, with its places.
+            self.here.change(self.state, seen=PlanesSeen())  # The bare query is published, with its places.
         try:
-            tests = self.trials.of(run)
+            tests = self.trials.of(self.state)
         except ProjectError as error:
-            raise Stopped(f"planproof: {run.node['name']}: {error}") from error
-        report = self._asked(run, model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
+            raise Stopped(f"planproof: {node.name}: {error}") from error
+        report = self._asked(model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
         if _is_ours(report) and _may_pass(report, model):
-            log.warn(f"{run.node['name']}: {report.error}; dbt runs this model as if planproof were absent")
+            log.warn(f"{node.name}: {report.error}; dbt runs this model as if planproof were absent")
             return None
         if report.outcome != "published":
-            self._stop(run, report)
-        self.trials.keep(run, self.reach.session())
+            self._stop(report)
+        self.trials.keep_answers(self.state, tests, self.reach.session())
         self._recorded(report)
         for line in remarks(report):
             log.warn(line)
@@ -136,54 +154,55 @@ class Questions:
             log.debug(line)
         return report
 
-    def _asked(self, run: Run, model: Model, question: Callable[[Guard], Report]) -> Report:
+    def _asked(self, model: Model, question: Callable[[Guard], Report]) -> Report:
         """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
+        node = self.state.node
         try:
             report = question(self.guard())
         except Exception as error:  # Any error here is planproof's own, and must not look like the model's fault.
-            said = f"internal error in planproof: {type(error).__name__}: {error}"
+            said = describe(error)
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
             ours = Details(traceback=traceback.format_exc())
             report = Report(model.name, "failed", (finding,), sql=model.sql, error=said, details=ours)
         if report.details.lenient:
-            self._say_lenient(run)
+            self._say_lenient(node.name)
         if report.details.traceback is not None:
             log.debug(f"internal error in planproof\n{report.details.traceback}")
+        is_open, hooked = report.outcome != "published", self.state.hooked
         details = replace(
             report.details,
             unique_id=model.unique_id,
-            name=run.node["name"],
+            name=node.name,
             file=model.file,
-            materialized=run.model.materialized,
+            materialized=node.model.materialized,
             fail_on=model.settings.fail_on,
             contract=model.contract is not None,
-            hooked=one_line(run.hooked) if run.hooked is not None and report.outcome != "published" else None,
+            hooked=one_line(hooked) if hooked is not None and is_open else None,
         )
         root = self.adapter.config.project_root
-        placed = relocate(replace(report, details=details), run.node, root)
-        placed = Promises(Path(root)).placed(placed, run.node)
+        placed = relocate(replace(report, details=details), node.form, root)
+        placed = Promises(Path(root)).placed(placed, node.form)
         unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
-        if run.seen is Seen.COLUMNS and unplaced:
-            run.seen = Seen.PLANES
-            self._checked(run, run.compiled)
+        if isinstance(self.state.seen, ColumnsSeen) and unplaced:
+            self._checked(node.compiled)
         # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
-        findings = tuple(replace(f, origin=f.origin or run.places.get(f.field or "")) for f in placed.findings)
+        places = self.state.seen.places if isinstance(self.state.seen, PlanesSeen) else {}
+        findings = tuple(replace(f, origin=f.origin or places.get(f.field or "")) for f in placed.findings)
         return replace(placed, findings=findings)
 
-    def _say_lenient(self, run: Run) -> None:
+    def _say_lenient(self, name: str) -> None:
         """Once in an invocation."""
         with self.lock:
             said, self.has_said_lenient = self.has_said_lenient, True
         if not said:
             log.info(
-                f"planproof: dbt-spark sets spark.sql.ansi.enabled to false, and {run.node['name']} relies on it: what "
-                "a cast or a number cannot hold becomes NULL or another value, without an error. What is counted of "
-                "that in columns of a contract stops a model (PP126, PP138)"
+                f"planproof: dbt-spark sets spark.sql.ansi.enabled to false, and {name} relies on it: what a cast or a "
+                "number cannot hold becomes NULL or another value, without an error. What is counted of that in "
+                "columns of a contract stops a model (PP126, PP138)"
             )
 
-    def _stop(self, run: Run, report: Report) -> None:
-        run.to(Event.STOPPED)
-        raise Stopped(failure(report, run.node["name"], self._recorded(report)))
+    def _stop(self, report: Report) -> NoReturn:
+        raise Stopped(failure(report, self.state.node.name, self._recorded(report)))
 
     def _recorded(self, report: Report) -> Path:
         target = Path(self.adapter.config.project_target_path)
@@ -196,10 +215,10 @@ class Questions:
                     self.made.append(self._made(self.reach.session()))
                 return self.made[0]
         # A connection to a Thrift server is its thread's own, and lives as long as its node.
-        session, found = self.reach.session(), getattr(self.local, "guard", None)
-        if found is None or found.session is not session:
-            found = self.local.guard = self._made(session)
-        return found
+        session = self.reach.session()
+        if self.here.guard is None or self.here.guard.session is not session:
+            self.here.guard = self._made(session)
+        return self.here.guard
 
     def _made(self, session: Session) -> Guard:
         guard = make_guard(session)
@@ -236,10 +255,10 @@ def _is_ours(report: Report) -> bool:
     return any(f.code == "PP901" and f.verdict is not Verdict.WARNING for f in report.findings)
 
 
-def _known_to_dbt(run: Run, model: Model) -> tuple[str, ...] | None:
+def _known_to_dbt(state: NodeState, model: Model) -> tuple[str, ...] | None:
     """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none.
     What a CREATE OR REPLACE may not replace is refused in any case."""
-    if run.deferred or run.delta is not None or model.file_format in LOGGED:
+    if state.drops or state.delta is not None or model.file_format in LOGGED:
         return None
     return ("view",) if model.materialized == "view" else ()
 

@@ -17,6 +17,7 @@ from planproof_engine.origin import AnalysisError
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Node, Relation
+    from dbt_planproof.this_thread import ThisThread
     from planproof.session.classic import ClassicSession
     from planproof.session.connect import ConnectSession
     from planproof.session.thrift import ThriftSession
@@ -29,8 +30,8 @@ class Reach:
     """One for each dbt invocation. dbt's threads share the session of `method: session`; over Thrift every thread has a
     connection, and so a session, of its own."""
 
-    def __init__(self, adapter: Adapter) -> None:
-        self.adapter, self.local = adapter, threading.local()
+    def __init__(self, adapter: Adapter, here: ThisThread) -> None:
+        self.adapter, self.here = adapter, here
         self.lock = threading.Lock()
         self.shared: dict[str, str | None] = {}
         self.found: ClassicSession | ConnectSession | None = None
@@ -62,10 +63,9 @@ class Reach:
         from planproof.session.thrift import ThriftSession
 
         connection = self.adapter.connections.get_thread_connection().handle.handle
-        found: ThriftSession | None = getattr(self.local, "session", None)
-        if found is None or found.connection is not connection:
-            found = self.local.session = ThriftSession(connection)
-        return found
+        if self.here.session is None or self.here.session.connection is not connection:
+            self.here.session = ThriftSession(connection)
+        return self.here.session
 
     def setting(self, key: str) -> str | None:
         """A setting of Spark's, None where it has no value."""
@@ -76,7 +76,7 @@ class Reach:
         return None if value == "<undefined>" else str(value)
 
     def refusal(self) -> str | None:
-        """Why nothing can be asked this way, None where it can."""
+        """Why Spark does not answer, None where it does."""
         if self.is_shared:
             return None
         try:

@@ -17,7 +17,7 @@ from planproof_engine.quoting import quoted
 from planproof_engine.sql.heads import Statement
 
 
-def with_rows(adapter: Adapter, reach: Reach, statement: Statement, sql: str) -> bool:
+def with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:
     """Runs a rename, and has the table point at its files again. False, and nothing is done, where it needs no help."""
     old, new = statement.relation, statement.clauses["to"]
     if not is_reachable(reach.method) or reach.refusal() is not None:
@@ -28,7 +28,7 @@ def with_rows(adapter: Adapter, reach: Reach, statement: Statement, sql: str) ->
         return False
     if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):
         return False
-    adapter.execute_now(sql)
+    adapter.execute_now(statement.text)
     # Spark renames a table within its database.
     named = quoted((*old[:-1], new[-1]))
     adapter.execute_now(f"alter table {named} set location {literal(decoded(stored.location or ''))}")

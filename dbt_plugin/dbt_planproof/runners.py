@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from dbt_planproof.trials import told
+from dbt_planproof.trials import with_ground
 
 
 def swap() -> list[Callable[[], None]]:
@@ -19,16 +19,16 @@ def swap() -> list[Callable[[], None]]:
     from dbt.task.test import TestRunner
 
     return [
-        _swap(RunTask, "before_run", _begins),
-        _swap(TestRunner, "execute_data_test", _asks),
-        _swap(TestRunner, "build_test_run_result", _tells),
+        _swap(RunTask, "before_run", _announce_nodes),
+        _swap(TestRunner, "execute_data_test", _answer_tests),
+        _swap(TestRunner, "build_test_run_result", _add_grounds),
     ]
 
 
-def _swap(owner: Any, name: str, made: Callable[[Any], Any]) -> Callable[[], None]:
+def _swap(owner: Any, name: str, wrapped: Callable[[Any], Any]) -> Callable[[], None]:
     plain = getattr(owner, name)
     own = name in vars(owner)
-    setattr(owner, name, wraps(plain)(made(plain)))
+    setattr(owner, name, wraps(plain)(wrapped(plain)))
     return lambda: setattr(owner, name, plain) if own else delattr(owner, name)
 
 
@@ -36,7 +36,7 @@ def _gate(adapter: Any) -> Any:
     return getattr(adapter, "planproof", None)
 
 
-def _begins(plain: Any) -> Any:
+def _announce_nodes(plain: Any) -> Any:
     def before_run(self: Any, adapter: Any, selected_uids: Any) -> Any:
         gate = _gate(adapter)
         if gate is not None:
@@ -46,7 +46,7 @@ def _begins(plain: Any) -> Any:
     return before_run
 
 
-def _asks(plain: Any) -> Any:
+def _answer_tests(plain: Any) -> Any:
     def execute_data_test(self: Any, data_test: Any, manifest: Any) -> Any:
         gate = _gate(self.adapter)
         known = gate.answer(data_test) if gate is not None else None
@@ -55,12 +55,12 @@ def _asks(plain: Any) -> Any:
     return execute_data_test
 
 
-def _tells(plain: Any) -> Any:
+def _add_grounds(plain: Any) -> Any:
     def build_test_run_result(self: Any, test: Any, result: Any) -> Any:
         found, gate = plain(self, test, result), _gate(self.adapter)
         ground = gate.trials.grounds.get(test.unique_id) if gate is not None else None
         if ground is not None:
-            found.message = told(found.message, ground)
+            found.message = with_ground(found.message, ground)
         return found
 
     return build_test_run_result

@@ -21,7 +21,7 @@ _PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 
 def is_written(node: Node, command: str) -> bool:
-    """Whether this invocation writes the node: clones, data tests and unit tests come through the same hook."""
+    """Whether this invocation writes the node. Clones, data tests and unit tests come through the same hook."""
     return node.resource_type in STORED and command not in WRITES_NOTHING and command != "clone"
 
 
@@ -51,7 +51,7 @@ def unguarded(node: Node) -> str | None:
 
 @cache
 def _lacks(kind: str) -> bool:
-    """Whether dbt has what the guard counts on for seeds or snapshots in another form."""
+    """Whether this dbt lacks what the guard needs for seeds or snapshots."""
     return bool(relied.missing(relied.OF_KINDS[kind]))
 
 
@@ -63,9 +63,7 @@ def is_logged(node: Node, formats: Sequence[str] = LOGGED) -> bool:
 def stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) -> str | None:
     """Why only dbt's own way serves the table that exists: its format keeps a log, or rows are added to one that is not
     Spark's Parquet (a Hive table, say)."""
-    if existing is None:
-        return None
-    if is_logged(node, ("iceberg",)):
+    if existing is None or is_logged(node, ("iceberg",)):
         return None
     if is_logged(node, ("delta",)):
         return None if existing.is_delta else "what stands there is no Delta table, which no commit of Delta's replaces"
@@ -73,9 +71,8 @@ def stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) 
         return "its table keeps a log of its own (Delta, Iceberg or Hudi)"
     information = existing.information or ""
     provider = _PROVIDER.search(information)
-    if node.config.materialized != "incremental" or not existing.is_table or provider is None:
-        return None
-    if full_refresh:
+    is_added_to = node.config.materialized == "incremental" and existing.is_table and not full_refresh
+    if not is_added_to or provider is None:
         return None
     if provider[1].lower() == "parquet":
         untracked = "\nPartition Columns:" in information and "\nPartition Provider: Catalog" not in information

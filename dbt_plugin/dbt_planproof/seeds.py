@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_planproof.scope import LOGGED
@@ -26,27 +26,24 @@ EMPTY = "SELECT 1 AS nothing"
 _INSERT = re.compile(r"\s*insert\s+into\s+((?:`(?:[^`]|``)*`|[^\s`])+)\s+values(?=[\s(])", re.I)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Seed:
-    """The rows of one seed under way. `made` is the statement that makes its table, once it came, and `text` its text;
-    `views` hold the batches."""
+    """The rows of one seed under way. `made` is the statement that makes its table, once it came; `views` hold the
+    batches."""
 
     target: tuple[str, str]
     made: Statement | None = None
-    text: str = ""
-    views: list[str] = field(default_factory=list)
+    views: tuple[str, ...] = ()
 
-    def makes(self, statement: Statement, sql: str) -> bool:
+    def is_made_by(self, statement: Statement) -> bool:
         """Whether the statement makes the seed's table; it is held then."""
         named = tuple(part.lower() for part in statement.relation[-2:])
-        is_made = statement.kind == "empty_table" and named == self.target and self.made is None
-        if not is_made or str(statement.clauses.get("using", "")).lower() not in LOGGED:
-            return False
-        self.made, self.text = statement, sql
-        return True
+        is_logged = str(statement.clauses.get("using", "")).lower() in LOGGED
+        return self.made is None and statement.kind == "empty_table" and named == self.target and is_logged
 
-    def view(self, sql: str) -> str | None:
-        """The statement that holds a batch of rows, in place of the one that inserts it; None for any other one."""
+    def with_batch(self, sql: str) -> tuple[Seed, str] | None:
+        """The seed with one more batch of rows, and the statement that holds them in place of the one that inserts
+        them; None for any other statement."""
         found = _INSERT.match(sql)
         if self.made is None or found is None:
             return None
@@ -57,25 +54,33 @@ class Seed:
         if named != self.target:
             return None
         view = f"planproof_seed_{uuid.uuid4().hex}"
-        self.views.append(view)
-        return f"CREATE OR REPLACE TEMPORARY VIEW {quoted((view,))} AS SELECT * FROM VALUES{sql[found.end() :]}"
+        statement = f"CREATE OR REPLACE TEMPORARY VIEW {quoted((view,))} AS SELECT * FROM VALUES{sql[found.end() :]}"
+        return replace(self, views=(*self.views, view)), statement
 
-    def model(self, model: Model, spark: Any) -> Model:
+    def analyzed_once(self, spark: Any) -> Seed:
+        """The seed with its batches in views that are read without being parsed: a view that is made of a text is
+        parsed each time, one of an analyzed plan never again."""
+        views = []
+        for view in self.views:
+            views.append(f"{view}_rows")
+            spark.table(view).createOrReplaceTempView(views[-1])
+            spark.catalog.dropTempView(view)
+        return replace(self, views=tuple(views))
+
+    def model(self, model: Model) -> Model:
         """The seed as a model of these rows."""
-        self._read_once(spark)
         return replace(model, sql=" UNION ALL ".join(self._selects()))
 
     def inserts(self) -> Iterator[str]:
         """What dbt would have run, over the rows that are held."""
         assert self.made is not None
-        yield self.text
+        yield self.made.text
         for view in self.views:
             yield f"INSERT INTO {quoted(self.made.relation)} SELECT * FROM {quoted((view,))}"
 
-    def forget(self, spark: Any) -> None:
+    def drop_views(self, spark: Any) -> None:
         for view in self.views:
             spark.catalog.dropTempView(view)
-        self.views.clear()
 
     def _selects(self) -> Iterator[str]:
         assert self.made is not None
@@ -86,13 +91,6 @@ class Seed:
         if not self.views:
             nulls = ", ".join(f"CAST(NULL AS {kind}) AS {quoted((name,))}" for name, kind in columns)
             yield f"SELECT {nulls} FROM range(0)"
-
-    def _read_once(self, spark: Any) -> None:
-        """A view that is made of a text is parsed each time that it is read; of an analyzed plan never again."""
-        for at, view in enumerate(self.views):
-            self.views[at] = f"{view}_rows"
-            spark.table(view).createOrReplaceTempView(self.views[at])
-            spark.catalog.dropTempView(view)
 
 
 def unreadable(session: Session, sql: str) -> str | None:

@@ -10,7 +10,7 @@ from dbt_planproof.scope import LOGGED
 from planproof.contract import Model
 from planproof_engine.quoting import backticked, quoted
 from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Query, Statement
+from planproof_engine.sql.heads import Statement
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
@@ -113,11 +113,11 @@ def source_of(statement: Statement) -> Source | None:
     """What one of dbt's own statements stores of an incremental's rows; None where it is not understood."""
     if statement.kind in ("merge", "merge_some"):
         source = quoted(statement.clauses["source"])
-        columns = None if statement.kind == "merge" else _updated(Query(statement.query).words)
+        columns = None if statement.kind == "merge" else _updated(statement.query_words)
         return None if statement.kind != "merge" and columns is None else Source(source, columns)
     if statement.kind not in ("insert", "insert_some"):
         return None
-    selected = _selected(Query(statement.query).words)
+    selected = _selected(statement.query_words)
     if selected is None or selected[1] != delta_name(statement.relation):
         return None
     stored, view = selected
@@ -135,8 +135,8 @@ def delta_name(relation: Sequence[str]) -> str:
 
 def _selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
     """Columns and relation of `select a, b from c`, in lower case; None where the query does more."""
-    lowered = [word.strip("`").lower() for word in words]
-    if words and words[-1] == ")":
+    lowered = _lowered(words)
+    if lowered[-1:] == [")"]:
         lowered.pop()
     if lowered[-2:] == ["as", "dbt_internal_source"]:
         del lowered[-2:]
@@ -149,9 +149,9 @@ def _selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
 
 def _updated(words: Sequence[str]) -> frozenset[str] | None:
     """The columns of `update set a = DBT_INTERNAL_SOURCE.a, ... when not matched then insert *`."""
-    lowered = [word.strip("`").lower() for word in words]
+    lowered = _lowered(words)
     found: set[str] = set()
-    at = next((i for i in range(1, len(words)) if lowered[i - 1 : i + 1] == ["update", "set"]), len(words)) + 1
+    at = next((i for i in range(1, len(lowered)) if lowered[i - 1 : i + 1] == ["update", "set"]), len(lowered)) + 1
     while (
         lowered[at + 1 : at + 4] == ["=", "dbt_internal_source", "."]
         and lowered[at : at + 1] == lowered[at + 4 : at + 5]
@@ -163,6 +163,14 @@ def _updated(words: Sequence[str]) -> frozenset[str] | None:
         at += 1
     rest = lowered[at:]
     return frozenset(found) if found and rest == ["when", "not", "matched", "then", "insert", "*"] else None
+
+
+def _lowered(words: Sequence[str]) -> list[str]:
+    """The words without quotes, and without the semicolons at the end."""
+    lowered = [word.strip("`").lower() for word in words]
+    while lowered[-1:] == [";"]:
+        lowered.pop()
+    return lowered
 
 
 def stored_form(form: dict[str, Any]) -> dict[str, Any]:

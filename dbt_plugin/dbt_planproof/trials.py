@@ -1,13 +1,16 @@
-"""The data tests of `tests: before`: dbt's own compiler and materialization ask them of a model's staged rows, before
-it is published; when dbt comes to the test's node it gets what was found then."""
+"""The data tests of `tests: before` and `tests: answered`.
+
+With `before`, dbt's own compiler and materialization run a model's tests over its staged rows, before it is published.
+When dbt comes to a test's node, it gets what was found then.
+"""
 
 from __future__ import annotations
 
 import copy
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt_planproof import log, relied
@@ -18,17 +21,18 @@ from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.data_tests.known import Question, Thresholds, question
 from planproof.publish.data_tests.one_query import SHARED, counted_together
-from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, Tests, judged, not_run
+from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, judged, not_run
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.heads import names_in
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation
-    from dbt_planproof.states import Run
+    from dbt_planproof.states import NodeState
+    from dbt_planproof.this_thread import ThisThread
     from planproof.session.protocol import Session
+    from planproof_engine.sql.heads import Statement
 
 _MACROS = (
     "materialization_test_default",
@@ -76,13 +80,24 @@ class Begun:
     known: tuple[Any, str] | None
 
 
+@dataclass(frozen=True, slots=True)
+class TestsBefore:
+    """The data tests of one model, which the guard calls over its staged rows; `answers` are dbt's results by the
+    test's unique id, each with what it rests on."""
+
+    trials: Trials
+    unique_id: str
+    answers: dict[str, tuple[Any, str]] = field(default_factory=dict)
+
+    def __call__(self, staged: StagedRows) -> list[DataTestResult]:
+        return self.trials.run_before(self, staged)
+
+
 class Trials:
     """The data tests of one dbt invocation; dbt's threads share it."""
 
-    def __init__(self, adapter: Adapter, gates: threading.local) -> None:
-        """`gates` is what the gate holds of the node that a thread runs."""
-        self.adapter, self.gates = adapter, gates
-        self.local = threading.local()
+    def __init__(self, adapter: Adapter, here: ThisThread) -> None:
+        self.adapter, self.here = adapter, here
         self.manifest: Any = None
         self.selected: frozenset[str] = frozenset()
         self.built: set[str] = set()
@@ -190,48 +205,49 @@ class Trials:
 
     def columns(self, relation: Relation) -> list[Column] | None:
         """The columns of the staged rows, where a test that is being compiled asks for its table's; None elsewhere."""
-        staged: StagedRows | None = getattr(self.local, "staged", None)
+        staged = self.here.staged
         if staged is None or (str(relation.schema).lower(), str(relation.identifier).lower()) != staged.target:
             return None
         schema = staged.session.analyzed(f"SELECT * FROM {staged.relation}").analyzed
         return [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in schema]
 
-    def refuse_query(self, sql: str) -> None:
+    def refuse_query(self, statement: Statement) -> None:
         """Raises `NotRun` where a test that is being compiled queries the table that is not published yet."""
-        staged: StagedRows | None = getattr(self.local, "staged", None)
-        if staged is not None and staged.target[1] in names_in(sql):
+        staged = self.here.staged
+        if staged is not None and staged.target[1] in statement.names:
             raise NotRun("it queries the table while dbt compiles it")
 
     # --- the guard's side -------------------------------------------------------------------------------------------
 
-    def of(self, run: Run) -> Tests | None:
+    def of(self, state: NodeState) -> TestsBefore | None:
         """What runs a model's tests over its staged rows; None where dbt is to run them. Raises `ProjectError` where
         they are to run before, and this dbt lacks something for it."""
-        if run.model.settings.tests != "before":
+        if state.node.model.settings.tests != "before":
             return None
         if self.manifest is None:
             said = "; ".join(relied.missing(relied.OF_TESTS)) or "dbt did not say which nodes it runs"
             raise ProjectError(f"`tests: before` cannot be kept with this dbt; set `tests: after`. {said}")
-        run.answers.clear()
-        return lambda staged: self._all(run, staged)
+        return TestsBefore(self, str(state.node.form["unique_id"]))
 
-    def keep(self, run: Run, session: Session) -> None:
+    def keep_answers(self, state: NodeState, tests: TestsBefore | None, session: Session) -> None:
         """The model was published: what was found counts for its table as it stands now."""
-        if run.model.settings.tests != "after":
-            self.published.add(run.target)
+        if state.node.model.settings.tests != "after":
+            self.published.add(state.node.target)
         seen: dict[str, str | None] = {}
-        for key, (result, ground) in run.answers.items():
+        for key, (result, ground) in (tests.answers if tests is not None else {}).items():
             relations = self._relations(parents_of(self.manifest.nodes.get(key)))
-            state = _state(session, relations, seen)
-            if state is not None:
-                self.answers[key] = Answer(result, ground, relations, state)
+            looks = _state(session, relations, seen)
+            if looks is not None:
+                self.answers[key] = Answer(result, ground, relations, looks)
 
-    def _all(self, run: Run, staged: StagedRows) -> list[DataTestResult]:
-        own = str(run.node["unique_id"])
-        begun = [self._begun(node, own, staged) for node in self._tests().get(own, ())]
+    def run_before(self, tests: TestsBefore, staged: StagedRows) -> list[DataTestResult]:
+        """Runs a model's tests over its staged rows, and keeps dbt's results of those that need not run again."""
+        begun = [self._begun(node, tests.unique_id, staged) for node in self._tests().get(tests.unique_id, ())]
         left = (test.question for test in begun if isinstance(test, Begun) and test.known is None)
         together = staged.together(filter(None, left))
-        found = [test if isinstance(test, DataTestResult) else self._one(test, run, staged, together) for test in begun]
+        found = [
+            test if isinstance(test, DataTestResult) else self._one(test, tests, staged, together) for test in begun
+        ]
         for test in found:
             if test.status == "not run":
                 log.info(f"planproof: {test.name} runs where dbt runs it: {test.said}")
@@ -296,19 +312,21 @@ class Trials:
             if why is not None:
                 return not_run(node.name, why, *_declared(node))
             test, whole = self._prepared(node)
-            with aside(self.gates):
+            with self.here.without_node():
                 self._compile(test, staged)
                 known = self._counted(test, staged.session, staged)
             return Begun(node, test, whole, str(test.compiled_code), self._question(test), known)
         except Exception as error:
             return _cannot(node, error)
 
-    def _one(self, begun: Begun, run: Run, staged: StagedRows, together: Mapping[Question, Failures]) -> DataTestResult:
+    def _one(
+        self, begun: Begun, tests: TestsBefore, staged: StagedRows, together: Mapping[Question, Failures]
+    ) -> DataTestResult:
         """One test by dbt's own hands: put over the staged rows, and materialized."""
         node, test, asked = begun.node, begun.test, begun.sql
         found = together.get(begun.question) if begun.question is not None else None
         try:
-            with aside(self.gates):
+            with self.here.without_node():
                 test.compiled_code = staged.text(asked)
                 known = begun.known or (_result(test, found) if found is not None else None)
                 result, ground = known or (run_test(self.adapter, test, self.manifest), COUNTED)
@@ -318,7 +336,7 @@ class Trials:
         numbers = (result.failures, result.should_warn, result.should_error)
         tested = judged(node.name, *numbers, limits, staged, asked, *_declared(node), ground)
         if begun.whole:
-            run.answers[node.unique_id] = (result, tested.said)
+            tests.answers[node.unique_id] = (result, tested.said)
         return tested
 
     def _prepared(self, node: Any) -> tuple[Any, bool]:
@@ -333,11 +351,11 @@ class Trials:
         return test, True
 
     def _compile(self, test: Any, staged: StagedRows) -> None:
-        self.local.staged = staged
+        self.here.staged = staged
         try:
             compile_test(self.adapter, test, self.manifest)
         finally:
-            self.local.staged = None
+            self.here.staged = None
 
 
 def _result(test: Any, found: Failures) -> tuple[Any, str]:
@@ -356,17 +374,6 @@ def _cannot(node: Any, error: Exception) -> DataTestResult:
         return not_run(node.name, why, *_declared(node))
     said = str(error).strip().splitlines()
     return not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_declared(node))
-
-
-@contextmanager
-def aside(local: Any) -> Iterator[None]:
-    """Within the block the thread's node is not the gate's: the statements of its tests are dbt's own."""
-    run, node = local.run, local.node
-    local.run = local.node = None
-    try:
-        yield
-    finally:
-        local.run, local.node = run, node
 
 
 def _stores(test: Any) -> bool:
@@ -395,6 +402,6 @@ def _state(session: Session, relations: Relied, seen: dict[str, str | None]) -> 
     return None if None in found else " ".join(map(str, found))
 
 
-def told(message: str | None, ground: str) -> str:
+def with_ground(message: str | None, ground: str) -> str:
     """The message of a test's result with the ground on which it stands."""
     return f"{message}; {ground}" if message else f"pass ({ground})"

@@ -108,7 +108,10 @@ def changed(draw: Callable[..., Any], form: Any) -> Any:
     """A form of which some values are others."""
     found = deepcopy(form)
     for _ in range(draw(st.integers(1, 3))):
-        path = draw(st.sampled_from([place for place in places(found) if place]))
+        within = [place for place in places(found) if place]
+        if not within:  # All of it was dropped.
+            break
+        path = draw(st.sampled_from(within))
         at = found
         for key in path[:-1]:
             at = at[key]

@@ -82,3 +82,99 @@ def test_a_delta_whose_publish_began_is_never_run_a_second_time() -> None:
     assert not _may_pass(Report("s.t", "failed"), Model("s.t", "select 1"))
     half_way = Report("s.t", "failed", strategy="rename", details=Details(unsettled=True))
     assert not _may_pass(half_way, table), "recover would put the old files in the place of dbt's table"
+
+
+QUERY = "select 1 as id"
+
+
+def gate_in(phase: Any, on_internal_error: str, ran: list[Any]) -> Any:
+    """A gate whose node, which waits for a drop, is in the phase; `ran` gets what dbt does itself."""
+    from dbt_planproof.gate import Gate
+    from dbt_planproof.states import GuardedNode, NodeState
+    from planproof.contract import Contract, Model
+    from planproof.settings import Settings
+
+    config = SimpleNamespace(project_name="shop", credentials=SimpleNamespace(method="session"))
+    gate = Gate(SimpleNamespace(config=config, drop_now=ran.append, execute_now=ran.append))
+    settings = Settings(on_internal_error=on_internal_error)
+    model = Model("s.t", QUERY, contract=Contract([("id", "int", False)]), settings=settings)
+    node = GuardedNode(model, {"name": "t", "resource_type": "model", "config": {}, "columns": {}}, ("s", "t"), QUERY)
+    gate.here.state = NodeState(node, phase, put_off=("a drop",)) if phase is not None else None
+    return gate
+
+
+def broken_part(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    from dbt_planproof import gate
+
+    def broken(*given: Any, **named: Any) -> Any:
+        raise KeyError("no such part")
+
+    # The error comes out of a file of planproof's.
+    broken.__code__ = broken.__code__.replace(co_filename=gate.__file__)
+    monkeypatch.setattr(gate, name, broken)
+
+
+def phases() -> list[Any]:
+    from dbt_planproof.states import Phase
+
+    return [None, *Phase]
+
+
+@pytest.mark.parametrize("phase", phases(), ids=str)
+@pytest.mark.parametrize("on_internal_error", ["fail", "pass"])
+def test_a_defect_of_the_gate_stops_or_leaves_a_node_in_every_phase(
+    phase: Any, on_internal_error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that has ended, and one that is not guarded, are not stopped in any case."""
+    from dbt_planproof import log
+    from dbt_planproof.questions import Stopped
+    from dbt_planproof.states import OPEN, Phase
+
+    said: list[str] = []
+    monkeypatch.setattr(log, "warn", said.append)
+    broken_part(monkeypatch, "decide")
+    ran: list[Any] = []
+    gate = gate_in(phase, on_internal_error, ran)
+    sql = f"create table s.t using parquet as {QUERY}"
+    if phase in OPEN and on_internal_error == "fail":
+        with pytest.raises(Stopped, match=r"stopped t: internal error in planproof: KeyError.* \(at dbt_planproof"):
+            gate.execute(sql)
+        assert (ran, gate.here.state.phase) == ([], Phase.STOPPED)
+        assert gate.execute(sql) is None, "dbt's hooks after it are dbt's own"
+        return
+    assert gate.execute(sql) is None, "dbt runs the statement"
+    assert "KeyError: 'no such part' (at dbt_planproof.gate:" in said[0]
+    assert "dbt goes on as if planproof were absent" in said[0]
+    if phase in OPEN:
+        assert (ran, gate.here.state.phase) == (["a drop"], Phase.PASSED), "what was put off is done first"
+
+
+@pytest.mark.parametrize(
+    ("part", "ask"),
+    [
+        ("has_promised_columns", lambda gate: gate.check_contract(QUERY)),
+        ("is_columns_query", lambda gate: gate.columns(f"select * from ( {QUERY} ) as __dbt_sbq where false limit 0")),
+    ],
+)
+def test_so_does_one_where_dbt_asks_for_columns(part: str, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbt_planproof.questions import Stopped
+    from dbt_planproof.states import Phase
+
+    broken_part(monkeypatch, part)
+    with pytest.raises(Stopped, match="on_internal_error: pass"):
+        ask(gate_in(Phase.GUARDED, "fail", []))
+    gate = gate_in(Phase.GUARDED, "pass", [])
+    assert ask(gate) is None
+    assert gate.here.state.phase is Phase.PASSED
+
+
+def test_what_is_no_defect_of_planproofs_is_said_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbt_planproof import gate as module
+    from dbt_planproof.states import Phase
+
+    def away(*given: Any) -> Any:
+        raise ConnectionError("the driver is gone")
+
+    monkeypatch.setattr(module, "decide", away)
+    with pytest.raises(ConnectionError):
+        gate_in(Phase.GUARDED, "pass", []).execute("select 1")

@@ -82,7 +82,7 @@ def test_a_renamed_table_points_at_its_files_again(location: str, managed: bool,
     session = SimpleNamespace(registered={"`s`.`t`": stored}.get)
     reach: Any = SimpleNamespace(method="session", refusal=lambda: None, session=lambda: session)
     sql = "alter table s.t rename to s.u"
-    assert with_rows(adapter, reach, read_head(sql), sql) is moved
+    assert with_rows(adapter, reach, read_head(sql)) is moved
     assert ran == ([sql, f"alter table `s`.`u` set location '{location}'"] if moved else [])
 
 

@@ -13,7 +13,11 @@ from dbt_planproof.scope import is_written, stored_elsewhere, unguarded
 
 
 class Config(dict[str, Any]):
-    """dbt's node config: keys, and the materialization as an attribute."""
+    """dbt's node config: keys, and some of them as attributes."""
+
+    @property
+    def meta(self) -> Any:
+        return self.get("meta")
 
     @property
     def materialized(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("dbt.adapters.spark")
+
+from dbt_planproof.this_thread import ThisThread
+from planproof_engine.sql.heads import read_head
 
 TABLE = """
     {{ config(materialized='KIND', file_format='parquet', meta={'planproof': {'tests': 'before'}}) }}
@@ -102,7 +104,7 @@ def test_a_test_that_needs_models_which_come_later_is_left_to_dbt() -> None:
     text = node("text", "beside", materialized="ephemeral")
     nodes = {"own": node("own"), "above": node("above", "own"), "beside": node("beside"), "text": text}
     adapter: Any = None
-    trials = Trials(adapter, threading.local())
+    trials = Trials(adapter, ThisThread())
     trials.begin(SimpleNamespace(nodes=nodes), {"own", "above", "beside"})
     said = {other: trials._more(node("a_test", "own", other), "own") for other in nodes}
     assert said == {
@@ -121,7 +123,7 @@ def test_what_was_found_counts_for_the_rows_that_it_was_found_in(monkeypatch: py
 
     nothing: Any = None
     for stands, said in (("as published", "pass"), ("as a hook left it", None), (None, None)):
-        known = trials.Trials(nothing, threading.local())
+        known = trials.Trials(nothing, ThisThread())
         known.answers["test.a"] = trials.Answer("pass", "counted", (), "as published")
         monkeypatch.setattr(trials, "_state", lambda *args, state=stands: state)
         monkeypatch.setattr(known, "_question", lambda test: None)
@@ -133,13 +135,13 @@ def test_a_test_that_queries_its_table_while_dbt_compiles_it_does_not_run_before
     from planproof.publish.data_tests.trial import NotRun
 
     nothing: Any = None
-    trials = Trials(nothing, threading.local())
-    trials.local.staged = SimpleNamespace(target=("s", "t"))
-    trials.refuse_query("select max(id) from s.u")
+    trials = Trials(nothing, ThisThread())
+    trials.here.staged = SimpleNamespace(target=("s", "t"))
+    trials.refuse_query(read_head("select max(id) from s.u"))
     with pytest.raises(NotRun, match="it queries the table while dbt compiles it"):
-        trials.refuse_query("select max(id) from s.T")
-    del trials.local.staged
-    trials.refuse_query("select max(id) from s.t")
+        trials.refuse_query(read_head("select max(id) from s.T"))
+    trials.here.staged = None
+    trials.refuse_query(read_head("select max(id) from s.t"))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_what_dbt_does_more_than_count_is_left_to_dbt(config: dict[str, Any], ma
     own = SimpleNamespace(store_failures=given["store_failures"], to_dict=lambda: given, get=given.get)
     test = SimpleNamespace(config=own, compiled_code="select id\nfrom shop.orders\nwhere id is null")
     nothing: Any = None
-    trials = Trials(nothing, threading.local())
+    trials = Trials(nothing, ThisThread())
     macros = {"macro.shop.one": SimpleNamespace(name=macro, package_name="shop")}
     trials.begin(SimpleNamespace(nodes={}, macros=macros), ())
     assert (trials._question(test) is not None) is is_counted
@@ -242,7 +244,7 @@ def test_every_kind_of_node_may_be_among_a_tests_ancestors(project: Any) -> None
     project.write(KINDS_OF_NODES)
     manifest = project.run("parse").result
     adapter: Any = None
-    trials = Trials(adapter, threading.local())
+    trials = Trials(adapter, ThisThread())
     trials.begin(manifest, set(manifest.nodes))
     kinds = {node.resource_type.value for node in manifest.nodes.values()}
     assert kinds >= {"seed", "model", "snapshot", "analysis", "test"}

@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING
 
 import pytest
+from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, left, publish, rows, versions
 
-from planproof import Contract, Guard, Model
+from planproof import Contract, Guard
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from planproof.report.model import Report
-
-
-def contract(*, null: bool = False, keys: bool = False) -> Contract:
-    from planproof.contract import Constraint
-
-    given = [Constraint("unique", ("id",))] if keys else []
-    return Contract([("id", "bigint", null), ("v", "string", True)], given)
-
-
-def rows(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row) for row in spark.table(name).collect()), key=str)
-
-
-def versions(spark: SparkSession, name: str) -> list[int]:
-    return [row.version for row in spark.sql(f"describe history {name}").collect()]
-
-
-def folder(spark: SparkSession, name: str) -> Path:
-    return Path(spark.sql(f"describe detail {name}").collect()[0].location.removeprefix("file:"))
-
-
-def left(at: Path) -> list[str]:
-    """Staged tables that nobody has put away."""
-    return [str(path) for path in at.glob("planproof_*/_delta_log")]
-
-
-def publish(spark: SparkSession, name: str, sql: str, full_refresh: bool = False, **more: Any) -> Report:
-    given = {"contract": contract(), **more}
-    return Guard(spark).publish(Model(name, sql, file_format="delta", **given), full_refresh=full_refresh)
-
-
-GOOD = "select id, cast(id as string) as v from range(3)"
-BAD = "select if(id = 1, null, id) as id, cast(id as string) as v from range(3)"
-ADDED = {"materialized": "incremental", "incremental_strategy": "append"}
-MERGED = {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}}
 
 
 def test_a_table_is_made_replaced_and_kept(delta: SparkSession, place: str) -> None:
@@ -137,6 +101,29 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
     assert len(stagings) == (1 if how == "append" else 2)
     assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
     assert (10, "ours") in rows(delta, name)
+
+
+def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: str) -> None:
+    name, done, theirs = f"{place}.never", threading.Event(), []
+
+    def write() -> None:
+        while not done.wait(0.25):
+            delta.sql(f"insert into {name} values ({1000 + len(theirs)}, 'theirs')").collect()
+            theirs.append(1)
+
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        outcomes = [
+            publish(delta, name, f"select id, 'ours' as v from range({n}, {n + 1})", **ADDED).outcome for n in (10, 20)
+        ]
+    finally:
+        done.set()
+        writer.join()
+    assert outcomes == ["published"] * 2
+    assert theirs
+    assert len(rows(delta, name)) == 3 + 2 + len(theirs)
 
 
 def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession, place: str) -> None:

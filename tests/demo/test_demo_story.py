@@ -58,7 +58,7 @@ def test_the_story_goes_as_told(
 
     said = shown.getvalue()
     box = said.replace(schema, "shop")
-    box = box[box.index("╭─") : box.index("╰─")]
+    box = box[box.rindex("╭─") : box.rindex("╰─")]
     drawn = pictures.words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
     assert words(box) == [*words(" ".join(drawn[drawn.index("✗") :]))][: len(words(box))], "run `make pictures`"
     assert "published before      1,000 rows        0 nulls" in said

@@ -113,7 +113,7 @@ def test_new_rows_are_published_and_broken_ones_are_not(name: str, case: str, pl
     there = place(name, case)
     assert (there.rows(), there.publish().outcome) == (there.case.old, "published")
     assert there.rows() == there.case.new
-    columns = ("id", "s") if "s" in there.case.model["sql"] else ("id", "d")
+    columns = ("id", "d") if case == "partitions" else ("id", "s")
     broken = Contract([(columns[0], "int", False), (columns[1], "string", False)])
     sql = f"select cast(null as int) as {columns[0]}, 'x' as {columns[1]}"
     report = there.publish(sql=sql, contract=broken)
@@ -227,7 +227,9 @@ def test_a_forced_recovery_beside_a_living_owner_harms_nothing(name: str, case: 
     again = there.publish()
     assert again.outcome == "published", said(again)
     assert there.rows() == there.case.after(2 if found == there.case.new else 1)
-    assert there.left() == []
+    # Who is evicted while it stages touches nothing more: its staging table stays, under a name of its own.
+    own = [left for left in there.left() if point == "stage" and left.startswith("__planproof_t_")]
+    assert (there.left(), len(own) <= 1) == (own, True)
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -106,7 +106,7 @@ def test_a_day_in_the_life(airflow: Airflow, tmp_path: Path) -> None:
     task = airflow.ended("shop", red)
     assert (task["state"], task["try_number"], task["max_tries"]) == ("failed", 1, 2), airflow.log("shop", red, 1)
     assert "PP505 violated column order_id" in airflow.log("shop", red, 1)
-    assert "the table is as it was (3 rows)" in airflow.log("shop", red, 1)
+    assert "The table published before is still there, with its 3 rows." in airflow.log("shop", red, 1)
     assert airflow.events() == 1
     assert stored(airflow) == before
 

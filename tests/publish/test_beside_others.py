@@ -234,7 +234,7 @@ def test_leaving_after_overwritten_partitions_loses_no_row(
 
 def test_leaving_by_force_deletes_no_partition_that_the_catalog_knows(spark: Any, database: str) -> None:
     table = f"{database}.t"
-    for day in ("x", "y"):
+    for day in ("x", "y", "z"):
         model = Model(table, f"select * from values (1, '{day}') as v(id, d)", **OVERWRITE)
         assert Guard(spark).publish(model).outcome == "published"
     session = opened(spark)
@@ -242,12 +242,12 @@ def test_leaving_by_force_deletes_no_partition_that_the_catalog_knows(spark: Any
     # Another table has its data in a version's folder.
     [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'y')").collect() if r[0] == "Location"][:1]
     spark.sql(f"create table {database}.clone (id int) using parquet location '{row[1]}'")
-    [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'x')").collect() if r[0] == "Location"][:1]
+    [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'z')").collect() if r[0] == "Location"][:1]
     spark.sql(f"create table {database}.other (id int, d string) using orc partitioned by (d)")
     spark.sql(f"alter table {database}.other add partition (d = 'q') location '{row[1]}'")
     leave(session, store_of(session), at, force=True)
     assert store_of(session).contents(row[1]), "a partition of another format's table has its data there, too"
-    assert spark.newSession().sql(f"select * from {table}").count() == 2
+    assert spark.newSession().sql(f"select * from {table}").count() == 3
     assert spark.newSession().sql(f"select * from {database}.clone").count() == 1
 
 

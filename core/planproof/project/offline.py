@@ -254,7 +254,7 @@ class OfflineCheck:
             why = "as asked" if self.overrides.get("spark") else "that of the newest runtime that is known"
             return (
                 f"judged for Databricks by the rules of Spark {version}, {why}, which are held to the answers of "
-                f"{RELEASES[version]}; what Databricks adds is told as not known"
+                f"{RELEASES[version]}; what Databricks adds is unknown, by name"
             )
         return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
 

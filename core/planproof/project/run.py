@@ -213,7 +213,7 @@ def _hooked(node: ProjectNode, model: Model) -> str | None:
     """The pre-hook that may have changed the model's table."""
     name = split_name(model.name)[-1]
     hooks = (h for h in hooks_of(node.raw.get("config") or {}) if h.moment == "pre-hook" and h.runs)
-    return next((h.shown for h in hooks if may_change(h.sql, read_head(h.sql), name)), None)
+    return next((h.shown for h in hooks if may_change(read_head(h.sql), name)), None)
 
 
 def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:

@@ -19,7 +19,7 @@ from planproof_engine.catalog import Catalog, Relation
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.schema import LogicalField, LogicalSchema
-from planproof_engine.sql.heads import names_in, read_head
+from planproof_engine.sql.heads import read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType
 
 Parts = tuple[str, ...]
@@ -66,7 +66,8 @@ def _may_change_columns(hook: str) -> bool:
     text = _RELATION.sub(" x ", hook)
     if "{{" in text or "{%" in text:
         return True
-    return read_head(text).kind not in ("read", "about") and not _CHANGING.isdisjoint(names_in(text))
+    statement = read_head(text)
+    return statement.kind not in ("read", "about") and not _CHANGING.isdisjoint(statement.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ A statement of any other shape than those below is `other`: nothing is guessed. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from planproof_engine.conf import Conf
@@ -34,13 +35,27 @@ class Statement:
     `relation` holds the name parts of what is written, `query` the text after the head (of a merge, its clauses from
     ON), and `clauses` the head's values: using, options, tblproperties, partition_by, transforms, clustered_by,
     buckets, location, comment, columns, overwrite, replace, source, to. The columns that are added stand in `columns`,
-    name and type; `transforms` are partitions of which one at least is no plain column, as they are written.
+    name and type; `transforms` are partitions of which one at least is no plain column, as they are written. `text` is
+    the whole statement, `words` the text of each of its tokens, and `query_at` the word with which the query begins.
     """
 
     kind: str
     relation: tuple[str, ...] = ()
     query: str = ""
     clauses: Mapping[str, Any] = field(default_factory=dict)
+    text: str = field(default="", compare=False, repr=False)
+    words: Sequence[str] = field(default=(), compare=False, repr=False)
+    query_at: int = field(default=0, compare=False, repr=False)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words and quoted names of the statement, in lower case and without their quotes. Words within literals
+        are left out."""
+        return frozenset(word.strip("`").replace("``", "`").lower() for word in self.words)
+
+    @property
+    def query_words(self) -> Sequence[str]:
+        return self.words[self.query_at :]
 
 
 def read_head(sql: str) -> Statement:
@@ -51,9 +66,12 @@ def read_head(sql: str) -> Statement:
     """
     c = Cursor(sql.strip(), _DEFAULT, RULES, as_far=True)
     try:
-        return _statement(c)
+        found = _statement(c)
     except (AnalysisError, Unknown):
-        return Statement("other")
+        found = Statement("other")
+    last = c.kinds.index("EOF")
+    words = _words_of(c.text, c.starts, c.stops, last)
+    return replace(found, text=sql, words=words, query_at=min(c.i, last))
 
 
 def _statement(c: Cursor) -> Statement:
@@ -360,9 +378,10 @@ class Query:
         """Whether the text is this query, and nothing else."""
         return self._places(_words(text), whole=True)
 
-    def stands_in(self, text: str) -> bool:
-        """Whether this query stands in the text as a query of its own: in parentheses, or up to the text's end."""
-        return self._places(_words(text), whole=False)
+    def stands_in(self, text: str | Sequence[str]) -> bool:
+        """Whether this query stands in the text, or in its words, as a query of its own: in parentheses, or up to the
+        text's end."""
+        return self._places(_words(text) if isinstance(text, str) else list(text), whole=False)
 
     def _places(self, words: list[str], whole: bool) -> bool:
         while words and words[-1] == ";":
@@ -381,23 +400,20 @@ class Query:
         return False
 
 
-def may_change(sql: str, statement: Statement, name: str) -> bool:
+def may_change(statement: Statement, name: str) -> bool:
     """Whether a statement may have changed the relation whose last name part is `name`. Hooks run such statements
     before the one that writes the relation."""
-    return statement.kind not in ("read", "about") and name.lower() in names_in(sql)
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The words and quoted names of a text, in lower case and without their quotes. Words within literals are left
-    out."""
-    return frozenset(word.strip("`").replace("``", "`").lower() for word in _words(text))
+    return statement.kind not in ("read", "about") and name.lower() in statement.names
 
 
 def _words(text: str) -> list[str]:
     """The text of each token. Where the lexer cannot read on, the rest of the text is the last one."""
     text = text.strip()
     tokens = tokenize(text, as_far=True)
-    last = tokens.kinds.index("EOF")
-    words = [text[start:stop] for start, stop in zip(tokens.starts[:last], tokens.stops[:last])]
-    rest = text[tokens.starts[last] :].strip() if tokens.starts[last] != len(text) else ""
+    return _words_of(text, tokens.starts, tokens.stops, tokens.kinds.index("EOF"))
+
+
+def _words_of(text: str, starts: Sequence[int], stops: Sequence[int], last: int) -> list[str]:
+    words = [text[start:stop] for start, stop in zip(starts[:last], stops[:last])]
+    rest = text[starts[last] :].strip() if starts[last] != len(text) else ""
     return [*words, *rest.split()]

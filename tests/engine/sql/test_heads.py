@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof_engine.sql.heads import Query, Statement, names_in
+from planproof_engine.sql.heads import Query, Statement
 from planproof_engine.sql.heads import read_head as read
 
 
@@ -212,6 +212,17 @@ def test_a_query_is_found_where_it_is_a_query(text: str, whole: bool, within: bo
     assert MODEL.stands_in(text) is within
 
 
+def test_a_statement_is_parsed_once_for_all_that_is_asked_of_it() -> None:
+    text = "/* dbt */ create table s.T using parquet as\n-- all\n(select 1 as `a b`); "
+    found = read(text)
+    assert (found.text, found.words[:4]) == (text, ["create", "table", "s", "."])
+    assert found.query_words == ["(", "select", "1", "as", "`a b`", ")", ";"]
+    assert {"t", "a b"} <= found.names
+    assert Query("select 1 as `a b`").stands_in(found.words)
+    assert read("merge into s.t as DBT_INTERNAL_DEST using x as DBT_INTERNAL_SOURCE on a = b").query_words[-1] == "b"
+    assert read("no statement $x").words == ["no", "statement", "$x"]
+
+
 def test_a_short_query_is_not_found_inside_of_another() -> None:
     """By its text alone `select 1` stands in both, and in the literal of the last."""
     query = Query("select 1")
@@ -227,7 +238,7 @@ def test_a_query_that_ends_with_a_semicolon_stands_in_parentheses() -> None:
 
 
 def test_names_are_read_without_literals_and_comments() -> None:
-    assert names_in("INSERT into `a``b`.C select 'd' -- e") == {"insert", "into", "a`b", ".", "c", "select", "'d'"}
+    assert read("INSERT into `a``b`.C select 'd' -- e").names == {"insert", "into", "a`b", ".", "c", "select", "'d'"}
 
 
 def test_a_query_beyond_the_lexer_is_compared_by_words() -> None:

@@ -16,11 +16,13 @@ from planproof_engine.types import without_lengths
 
 _MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
 
+_FED = "the table keeps a feed of its changes, whose column stands in its files too; what is promised is counted"
 
-def audit(job: Job, publication: DeltaPublication, told: bool) -> None:
-    """`told`: a column that is kept in another type than the query's is said."""
+
+def audit(job: Job, publication: DeltaPublication, says_types: bool) -> None:
+    """`says_types`: a column that is kept in another type than the query's is said."""
     schema = publication.published = publication.schema()
-    facts = _read(job, publication, schema, told)
+    facts = _read(job, publication, schema, says_types)
     if job.model.incremental_strategy == "merge" and publication.entry.strategy == "change" and facts is not None:
         # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
         facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
@@ -29,16 +31,17 @@ def audit(job: Job, publication: DeltaPublication, told: bool) -> None:
     decide(job, facts, judged, staged.new_rows, staged.rows_after)
 
 
-def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, told: bool) -> Facts | None:
+def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_types: bool) -> Facts | None:
     """The planes `catalog` and `files` of what was staged; None where no footer tells of the columns."""
     draft, state = job.draft, publication.state()
     draft.read(Claim("catalog", schema))
     promised = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in job.examined.promised))
-    draft.add(registered.check(_without_lengths(schema), promised) if told else [])
-    if state.is_mapped:
+    draft.add(registered.check(_without_lengths(schema), promised) if says_types else [])
+    unread = _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
+    if unread is not None:
         for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.unreadable(plane, _MAPPED)
-            draft.not_enforced(invariant, _MAPPED)
+            draft.unreadable(plane, unread)
+            draft.not_enforced(invariant, unread)
         return None
     before = len(draft.findings)
     planned = _without_lengths(schema).as_nullable()

@@ -80,7 +80,7 @@ class Change:
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
-        audit(replace(job, examined=counted), publication, told=False)
+        audit(replace(job, examined=counted), publication, says_types=False)
 
     def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None

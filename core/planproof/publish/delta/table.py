@@ -59,7 +59,7 @@ class Replacement:
         if not job.after_quarantine:  # The plan of the rest is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
-        audit(replace(job, examined=examined), publication, told=not job.after_quarantine)
+        audit(replace(job, examined=examined), publication, says_types=not job.after_quarantine)
 
     def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None

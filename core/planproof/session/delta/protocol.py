@@ -37,6 +37,11 @@ class LogState:
         return frozenset((*self.protocol.get("readerFeatures", ()), *self.protocol.get("writerFeatures", ())))
 
     @property
+    def feeds_changes(self) -> bool:
+        """Whether writers say of each row what became of it (change data feed)."""
+        return self.properties.get("delta.enableChangeDataFeed", "false").lower() == "true"
+
+    @property
     def is_mapped(self) -> bool:
         """Whether files name columns otherwise than the table does."""
         return self.properties.get("delta.columnMapping.mode", "none") != "none"
@@ -73,6 +78,9 @@ class DeltaTables(Protocol):
 
     def place(self, name: str) -> str:
         """The folder in which a managed table of that name would lie."""
+
+    def names_any(self, base: LogState, folder: str) -> bool:
+        """Whether a version names a data file in a folder of the table's folder."""
 
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         """Commits, and returns the version; `mark` tells the commit from others. Raises `Moved` where others have

@@ -52,6 +52,11 @@ class Delta:
         with translated():
             return str(self._catalog.defaultTablePath(self._identifier(name)).toString())
 
+    def names_any(self, base: LogState, folder: str) -> bool:
+        with translated():
+            files = self._snapshot(self._log(base.location), base.version).allFiles()
+            return not bool(files.filter(f"startswith(path, '{folder}/')").isEmpty())
+
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         try:
             with self._session(change.exact), quiet():

@@ -1,0 +1,47 @@
+"""Delta tables that tests publish by the guard, and what they then look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planproof import Contract, Guard, Model
+from planproof.contract import Constraint
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from planproof.report.model import Report
+
+
+def contract(*, null: bool = False, keys: bool = False) -> Contract:
+    given = [Constraint("unique", ("id",))] if keys else []
+    return Contract([("id", "bigint", null), ("v", "string", True)], given)
+
+
+def rows(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in spark.table(name).collect()), key=str)
+
+
+def versions(spark: SparkSession, name: str) -> list[int]:
+    return [row.version for row in spark.sql(f"describe history {name}").collect()]
+
+
+def folder(spark: SparkSession, name: str) -> Path:
+    return Path(spark.sql(f"describe detail {name}").collect()[0].location.removeprefix("file:"))
+
+
+def left(at: Path) -> list[str]:
+    """Staged tables that nobody has put away."""
+    return [str(path) for path in at.glob("planproof_*/_delta_log")]
+
+
+def publish(spark: SparkSession, name: str, sql: str, full_refresh: bool = False, **more: Any) -> Report:
+    given = {"contract": contract(), **more}
+    return Guard(spark).publish(Model(name, sql, file_format="delta", **given), full_refresh=full_refresh)
+
+
+GOOD = "select id, cast(id as string) as v from range(3)"
+BAD = "select if(id = 1, null, id) as id, cast(id as string) as v from range(3)"
+ADDED = {"materialized": "incremental", "incremental_strategy": "append"}
+MERGED = {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}}
