@@ -189,13 +189,17 @@ class Iceberg:
             target.stand(opened.table)
         return IcebergTransaction(quoted((_STAGED, target.key)), self._java, target, opened, replaces)
 
-    def fence(self, name: str, run: str) -> None:
+    def fence(self, name: str, run: str) -> bool:
         """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
-        that names the run that is kept out. Raises `SparkFailure`."""
+        that names the run that is kept out. Returns whether it does so: a REST server compares rows and columns, and
+        carries out a commit of rows beside one of a property. Raises `SparkFailure`."""
         with translated():
             table = CatalogTable(self._catalogs, self.complete(name), self._cache, self._is_cached).load()
             if table is not None:
+                if str(table.operations().getClass().getSimpleName()) == "RESTTableOperations":
+                    return False
                 table.updateProperties().set(FENCE, run).commit()
+        return True
 
     def reads(self, name: str, planes: SparkPlanes) -> bool:
         """Whether an analyzed query reads the table of that name: also where it is not certain."""
