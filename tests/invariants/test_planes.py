@@ -331,7 +331,7 @@ def test_a_sample_says_what_it_did_not_look_at(tmp_path):
     assert (found, claim.looked_at) == ([], "sample")
     assert claim.what == "200 of 300 rows, in 2 of 3 row groups and 2 of 3 files"
     claim, found = batches.read(paths, "all", footers)
-    assert (codes(found), claim.looked_at) == ([("PP301", V, None)], "sample")
+    assert (codes(found), claim.looked_at) == ([("PP301", V, None)], "part")
     pq.write_table(pa.table({"a": range(2 * batches.ROWS)}), paths[0])
     claim, found = batches.read(paths[:1], "sample", files.read(paths[:1])[1])
     assert claim.what == "8,192 of 16,384 rows, in 1 of 1 row group and 1 of 1 file", "the beginning of a row group"

@@ -148,3 +148,7 @@ SPARK_FUNCTIONS = frozenset(SINCE)
 def release(version: str) -> tuple[int, ...]:
     """A version as numbers that compare: `4.0` comes before `4.0.1`."""
     return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+OF_BOOLEANS = ("and", "or", "not", "<=>", "isunknown", "isnotunknown")
+"""The operators that the parser itself makes of booleans: no rule has to resolve them."""

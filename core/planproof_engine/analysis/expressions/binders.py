@@ -35,6 +35,7 @@ from planproof_engine.expr import (
     column_of,
 )
 from planproof_engine.functions.bind import cast, cast_unless_equal, refused_cast, refused_type
+from planproof_engine.functions.names import OF_BOOLEANS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -259,13 +260,10 @@ def _is_as_parsed(expr: Expr) -> bool:
     """Whether no rule touches the operand of IS UNKNOWN, so that Spark shows the parser's own class: it is made of
     the words TRUE and FALSE."""
     if isinstance(expr, Call):
-        return expr.function.name in _OF_BOOLEANS and all(map(_is_as_parsed, expr.args))
+        return expr.function.name in OF_BOOLEANS and all(map(_is_as_parsed, expr.args))
     if isinstance(expr, Cast):
         return _is_as_parsed(expr.child)
     return isinstance(expr, Literal) and isinstance(expr.value, bool)
-
-
-_OF_BOOLEANS = ("and", "or", "not", "<=>", "isunknown", "isnotunknown")
 
 
 def _like(name: str) -> Binder:

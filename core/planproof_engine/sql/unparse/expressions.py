@@ -68,6 +68,8 @@ _SYNTAX: dict[str, Callable[[list[str]], str]] = {
     "not": lambda a: f"(NOT {a[0]})",
     "isnull": lambda a: f"({a[0]} IS NULL)",
     "isnotnull": lambda a: f"({a[0]} IS NOT NULL)",
+    "isunknown": lambda a: f"({a[0]} IS UNKNOWN)",
+    "isnotunknown": lambda a: f"({a[0]} IS NOT UNKNOWN)",
     "between": lambda a: f"({a[0]} BETWEEN {a[1]} AND {a[2]})",
     "in": lambda a: f"({a[0]} IN ({', '.join(a[1:])}))",
     "negative": lambda a: f"negative({a[0]})",
