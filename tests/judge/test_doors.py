@@ -50,6 +50,7 @@ DECIDED = {
 
 ELSEWHERE = {
     "a file that is newer than its compile (tests/project/test_dbt2.py, tests/cli/test_cli_on_spark.py)": ("PP112",),
+    "what costs more than one model may (tests/attacks/test_budgets.py)": ("PP113",),
     "what planproof does not know, or knows and Spark has otherwise (tests/guard, tests/engine/optimizer)": (
         *("PP111", "PP201", "PP202", "PP203", "PP204", "PP901"),
     ),

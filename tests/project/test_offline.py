@@ -264,7 +264,7 @@ def test_the_spark_that_is_judged_for_is_the_one_asked_for_else_frozen_else_the_
 
     def refused(model, **given):
         noted = []
-        report = check({"m": model}, noted=noted.append, **given)["m"]
+        report = check({"m": model}, {"raw.orders": {"id": "bigint"}}, noted=noted.append, **given)["m"]
         return "PARSE_SYNTAX_ERROR" in str(report.findings), noted
 
     rules, newest = "by rules that are held to the answers of", "judged for Spark 4.3"
