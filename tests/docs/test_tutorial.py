@@ -6,6 +6,7 @@ Of a `planproof` command the page shows all that is said. Of a `dbt` command it 
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -108,4 +109,5 @@ def test_the_tutorial_is_walked(spark: SparkSession, gym: Path, capfd: pytest.Ca
     if os.environ.get("PLANPROOF_WRITE_DOCS"):
         PAGE.write_text(written, "utf-8")
     else:
-        assert masked(written) == masked(page), "run `make docs`"
+        differences = difflib.unified_diff(masked(page).splitlines(), masked(written).splitlines(), lineterm="", n=1)
+        assert masked(written) == masked(page), "run `make docs`:\n" + "\n".join(differences)

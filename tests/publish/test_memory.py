@@ -79,7 +79,7 @@ def test_an_empty_string_in_a_partition_column_is_stored_as_null(guard: Guard, d
 
 
 def test_what_follows_a_publish_cannot_undo_it(guard: Guard, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planproof.guard.look", lambda job, written: 1 / 0)
+    monkeypatch.setattr("planproof.publish.kernel.look", lambda job, written, describe: 1 / 0)
     report = guard.publish(Model(f"{database}.t", "select * from values (1) as t(id)", contract=PROMISE))
     assert (report.outcome, report.error) == ("published", None)
     assert [f.code for f in report.findings if f.verdict.value == "warning"][-1] == "PP403"
