@@ -132,3 +132,31 @@ def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession,
     delta.sql(f"delete from {name} where id is null")
     now, then = Guard(delta).audit(name, contract()), Guard(delta).audit(name, contract(), at="0")
     assert (now.verdict.value, then.verdict.value) == ("proved", "violated"), (now.findings, then.findings)
+
+
+@pytest.mark.parametrize("how", ["append", "replace"])
+def test_a_vacuum_without_retention_meanwhile(
+    delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It deletes the files of whoever writes, bare or guarded; what is gone is not committed."""
+    from planproof.publish.delta.publication import DeltaPublication
+
+    name = f"{place}.swept"
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    before, commit = rows(delta, name), DeltaPublication.commit
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+    def late(self: DeltaPublication) -> None:
+        delta.conf.set(check, "false")
+        delta.sql(f"vacuum {name} retain 0 hours").collect()
+        delta.conf.unset(check)
+        commit(self)
+
+    monkeypatch.setattr(DeltaPublication, "commit", late)
+    more = "select id, 'ours' as v from range(10, 12)"
+    report = publish(delta, name, more, **({} if how == "replace" else ADDED))
+    assert (report.outcome, report.details.transient) == ("failed", True), report.findings
+    assert "files that were audited are gone" in str(report.error)
+    monkeypatch.undo()
+    delta.catalog.refreshTable(name)
+    assert (rows(delta, name), left(folder(delta, name))) == (before, [])

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
 from planproof.judge.effect import Effect
 from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read
@@ -123,9 +124,11 @@ class DeltaPublication:
     note = step
 
     def commit(self) -> None:
-        """One commit of the target's log, and where the table is new its name. Raises `Moved`, `SparkFailure`."""
-        self.step("commit")
+        """One commit of the target's log, and where the table is new its name. Raises `Moved`, `SparkFailure`, and a
+        transient `Refused` where files that were audited are gone."""
         staged, replaces = self.staged, self.entry.strategy == "replace"
+        self._refuse_swept(staged)
+        self.step("commit")
         change = NewVersion(
             self.base,
             staged.added,
@@ -147,6 +150,20 @@ class DeltaPublication:
         self._forget_log()
         with suppress(SparkFailure):
             self.tables.refresh(self.name)
+
+    def _refuse_swept(self, staged: Staged) -> None:
+        """VACUUM without a retention deletes the files of whoever writes at that moment: Delta would commit them all
+        the same, and the table could not be read."""
+        own = f"{self.folder}/"
+        wanted = {unquote(form["path"]): int(form["size"]) for form in staged.files if form["path"].startswith(own)}
+        there = self.store.contents(self.location) if wanted else {}
+        gone = [path for path, size in wanted.items() if there.get(path.removeprefix(own)) != size]
+        if gone:
+            raise Refused(
+                f"{self.entry.model}: {len(gone)} of {len(wanted)} files that were audited are gone or changed, as by "
+                "VACUUM without a retention; nothing was published. Run the model again",
+                transient=True,
+            )
 
     def _metadata(self) -> dict[str, Any] | None:
         """The target's new metadata; None where they stay."""
