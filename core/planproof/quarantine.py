@@ -19,7 +19,9 @@ def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
     if materialized == "ephemeral":
         return None
     if materialized == "view":
-        return "a view stores no rows that could be parted; say `on_violation: stop` of it, and this of what it reads"
+        return (
+            "a view stores no rows that could be quarantined; say `on_violation: stop` of it, and this of what it reads"
+        )
     if materialized not in ("table", "incremental"):
         return f"it is materialized as {materialized}, which planproof does not publish"
     if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):

@@ -68,7 +68,7 @@ def test_above_the_limit_the_table_stays(built: Any) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ("materialized='view'", "a view stores no rows that could be parted"),
+        ("materialized='view'", "a view stores no rows that could be quarantined"),
         ("materialized='incremental', incremental_strategy='merge', file_format='delta'", "merge|delta"),
     ],
 )
