@@ -57,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # For every JVM that a test starts, in a process of its own too.
+for size in ("COLUMNS", "LINES"):  # What is shown must not depend on a terminal; xdist gives its workers one of 80.
+    os.environ.pop(size, None)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm.options())
 
 

@@ -320,6 +320,8 @@ def test_data_tests_are_asked_before_the_rows_are_published(name: str, case: str
 @cases("location", "replace", but=("first",))
 def test_readers_see_the_old_rows_or_the_new_ones(name: str, case: str, place: Make) -> None:
     there, done = place(name, case), threading.Event()
+    # The files of a table that planproof did not write go at once: docs/guarantees.md names that exception.
+    assert there.publish().outcome == "published"
     seen: list[Rows | None] = []
     errors: list[str] = []
 
@@ -340,7 +342,7 @@ def test_readers_see_the_old_rows_or_the_new_ones(name: str, case: str, place: M
         done.set()
         reader.join()
     assert [r.outcome for r in reports] == ["published", "published"]
-    versions = [there.case.old, there.case.new, there.case.after(2)]
+    versions = [there.case.after(publishes) for publishes in (1, 2, 3)]
     # Partitions of a Parquet table are exchanged one by one, and its files are added one by one.
     parts = case in ("partitions", "append") and there.format.catalog is None
     assert parts or [rows for rows in seen if rows not in versions] == []
