@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planproof.budget import OverBudget, bounded
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
@@ -31,6 +30,7 @@ from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.subject import Subject, failed, too_large
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
+from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import OF_ITSELF, Finding, Verdict
