@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
+from planproof.project.errors import UnreadableContract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.report.model import Report
@@ -42,6 +43,14 @@ def failed(draft: Draft, error: Exception) -> Report:
     said = describe(error)
     draft.add([Finding(Verdict.UNPROVED, "PP901", "logical", message=said)])
     draft.unreadable("logical", said)
+    return draft.report("failed", said)
+
+
+def unreadable(draft: Draft, error: UnreadableContract) -> Report:
+    """The report on a model whose contract cannot be read."""
+    said = str(error)
+    draft.add([Finding(Verdict.UNPROVED, "PP509", "contract", message=said)])
+    draft.unreadable("contract", said)
     return draft.report("failed", said)
 
 
