@@ -121,9 +121,7 @@ def test_rows_that_come_between_are_kept_or_told(
         report = guard.publish(model(table, "select 5L as id, 'a' as day", strategy))
     assert (report.outcome, len(staged)) == ("published", 1), said(report)
     assert held(iceberg, table) == expected
-    # A REST server puts a replacement over what others have committed, and tells nobody.
-    told = replaced is not None and not (strategy == "table" and "lake_rest" in table)
-    assert [f.found for f in report.findings if f.code == "PP621"] == ([replaced] if told else [])
+    assert [f.found for f in report.findings if f.code == "PP621"] == ([replaced] if replaced else [])
     assert unnamed(iceberg, table) == []
     kept = [r[0] for r in iceberg.newSession().sql(f"select snapshot_id from {table}.snapshots").collect()]
     assert len(kept) == 3, "the other's commit stays in the history"
