@@ -265,6 +265,31 @@ def test_beside_a_writer_who_never_rests(table: str, guard: Guard, iceberg: Any)
     assert unnamed(iceberg, table) == []
 
 
+@pytest.mark.parametrize("procedure", ["rewrite_data_files", "rewrite_manifests", "expire_snapshots"])
+@pytest.mark.parametrize("strategy", ["append", "merge", "table"])
+def test_maintenance_by_procedures(
+    lake: str, guard: Guard, iceberg: Any, monkeypatch: Any, strategy: str, procedure: str
+) -> None:
+    """It moves rows to other files, or forgets snapshots, and changes no row: nothing is said to be replaced."""
+    name, other = f"{lake}.t", iceberg.newSession()
+    for statement in (_MADE, _HELD, "insert into {t} values (3, 'a')", "insert into {t} values (4, 'a')"):
+        iceberg.sql(statement.format(t=name))
+    told = {
+        "rewrite_data_files": ", options => map('rewrite-all', 'true')",
+        "expire_snapshots": ", older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1",
+    }
+    keyed = {"options": {"unique_key": "id"}} if strategy == "merge" else {}
+    given = model(name, "select * from values (2L, 'n'), (5L, 'n') as v(id, day)", strategy, **keyed)
+    call = f"call lake_hadoop.system.{procedure}(table => '{name.partition('.')[2]}'{told.get(procedure, '')})"
+    with meanwhile(monkeypatch, guard, "staged", lambda: other.sql(call).collect()):
+        report = guard.publish(given)
+    assert report.outcome == "published", said(report)
+    kept = {"append": [(1, "a"), (2, "b"), (3, "a"), (4, "a")], "merge": [(1, "a"), (3, "a"), (4, "a")], "table": []}
+    assert held(iceberg, name) == sorted([*kept[strategy], (2, "n"), (5, "n")], key=str)
+    assert "PP621" not in codes(report)
+    assert unnamed(iceberg, name) == []
+
+
 # --- what becomes of the table --------------------------------------------------------------------------------------
 
 _OTHERS = {
