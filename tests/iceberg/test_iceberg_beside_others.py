@@ -386,7 +386,9 @@ def test_a_forced_recovery_beside_a_living_owner(
 
     with meanwhile(monkeypatch, guard, when, act):
         report = guard.publish(given)
-    assert [codes(r) for r in recovered] in ([{"PP602"}], [{"PP609"}]), recovered
+    # Beside the publish of the good rows stands that which has staged them all.
+    assert len(recovered) == (2 if (strategy, when) == ("quarantine", "commit") else 1), recovered
+    assert {code for r in recovered for code in codes(r)} in ({"PP602"}, {"PP609"}), recovered
     if report.outcome == "published":
         assert (codes(recovered[0]), when) == ({"PP609"}, "commit"), "only where nothing was deleted"
         kept = {"append": before, "quarantine": before, "insert_overwrite": [(2, "b")]}.get(strategy)
