@@ -17,7 +17,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import function_name, spelt_name
 from planproof_engine.analysis.expressions.generators import generator, is_outer, named_columns
-from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
@@ -291,7 +291,7 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
                 "Scalar subqueries in the VALUES clause are not supported.",
                 node,
             )
-        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_random(value)
+        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
         if computed or any(
             isinstance(e, Outer) or (isinstance(e, Call) and e.function.name in env.functions) for e in value.walk()
         ):
@@ -384,7 +384,7 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
     """A lateral subquery that is random must not run for several rows of the other side."""
     if not _is_of_many(left):
         return
-    if any(is_random(e) for n in right.walk() for e in n.expressions):
+    if any(is_volatile(e) for n in right.walk() for e in n.expressions):
         raise env.rejected_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.NON_DETERMINISTIC_LATERAL_SUBQUERIES",
             "Non-deterministic lateral subqueries are not supported when joining with outer relations that produce "
