@@ -216,7 +216,7 @@ class _Clause:
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = {c.id for c in self.plan.output}
         for column in key.child.walk():
-            if isinstance(column, Column) and column.id not in shown and (spread or column not in over.keys):
+            if isinstance(column, Column) and column.id not in shown and column not in over.keys:
                 raise unresolved_over(column, block.items, node, block.ctx)
         return key
 
@@ -251,7 +251,7 @@ class _Clause:
     def _is_refused(self, key: Sort, out_of_reach: bool) -> bool:
         """Whether the key computes what only the block itself could."""
         block = self.block
-        if block is None or block.over is None:
+        if block is None or block.over is None or self.word not in _SORTS:
             return bool(content(key) & (AGGREGATE | WINDOW))
         within = _beside_grouping(key.child)
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))

@@ -15,6 +15,7 @@ from planproof_engine.analysis.refusals.checks import holds_aggregate, holds_win
 from planproof_engine.expr import Call, Cast, Expr, Sort, Subquery
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
@@ -148,7 +149,11 @@ def stays_volatile(expr: Expr) -> bool:
 
 
 def _calls_volatile(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.traits.volatile
+    """Aggregates count as deterministic in Spark, `first` too; of functions that users made it is not known."""
+    function = expr.function if isinstance(expr, Call) else None
+    if function is None or function.category is Category.AGGREGATE:
+        return False
+    return function.traits.volatile and function.traits != UNSTATED
 
 
 def _reads_volatile(expr: Expr) -> bool:
