@@ -361,10 +361,8 @@ def _inlined(
 
 def _repeated_id(item: Alias, by_id: Mapping[int, Expr]) -> int:
     """The id of an item. One that names an alias on its left, and nothing else, is the column of that alias."""
-    named = item.child.child if isinstance(item.child, LateralReference) else None
-    if isinstance(named, Column) and named.id in by_id and named.name == item.name:
-        return named.id
-    return item.id
+    named = item.child.child if isinstance(item.child, LateralReference) and not item.explicit else None
+    return named.id if isinstance(named, Column) and named.id in by_id else item.id
 
 
 def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> None:
