@@ -73,7 +73,7 @@ def test_columns_are_added_with_their_rows(delta: SparkSession, place: str) -> N
     assert [r[2] for r in rows(delta, name)] == [1, None] * 3
 
 
-@pytest.mark.parametrize("how", ["append", "replace", "keys"])
+@pytest.mark.parametrize("how", ["append", "replace", "keys", "itself"])
 def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that commits between the audit and the commit: an append goes on top, what replaces or counts the whole
     table is staged anew."""
@@ -95,12 +95,14 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
         DeltaPublication, "__init__", lambda self, *a, **k: (stagings.append(1), begin(self, *a, **k))[1]
     )
     more = "select id, 'ours' as v from range(10, 12)"
+    if how == "itself":
+        more = f"select max(id) + 1 as id, 'ours' as v from {name}"
     given = {} if how == "replace" else {**ADDED, "contract": contract(keys=how == "keys")}
     report = publish(delta, name, more, **given)
     assert report.outcome == "published", report.findings
     assert len(stagings) == (1 if how == "append" else 2)
     assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
-    assert (10, "ours") in rows(delta, name)
+    assert (101 if how == "itself" else 10, "ours") in rows(delta, name)
 
 
 def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: str) -> None:

@@ -52,10 +52,12 @@ class Change:
         merges(job)
         swept(job, self._tables, base)
         publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
-        # Rows that are added whatever the table holds go on top of what others have committed.
-        publication.reads = (
-            model.incremental_strategy != "append" or job.names.table.lower() in job.examined.sql.lower()
-        )
+        # Rows that are added whatever the table holds go on top of what others have committed. Delta counts an append
+        # that reads its own table as one of these, and `max(id) + 1` would be given twice.
+        is_append = model.incremental_strategy == "append"
+        reads_itself = job.names.table.lower() in job.examined.sql.lower()
+        publication.reads = not is_append or reads_itself
+        publication.whole = publication.whole or (is_append and reads_itself)
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
