@@ -13,9 +13,9 @@ from planproof.contract import Model
 from planproof.publish.bad_rows import Unquarantinable
 from planproof.publish.delta.change import Change
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.staged import StagedTable
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
@@ -61,8 +61,8 @@ class DeltaLake:
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
         return Change(self._tables) if is_delta(job, full_refresh) else Replacement(self._tables)
 
-    def staged(self, job: Job, publication: DeltaPublication) -> StagedTable:
-        return StagedTable(job, publication)
+    def staged(self, job: Job, publication: DeltaPublication) -> StagedVersion:
+        return StagedVersion(job, publication)
 
     def commit(self, publication: DeltaPublication) -> list[Finding]:
         publication.commit()

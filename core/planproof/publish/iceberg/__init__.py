@@ -13,9 +13,9 @@ from planproof.publish.iceberg.commit import Commit, swept
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.quarantine import QuarantineCommits
 from planproof.publish.iceberg.rows import RowsReplaced
-from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.branches import Branches

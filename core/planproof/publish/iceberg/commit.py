@@ -22,6 +22,7 @@ from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlane
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 LISTED = 500
 """So many of the added files one list names, which picks out their rows; more stand in several lists."""
@@ -75,6 +76,9 @@ class Commit:
         self.replaced = 0
         """The rows that others added while this was staged, and that it has replaced."""
         self._is_discarded = False
+
+    def schema(self) -> PhysicalSchema:
+        return self.transaction.schema()
 
     def new_rows(self) -> str:
         """The rows of the files that were added, and no others, for a FROM clause."""
