@@ -45,7 +45,7 @@ def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_
         return None
     before = len(draft.findings)
     planned = _without_lengths(schema).as_nullable()
-    paths = [job.session.local_path(path) or path for path in publication.paths()]
+    paths = [job.session.local_path(path) or path for path in publication.staged.paths()]
     facts = read_paths(draft, paths, planned, state.partition_by, job.session)
     # The table's flags bind its writers; a file says what the query knew, which may be more.
     draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]

@@ -15,6 +15,7 @@ from planproof.publish.iceberg.quarantine import QuarantineCommits
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.notes.publication import tell_of_replaced
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
@@ -49,7 +50,7 @@ class _Committed:
 
     def commit(self, publication: Commit) -> list[Finding]:
         publication.commit()
-        return [_told(publication)] if publication.replaced else []
+        return tell_of_replaced(publication)
 
     def refuse_changed(self, publication: Commit) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
@@ -59,15 +60,6 @@ class _Committed:
 
     def settle(self, publication: Commit) -> Ending:
         return publication.settle()
-
-
-def _told(publication: Commit) -> Finding:
-    rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
-    message = (
-        f"another writer added {rows} to {publication.entry.model} while its new rows were staged: the publish "
-        "replaced them, as the bare statement would. An older snapshot of the table holds them"
-    )
-    return Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)
 
 
 class Iceberg(_Committed):
