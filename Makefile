@@ -86,11 +86,11 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 
 test-delta: environment ## Runs the tests on Delta Lake's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
 	@.ci/delta $(DELTA_SPARK)
-	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/delta $(PYTEST_ARGS)
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/delta tests/formats $(PYTEST_ARGS)
 
 sweep-delta: environment ## Plays the contract matrix on Delta's tables, and kills publishes of them at every step (slow).
 	@.ci/delta $(DELTA_SPARK)
-	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/delta $(PYTEST_ARGS)
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/delta tests/formats $(PYTEST_ARGS)
 
 smoke-delta: environment ## Publishes and refuses a few Delta tables, as CI does; says why where Delta's jars cannot be had.
 	@.ci/delta $(DELTA_SPARK); found=$$?; \

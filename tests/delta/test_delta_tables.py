@@ -73,10 +73,10 @@ def test_columns_are_added_with_their_rows(delta: SparkSession, place: str) -> N
     assert [r[2] for r in rows(delta, name)] == [1, None] * 3
 
 
-@pytest.mark.parametrize("how", ["append", "replace", "keys", "itself"])
+@pytest.mark.parametrize("how", ["append", "replace", "keys", "itself", "view"])
 def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that commits between the audit and the commit: an append goes on top, what replaces or counts the whole
-    table is staged anew."""
+    """A writer that commits between the audit and the commit: an append and a replacement go on top, what reads or
+    counts the whole table is staged anew."""
     from planproof.publish.delta.publication import DeltaPublication
 
     name = f"{place}.busy"
@@ -97,12 +97,17 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
     more = "select id, 'ours' as v from range(10, 12)"
     if how == "itself":
         more = f"select max(id) + 1 as id, 'ours' as v from {name}"
+    elif how == "view":
+        delta.sql(f"create view {place}.highest as select max(id) as id from {name}")
+        delta.sql(f"create view {place}.above as select id + 1 as id, 'ours' as v from {place}.highest")
+        more = f"select * from {place}.above"
     given = {} if how == "replace" else {**ADDED, "contract": contract(keys=how == "keys")}
     report = publish(delta, name, more, **given)
     assert report.outcome == "published", report.findings
-    assert len(stagings) == (1 if how == "append" else 2)
+    assert len(stagings) == (1 if how in ("append", "replace") else 2)
+    assert [f.found for f in report.findings if f.code == "PP621"] == (["1 row"] if how == "replace" else [])
     assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
-    assert (101 if how == "itself" else 10, "ours") in rows(delta, name)
+    assert (101 if how in ("itself", "view") else 10, "ours") in rows(delta, name)
 
 
 def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: str) -> None:
