@@ -142,6 +142,7 @@ class DeltaPublication(NotedPublication):
     def _refuse_gone(self) -> None:
         gone, files = self.staged.gone()
         if gone:
+            self.stop_if_evicted()
             raise Refused(
                 f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM "
                 "without a retention; nothing was published. Run the model again",
