@@ -25,6 +25,7 @@ from planproof_engine.conf import Conf
 
 MANIFEST = "manifest.json"
 VERSIONS = (12, 20)
+_DIGITS = 4300
 """dbt 1.8 and later write v12, and so does dbt 2; its betas wrote v20: the same, with nulls for empty mappings."""
 KINDS = ("model", "seed", "snapshot", "source")
 """The kinds of node that are relations; tests, analyses and operations are none."""
@@ -249,7 +250,7 @@ def _project_directory(manifest: Path) -> Path | None:
 
 def _decoded(file: Path) -> Mapping[str, Any]:
     try:
-        found = json.loads(content(file).decode("utf-8"))
+        found = _loaded(content(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -257,6 +258,16 @@ def _decoded(file: Path) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise ProjectError(f"{file}: is a JSON {type(found).__name__}, not a manifest")
     return found
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # Python reads no number of more than 4,300 digits: it is a text, and who has use for it says what is wrong.
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < _DIGITS else digits)
 
 
 def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planproof.budget import OverBudget, bounded
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.project.compiled import relocate
-from planproof.project.errors import ProjectError
+from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.increments import first_plan, increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
@@ -28,9 +27,10 @@ from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
-from planproof.project.subject import Subject, failed, too_large
+from planproof.project.subject import Subject, failed, too_large, unreadable
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
+from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import OF_ITSELF, Finding, Verdict
@@ -234,7 +234,11 @@ class OfflineCheck:
         if node.kind == "snapshot":
             self.unread[node.unique_id] = f"{node.relation} is a snapshot, whose schema only dbt and Spark know"
             return None
-        known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+        known: Known | Unread
+        try:
+            known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+        except ProjectError as error:  # It is the matter of those that read it.
+            known = Unread(str(error))
         if isinstance(known, Unread):
             self.unread[node.unique_id] = known.reason
         else:
@@ -341,6 +345,9 @@ class OfflineCheck:
         try:
             with bounded():
                 return self._judged(node)
+        except UnreadableContract as error:
+            self.unread[node.unique_id] = "its contract cannot be read"
+            return unreadable(self._draft(node, Subject.of_name(node)), error)
         except ProjectError:
             raise
         except OverBudget as over:

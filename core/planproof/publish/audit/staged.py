@@ -210,7 +210,7 @@ def read_paths(
         draft.not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
-        claim, footers = files.read(paths, session)
+        claim, footers = files.read(paths, session, others=planned is None)
     except FooterError as error:
         draft.unreadable("files", str(error))
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
@@ -235,11 +235,11 @@ def read_paths(
         draft.unreadable("batches", reason)
         draft.not_enforced("I2", reason)
         return claim.facts
-    _read_batches(draft, paths, footers)
+    _read_batches(draft, paths, footers, batches.read if planned is not None else batches.read_of_others)
     return claim.facts
 
 
-def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
+def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer], read: batches.Reader) -> None:
     """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
         draft.absent("batches", "batches: off")
@@ -250,7 +250,7 @@ def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer])
         draft.not_enforced("I2", "no row group was written: there are no rows")
         return
     try:
-        claim, found = batches.read(paths, draft.settings.batches, footers)
+        claim, found = read(paths, draft.settings.batches, footers)
     except Undecodable as error:
         draft.unreadable("batches", str(error))
         draft.not_enforced("I2", str(error))
