@@ -117,8 +117,8 @@ test-dbt112: ## As test-dbt, on dbt-core 1.12.
 test-dbt2: environment ## Compiles a project by dbt 2's own program, and checks, compares, freezes and runs what it left.
 	dbt2=$$(.ci/dbt2) && DBT2="$$dbt2" $(BIN)/python -m pytest tests/project/test_dbt2_program.py $(PYTEST_ARGS)
 
-formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg for one format (slow).
-	where=$(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),.venv) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
+formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg, or delta, for one format (slow).
+	where=$(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),$(if $(filter delta,$(FORMAT)),$$(.ci/delta $(DELTA_SPARK) >&2 && echo .venv-delta-$(DELTA_SPARK)),.venv)) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
 		tests/formats $(PYTEST_ARGS)
 
 walks: environment ## Walks at random: two guards, a writer, DDL, recoveries and leaving over one Parquet table (1,000 walks take hours): WALKS=50

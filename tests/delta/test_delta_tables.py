@@ -9,6 +9,8 @@ import pytest
 from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, left, publish, rows, versions
 
 from planproof import Contract, Guard
+from planproof.quarantine import Quarantine
+from planproof.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,6 +112,22 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
     assert (101 if how in ("itself", "view") else 10, "ours") in rows(delta, name)
 
 
+def test_bad_rows_are_quarantined(delta: SparkSession, place: str) -> None:
+    name, settings = f"{place}.sorted", Settings(on_violation="quarantine")
+    for number, given in enumerate(({}, ADDED), 1):
+        report = publish(delta, name, BAD, settings=settings, **given)
+        assert report.outcome == "published", report.findings
+        assert [f.code for f in report.findings if f.code == "PP514"] == ["PP514"]
+        assert rows(delta, name) == sorted([(0, "0"), (2, "2")] * number)
+        bad = delta.table(f"{name}__quarantine").select("id", "v").collect()
+        assert [tuple(row) for row in bad] == [(None, "1")] * number
+        assert left(folder(delta, name)) == []
+    before = versions(delta, f"{name}__quarantine")
+    strict = Settings(on_violation="quarantine", quarantine=Quarantine(most=0))
+    report = publish(delta, name, BAD, settings=strict, **ADDED)
+    assert (report.outcome, versions(delta, f"{name}__quarantine")) == ("rejected", before), report.findings
+
+
 def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: str) -> None:
     name, done, theirs = f"{place}.never", threading.Event(), []
 
@@ -136,9 +154,12 @@ def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: st
 def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession, place: str) -> None:
     name = f"{place}.audited"
     delta.sql(f"create table {name} using delta as {BAD}")
+    at = delta.sql(f"describe history {name}").collect()[0].timestamp
     delta.sql(f"delete from {name} where id is null")
-    now, then = Guard(delta).audit(name, contract()), Guard(delta).audit(name, contract(), at="0")
-    assert (now.verdict.value, then.verdict.value) == ("proved", "violated"), (now.findings, then.findings)
+    assert Guard(delta).audit(name, contract()).verdict.value == "proved"
+    for when in ("0", str(at)):
+        then = Guard(delta).audit(name, contract(), at=when)
+        assert then.verdict.value == "violated", then.findings
 
 
 @pytest.mark.parametrize("how", ["append", "replace"])
