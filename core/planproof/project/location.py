@@ -144,6 +144,10 @@ class ProjectLocation:
             return planproof.session.served(given)
         return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
 
+    def is_in_process(self) -> bool:
+        """Whether dbt compiles in a Spark of this process. Raises `ProjectError`."""
+        return self.profile().method == "session" and _server(self._targeted({})) is None
+
     def named(self, settings: Mapping[str, str]) -> str:
         """In words, which Spark `open_session` reaches. Raises `ProjectError` where neither the profile nor `settings`
         name one: a Spark of our own would know nobody's tables."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
+from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
@@ -81,7 +81,7 @@ class ProjectNode:
         merged = strategy == "merge" and (file_format == "parquet" or not _is_merged_plainly(config))
         if self.materialized == "incremental" and (merged or strategy not in STRATEGIES):
             return f"incremental strategy {strategy!r}"
-        if self.materialized in ("table", "incremental") and file_format not in ("parquet", "iceberg", "delta"):
+        if self.materialized in ("table", "incremental") and file_format not in FILE_FORMATS:
             return f"file format {file_format!r}"
         skipped = self.left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None

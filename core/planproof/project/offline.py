@@ -245,22 +245,22 @@ class OfflineCheck:
             self._register(node, known)
         return None
 
-    def judged_for(self) -> str:
-        """For which Spark the models were judged, who said so, and which release the rules are held to."""
+    def rules_used(self) -> str:
+        """By which Spark's rules the models were checked, who said so, and the release that tests compare them with."""
         version = self.conf.spark
         if self.overrides.get("spark"):
             why = "as asked"
         elif self.frozen.spark == version:
-            why = f"which {self.frozen.file} names"
+            why = f"named in {self.frozen.file}"
         else:
             why = "the newest that is known" if version == SPARKS[-1] else "as asked"
         if self.conf.databricks:
             why = "as asked" if self.overrides.get("spark") else "that of the newest runtime that is known"
             return (
-                f"judged for Databricks by the rules of Spark {version}, {why}, which are held to the answers of "
+                f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
                 f"{RELEASES[version]}; what Databricks adds is unknown, by name"
             )
-        return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
+        return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
 
     def remark(self) -> str | None:
         """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
