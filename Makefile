@@ -92,10 +92,11 @@ sweep-delta: environment ## Plays the contract matrix on Delta's tables, and kil
 	@.ci/delta $(DELTA_SPARK)
 	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/delta tests/formats $(PYTEST_ARGS)
 
-smoke-delta: environment ## Publishes and refuses a few Delta tables, as CI does; says why where Delta's jars cannot be had.
-	@.ci/delta $(DELTA_SPARK); found=$$?; \
+smoke-delta: environment ## Publishes and refuses a few Delta tables on Spark 3.5, as CI does; skips, and says why, where Delta's jars cannot be had.
+	@jars=$$(.ci/delta 3.5 --jars); found=$$?; \
 	if [ $$found -eq 3 ]; then echo "smoke-delta: skipped"; exit 0; elif [ $$found -ne 0 ]; then exit $$found; fi; \
-	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -q -p no:cacheprovider tests/delta/test_delta_tables.py::test_a_table_is_made_replaced_and_kept $(PYTEST_ARGS)
+	.ci/spark $(SPARK35) && DELTA_JARS=$$jars .venv-spark-$(SPARK35)/bin/python -m pytest -q -p no:cacheprovider \
+		tests/delta/test_delta_tables.py::test_a_table_is_made_replaced_and_kept $(PYTEST_ARGS)
 
 test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
 	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
