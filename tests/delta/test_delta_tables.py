@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, left, publish, rows, versions
@@ -186,5 +186,31 @@ def test_a_vacuum_without_retention_meanwhile(
     assert (report.outcome, report.details.transient) == ("failed", True), report.findings
     assert "files that were audited are gone" in str(report.error)
     monkeypatch.undo()
+    delta.catalog.refreshTable(name)
+    assert (rows(delta, name), left(folder(delta, name))) == (before, [])
+
+
+@pytest.mark.parametrize("how", ["append", "replace"])
+def test_who_is_evicted_at_its_commit_commits_nothing(
+    delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forced recovery after the last look of a living owner: the log refuses what it would commit."""
+    from planproof.session.delta.tables import Delta
+
+    name, commit, ended = f"{place}.evicted", Delta.commit, list[str]()
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    before = rows(delta, name)
+
+    def late(self: Delta, *given: Any) -> int:
+        if not ended:
+            ended.extend(report.outcome for report in Guard(delta).recover(force=True))
+        return commit(self, *given)
+
+    monkeypatch.setattr(Delta, "commit", late)
+    more = "select id, 'ours' as v from range(10, 12)"
+    report = publish(delta, name, more, **({} if how == "replace" else ADDED))
+    assert ended == ["rejected"]
+    assert (report.outcome, report.details.transient) == ("failed", True), report.findings
+    assert str(report.error).startswith("evicted")
     delta.catalog.refreshTable(name)
     assert (rows(delta, name), left(folder(delta, name))) == (before, [])

@@ -137,7 +137,7 @@ class DeltaPublication(NotedPublication):
             theirs = read(filter(None, commits), "", self.base.location)
         except UnknownAction:
             return None
-        return None if theirs.metadata is not None else theirs.rows
+        return None if theirs.metadata is not None or theirs.removed else theirs.rows
 
     def _refuse_gone(self) -> None:
         gone, files = self.staged.gone()

@@ -49,8 +49,9 @@ class Delta:
         with translated():
             snapshot = self._snapshot(self._log(location), version)
             metadata, protocol = (json.loads(str(part.json())) for part in (snapshot.metadata(), snapshot.protocol()))
-            schema = declared_schema(str(snapshot.metadata().schema().json()))
-            return LogState(location, int(snapshot.version()), schema, metadata["metaData"], protocol["protocol"])
+            schema, number = declared_schema(str(snapshot.metadata().schema().json())), int(snapshot.version())
+            # Where no log lies, each look gives metadata of a new id.
+            return LogState(location, number, schema, metadata["metaData"] if number >= 0 else {}, protocol["protocol"])
 
     def place(self, name: str) -> str:
         with translated():
