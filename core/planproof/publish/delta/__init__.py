@@ -77,7 +77,11 @@ class DeltaLake:
         """Nothing: what is said of a table is committed with its rows."""
 
     def settle(self, publication: DeltaPublication) -> Ending:
-        return publication.settle()
+        ending = publication.settle()
+        if ending == "finished":
+            # The commit, which tells it else, ended with an error, and the table has it all the same.
+            publication.draft.add(tell_of_replaced(publication))
+        return ending
 
 
 __all__ = ["DeltaLake"]

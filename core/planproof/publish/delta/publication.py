@@ -39,7 +39,7 @@ class DeltaPublication(NotedPublication):
 
     def __init__(self, job: Job, tables: DeltaTables, base: LogState, strategy: str, managed: bool) -> None:
         names, store, target = job.names, store_of(job.session), quoted(job.names.target)
-        self.tables, self.managed = tables, managed
+        self.tables, self.managed, self.draft = tables, managed, job.draft
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
         entry = Stage(job.model.name, target, self.staged.relation, strategy, effect)

@@ -59,7 +59,11 @@ class _Committed:
         return False
 
     def settle(self, publication: Commit) -> Ending:
-        return publication.settle()
+        ending = publication.settle()
+        if ending == "finished" and publication.on_top is not None:
+            # The commit, which tells it else, ended with an error, and the table has it all the same.
+            publication.on_top.job.draft.add(tell_of_replaced(publication))
+        return ending
 
 
 class Iceberg(_Committed):
