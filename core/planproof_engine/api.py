@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import DecimalException
@@ -49,11 +50,12 @@ _OF_DATABRICKS_TOO = (
     "MISSING_AGGREGATION",
     "MISSING_GROUP_BY",
     "NUM_COLUMNS_MISMATCH",
-    "REQUIRES_SINGLE_PART_NAMESPACE",
     "TABLE_OR_VIEW_NOT_FOUND",
     "UNRESOLVED_COLUMN",
 )
 """What Databricks rejects as Spark does: names and shapes. It adds grammar, functions and types to Spark's."""
+
+_NO_FUNCTION = ("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,9 @@ def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown
     """What Spark answers to a query that it rejects. Databricks may take it for what it adds to Spark."""
     if env.conf.databricks and error.condition.split(".")[0] not in _OF_DATABRICKS_TOO:
         said = error.message.split(" on search path")[0].rstrip(".")
+        if error.condition in _NO_FUNCTION:
+            name = ".".join(re.findall("`([^`]+)`", said))
+            return Unknown(f"the function {name}, which is none of Spark's", error.origin)
         return Unknown(f"whether Databricks takes this: Spark answers {error.condition}, {said}", error.origin)
     return as_called(error, env.conf.spark)
 

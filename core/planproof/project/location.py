@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from planproof.project.compiler import NOT_HANDED_IN, Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, read_project
-from planproof.project.profile import DBT_CONF, Profile, read_profile
+from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile
 from planproof.project.target_folder import target_folder
 from planproof_engine.conf import Conf
 
@@ -115,6 +115,8 @@ class ProjectLocation:
         try:
             profile = self.profile_if_any()
             conf = conf.with_settings(profile.settings) if profile is not None else conf
+        except OfDatabricks:
+            pass
         except ProjectError:
             if self.profiles_dir is not None or self.target is not None:
                 raise

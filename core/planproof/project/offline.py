@@ -16,6 +16,7 @@ from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
+from planproof.project.branches import reader_of
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.increments import first_plan, increments
@@ -57,7 +58,7 @@ _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
 
 
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:
-    """The model's logical plan over its planned ancestors. Raises `Unknown`, `AnalysisError` and `ProjectError`."""
+    """The model's logical plan over its planned ancestors. Raises `Unknown`, and `ProjectError` if it is rejected."""
     if node.sql is None:
         raise ProjectError(f"{node.label}: not compiled; run `dbt compile`")
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project))
@@ -67,6 +68,8 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
             check.visit(other)
     try:
         return check.plan(node)
+    except AnalysisError as error:
+        raise ProjectError(f"{node.label}: {check.refused(node, error)}") from error
     except Unknown as unknown:
         missing = [key for key in project.nodes if key in ancestors and key in check.unread]
         named = [key for key in missing if project.nodes[key].relation in unknown.construct]
@@ -252,10 +255,11 @@ class OfflineCheck:
             why = "as asked"
         elif self.frozen.spark == version:
             why = f"named in {self.frozen.file}"
+        elif self.conf.databricks:
+            why = "that of the newest runtime that is known"
         else:
             why = "the newest that is known" if version == SPARKS[-1] else "as asked"
         if self.conf.databricks:
-            why = "as asked" if self.overrides.get("spark") else "that of the newest runtime that is known"
             return (
                 f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
                 f"{RELEASES[version]}; what Databricks adds is unknown, by name"
@@ -308,6 +312,12 @@ class OfflineCheck:
                 raise
             finally:
                 self._inherit(node, read)
+
+    def plan_again(self, node: ProjectNode) -> LogicalPlan:
+        """The plan of a model that was visited; what is said of it holds on. Raises `Unknown` and `AnalysisError`."""
+        found = self.plan(node)
+        self._conclude(node, found)
+        return found
 
     def _read_by(self, node: ProjectNode, read: Iterable[tuple[str, ...]]) -> list[ProjectNode]:
         """The parents that the manifest lists, and the nodes whose names were looked up."""
@@ -424,6 +434,9 @@ class OfflineCheck:
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"
+        reader = reader_of(self.project, node)
+        if reader is not None:
+            return f"its template calls {reader}, which prints what dbt finds: build what it reads, and compile again"
         incomplete = self.incomplete.get(node.unique_id)
         if incomplete is None:
             return None
@@ -432,9 +445,16 @@ class OfflineCheck:
         source = self._supposed(node).mends(error)
         return None if source is None else Incomplete(source).said
 
+    def refused(self, node: ProjectNode, error: AnalysisError) -> str:
+        """In words, that the query is rejected here: by Spark, too, unless there is a doubt."""
+        doubt = self._doubt(node, error)
+        if doubt is None:
+            return f"Spark would reject it: {error}"
+        return f"its schema is not known offline: {error.message.rstrip('.')}; {doubt}"
+
     def _conclude(self, node: ProjectNode, plan: LogicalPlan | None) -> None:
         """What is not known of the model's own columns, for those that read it."""
-        key, why = node.unique_id, grown(node)
+        key, why = node.unique_id, grown(node) or self._printed(node)
         found = self._open(node, plan) if plan is not None else self.incomplete.get(key)
         if why is not None:
             self.incomplete[key] = Incomplete(why, columns=() if found is None else found.columns)
@@ -447,9 +467,17 @@ class OfflineCheck:
 
     def _open(self, node: ProjectNode, plan: LogicalPlan) -> Incomplete | None:
         """What may be other in the plan's columns, as a source may have more columns than are known."""
+        printed = self._printed(node)
+        if printed is not None:
+            return Incomplete(printed)
         if node.unique_id not in self.incomplete:
             return None
         return self._supposed(node).changes(plan.schema)
+
+    def _printed(self, node: ProjectNode) -> str | None:
+        """The relation as one that a later compile may give other columns."""
+        reader = reader_of(self.project, node)
+        return None if reader is None else f"{node.relation}, for which {reader} printed what dbt found,"
 
     def _supposed(self, node: ProjectNode) -> Supposition:
         def find(parts: tuple[str, ...]) -> Relation | None:

@@ -200,9 +200,11 @@ def read_paths(
     partition_by: Sequence[str],
     session: Session | None = None,
     registered_as: PhysicalSchema | None = None,
+    of_format: Sequence[str] = (),
 ) -> Facts | None:
-    """The claims of files, against the plan that wrote them (`planned`), or the table that they belong to
-    (`registered_as`); with neither, against each other. None where nobody can read them here."""
+    """The claims of files, against the plan that wrote them (`planned`; columns `of_format` may stand there besides),
+    or the table that they belong to (`registered_as`); with neither, against each other. None where nobody can read
+    them here."""
     if not paths:
         for plane in ("files", "batches"):
             draft.absent(plane, "no file was written: there are no rows")
@@ -225,7 +227,7 @@ def read_paths(
         case_sensitive = session is not None and session.conf.case_sensitive
         draft.add(drift.check(registered_as, footers, tuple(partition_by), case_sensitive))
     else:
-        draft.add(file_schemas.check(planned, footers, tuple(partition_by)))
+        draft.add(file_schemas.check(planned, footers, tuple(partition_by), of_format))
     if planned is None:
         draft.add(drift.in_paths(footers, partition_by))
     draft.enforced("I5", claim.what)

@@ -49,7 +49,7 @@ class _Committed:
 
     def commit(self, publication: Commit) -> list[Finding]:
         publication.commit()
-        return [_told(publication)] if publication.replaced else []
+        return _told(publication)
 
     def refuse_changed(self, publication: Commit) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
@@ -58,16 +58,22 @@ class _Committed:
         return False
 
     def settle(self, publication: Commit) -> Ending:
-        return publication.settle()
+        ending = publication.settle()
+        if ending == "finished" and publication.on_top is not None:
+            # The commit, which tells it else, ended with an error, and the table has it all the same.
+            publication.on_top.job.draft.add(_told(publication))
+        return ending
 
 
-def _told(publication: Commit) -> Finding:
+def _told(publication: Commit) -> list[Finding]:
+    if not publication.replaced:
+        return []
     rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
     message = (
         f"another writer added {rows} to {publication.entry.model} while its new rows were staged: the publish "
         "replaced them, as the bare statement would. An older snapshot of the table holds them"
     )
-    return Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)
+    return [Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)]
 
 
 class Iceberg(_Committed):
