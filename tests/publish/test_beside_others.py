@@ -34,6 +34,7 @@ CASES: dict[str, tuple[str | None, dict[str, Any], Rows | None, Rows]] = {
         [(1, "x"), (2, "y")],
         [(2, "y"), (3, "x"), (4, "z")],
     ),
+    "table to view": (OLD, {"sql": "select 2 as id", "materialized": "view"}, [(1, "a")], [(2,)]),
     "view": ("create view {t} as select 1 as id", {"sql": "select 2 as id", "materialized": "view"}, [(1,)], [(2,)]),
 }
 
@@ -275,3 +276,24 @@ def test_a_staged_folder_that_somebody_deleted_is_not_finished(
     [report] = Guard(there.spark).recover()
     assert report.outcome == "rejected", "not `finished`: none of its files is there"
     assert there.rows() == there.old
+
+
+@pytest.mark.parametrize("name", ["location", "rename", "partitions", "table to view"])
+def test_rows_that_come_right_before_the_swap_are_told(
+    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last moment: the publish has looked at the table, and is about to make the call."""
+    there, inserted = place(name), list[bool]()
+    plain = Publication.change
+
+    def change(self: Publication, sql: str) -> None:
+        if not inserted:
+            inserted.append(True)
+            there.other.sql(f"insert into {there.name} values (9, 'x')")
+        plain(self, sql)
+
+    monkeypatch.setattr(Publication, "change", change)
+    report = there.publish()
+    assert (report.outcome, there.rows()) == ("published", there.new)
+    [told] = [f for f in report.findings if f.code == "PP621"]
+    assert told.found == "1 file"

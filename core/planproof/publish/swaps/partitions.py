@@ -29,6 +29,7 @@ class Partitions:
             self._point(publication, swap, swap.new)
         if not all(self._switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
+        publication.count_others(name for swap in swaps if swap.old for name in publication.names_in(swap.old))
         publication.add_columns()
         publication.step("clean")
         self.finish(publication)
@@ -71,7 +72,7 @@ class Partitions:
         for swap in entry.partitions:
             if swap.old is None or any(within(location, swap.old) for location in kept):
                 continue
-            if self._is_ours(publication, swap.old):
+            if self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
                 self._delete(publication, swap.old)
 
     def _is_ours(self, publication: Publication, location: str) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.transaction.content import content_of, files_of_table, is_whole
-from planproof.publish.transaction.deletion import data_of
+from planproof.publish.transaction.content import TableFiles, content_of, files_of_table, from_root, is_whole
+from planproof.publish.transaction.deletion import Holdings, data_of
 from planproof.publish.transaction.journal import SWAPS, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
@@ -30,7 +31,7 @@ from planproof.publish.transaction.names import (
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.places import data_root
-from planproof.publish.transaction.states import UNDO, UNDONE
+from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
@@ -46,7 +47,8 @@ class Publication:
     `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
     wrote them, as it ran, where Spark tells it; `planes`: all of a query that was written as it was analyzed.
     `watched`: every row that Python gave was looked at as it was written. `target` is the relation as the publish found
-    it, `replaced` the files that it had then, where the publish takes their place; `statement` gives a view its query.
+    it, `replaced` the files that it had then, where the publish takes their place, `others` how many of others it has
+    replaced, too; `statement` gives a view its query.
     `is_own`: this process began it, and did not read it from a journal."""
 
     next_step = "run `planproof recover` once the cause is gone"
@@ -56,7 +58,9 @@ class Publication:
     ) -> None:
         self.session, self.store, self.journal, self.lock = session, store, journal, lock
         self.target, self.is_own = target, False
-        self.replaced: Mapping[str, int] | None = None
+        self.replaced: TableFiles | None = None
+        self.others = 0
+        self._needs_lock = True
         self.statement: str | None = None
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
@@ -72,6 +76,11 @@ class Publication:
         self.lock.fence()
         self.journal.step(name, **changes)
 
+    def fence(self) -> None:
+        """Raises `Evicted` where another run has taken the table over."""
+        if self._needs_lock:
+            self.lock.fence()
+
     def note(self, name: str, **changes: Any) -> None:
         self.journal.note(name, **changes)
 
@@ -80,15 +89,15 @@ class Publication:
 
     def change(self, sql: str) -> None:
         """Runs a statement that changes the catalog."""
-        self.lock.fence()
+        self.fence()
         self.session.rows(sql)
 
     def delete(self, location: str) -> None:
-        self.lock.fence()
+        self.fence()
         self.store.delete(location)
 
     def move(self, source: str, target: str) -> None:
-        self.lock.fence()
+        self.fence()
         self.store.move(source, target)
 
     def write(self, sql: str) -> None:
@@ -179,31 +188,40 @@ class Publication:
             transient=True,
         )
 
-    def came_between(self) -> frozenset[str]:
-        """The files that others have put into the target since the publish began, where it takes others' place."""
-        if self.replaced is None:
-            return frozenset()
-        now = files_of_table(self.session, self.store, self.stored(self.entry.target))
-        return frozenset(now or ()) - self.replaced.keys()
+    def count_others(self, found: Iterable[str]) -> None:
+        """Counts the files that others have put into the target since the publish began, among those that it has just
+        replaced (as `content.TableFiles` names them): later nobody can tell them."""
+        if self.replaced is not None:
+            self.others = len(frozenset(found) - self.replaced.own)
 
-    def are_replaced(self, files: Iterable[str]) -> int:
-        """How many of these files the publish has replaced: of a partitioned overwrite those of its partitions."""
-        if self.entry.effect is not Effect.REPLACES_PARTITIONS:
-            return len(list(files))
-        old = [swap.old for swap in self.entry.partitions if swap.old is not None]
-        return sum(any(within(file, folder) for folder in old) for file in files)
+    def _names_aside(self) -> list[str]:
+        """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's
+        default place."""
+        prior, now = self.entry.prior, self.location(self.entry.target)
+        aside = files_of_table(self.session, self.store, self.stored(self.entry.away))
+        stayed = prior is not None and prior.location is not None and not (now and within(now, prior.location))
+        return [*(aside.own if aside else ()), *(self.names_in(prior.location) if stayed else ())]  # type: ignore
+
+    def names_in(self, folder: str) -> list[str]:
+        """The data files right in a folder, as `content.TableFiles` names them; none where they cannot be listed."""
+        prior = self.entry.prior
+        root = prior.location if prior and prior.location else folder
+        with suppress(SparkFailure):
+            return [from_root(f"{folder}/{name}", root) for name in self.store.contents(folder) if "/" not in name]
+        return []
 
     def delete_replaced(self, folder: str) -> None:
-        """Deletes the files of a folder that the target had when the publish began, and the folder once no data lie in
-        it. What has come there since is another table's."""
+        """Deletes the files of a table's folder that the target had when the publish began, and the folder once no data
+        lie in it. What has come there since is another writer's, and what lies deeper is another table's. Whoever
+        recovers does not know what was there."""
         if self.replaced is None:
             self.delete_unused(folder)
             return
         if any(within(location, folder) for location in data_of(self.session, self.entry.target)):
             return
-        self.lock.fence()
+        self.fence()
         for name in self.store.contents(folder):
-            if f"{folder}/{name}" in self.replaced:
+            if name in self.replaced.own:
                 self.store.delete(f"{folder}/{name}")
         if not self.store.contents(folder):
             self.delete(folder)
@@ -247,6 +265,12 @@ class Publication:
             held = data_of(self.session, self.entry.target)
         if not any(within(one, location) for one in held):
             self.delete(location)
+
+    def is_shared(self, folder: str) -> bool:
+        """Whether another table has data below a folder of this one; asked of the catalog where files lie deeper."""
+        if not any("/" in name for name in self.store.contents(folder)):
+            return False
+        return Holdings(self.session).holder(folder, {self.entry.target.lower()}) is not None
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
@@ -361,13 +385,19 @@ class Publication:
     def discard(self) -> None:
         """Removes what was staged: its files, and last its registration, by which the catalog knows the publish.
 
-        Files that a late call may still point to stay, for a later publish to sweep.
+        Files that a late call may still point to stay, for a later publish to sweep. As long as nothing of the target
+        was touched, all that was staged is this publish's own: no lock is asked for, and an evicted publish removes it.
         """
+        if self.is_own and STATES[self.entry.step].target is Target.OLD:
+            self._needs_lock = False
         if not (self.may_be_late and self.entry.swap.repoints):
             self.delete_unused(self.entry.stage_location)
         if self.entry.step == UNDO:
             self.step(UNDONE)
         self.drop_staging()
+        if not self._needs_lock:
+            self.withdraw()
+            self._needs_lock = True
 
     def withdraw(self) -> None:
         """Takes back the rows that this publish was to quarantine, wherever they stand by now."""
@@ -386,6 +416,8 @@ class Publication:
         entry, prior = self.entry, self.entry.prior
         if prior is None or self.stored(entry.away) is None:
             return
+        if self.replaced is not None:
+            self.count_others(self._names_aside())
         if prior.location is not None and (prior.managed or self.is_version(prior.location)):
             self.delete_unused(prior.location, now)
             self.sweep(prior.location)
@@ -464,8 +496,10 @@ def publication(
     journal = Journal(store, _placed(store, entry, names.table, location_root))
     found = Publication(session, store, journal, lock, target)
     found.is_own = True
-    if swap.effect in (Effect.REPLACES, Effect.REPLACES_PARTITIONS):
+    if swap.effect is not Effect.ADDS:
         found.replaced = files_of_table(session, store, target)
+        if not swap.repoints:
+            _refuse_shared(found)
     return found
 
 
@@ -475,6 +509,19 @@ def _identity(table: StoredTable | None, placed: bool = True) -> tuple[object, .
         return None if table is None else (table.kind,)
     own = (table.kind, table.schema.as_nullable(), table.partition_by, table.format, table.managed, table.created)
     return (*own, decoded(table.location or "")) if placed else own
+
+
+def _refuse_shared(publication: Publication) -> None:
+    """A managed table's folder goes with it, and with all that others have put into it."""
+    prior, replaced = publication.entry.prior, publication.replaced
+    if prior is None or not prior.managed or prior.location is None or replaced is None or not replaced.others:
+        return
+    holder = Holdings(publication.session).holder(prior.location, {publication.entry.target.lower()})
+    if holder is not None:
+        raise Refused(
+            f"{prior.location}, the folder of {publication.entry.model}, which it is about to leave, holds data of "
+            f"{holder}, too: give {holder} a folder of its own"
+        )
 
 
 def _refuse_occupied(store: Store, entry: Entry) -> None:
