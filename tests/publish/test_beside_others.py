@@ -87,7 +87,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], at: int 
 
         return run
 
-    for method in ("step", "note_content", "change", "move", "delete"):
+    for method in ("step", "refuse_incomplete", "define", "move", "delete"):
         monkeypatch.setattr(Publication, method, before(method))
     return seen
 
@@ -297,3 +297,21 @@ def test_rows_that_come_right_before_the_swap_are_told(
     assert (report.outcome, there.rows()) == ("published", there.new)
     [told] = [f for f in report.findings if f.code == "PP621"]
     assert told.found == "1 file"
+
+
+@pytest.mark.parametrize("name", ["location", "rename", "append", "partitions"])
+def test_files_that_are_gone_after_the_audit_are_not_published(
+    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from planproof.publish.parquet import Parquet
+
+    plain, there = Parquet.commit, place(name)
+
+    def commit(self: Any, publication: Publication) -> Any:
+        publication.store.delete(publication.entry.stage_location)
+        return plain(self, publication)
+
+    monkeypatch.setattr(Parquet, "commit", commit)
+    report = there.publish()
+    assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, there.old), report.error
+    assert "after they had been audited" in str(report.error)

@@ -51,7 +51,7 @@ class Parquet:
 
     def commit(self, publication: Publication) -> list[Finding]:
         publication.refuse_changed()
-        publication.note_content()
+        publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
         return [_replaced(publication)] if publication.others else []
 

@@ -12,7 +12,7 @@ from typing import Any
 from planproof.judge.effect import Effect
 from planproof.publish.transaction.content import TableFiles, content_of, files_of_table, from_root, is_whole
 from planproof.publish.transaction.deletion import Holdings, data_of
-from planproof.publish.transaction.journal import SWAPS, Entry, Journal, Prior
+from planproof.publish.transaction.journal import SWAPS, Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
     PREFIX,
@@ -36,6 +36,7 @@ from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded, store_of
 from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import as_ddl
@@ -82,13 +83,25 @@ class Publication:
             self.lock.fence()
 
     def note(self, name: str, **changes: Any) -> None:
+        """What was staged is noted before it is audited; the journal has it from the next step on."""
+        if name == "audit":
+            changes["content"] = self._staged_content()
         self.journal.note(name, **changes)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         return self.session.rows(sql)
 
     def change(self, sql: str) -> None:
-        """Runs a statement that changes the catalog."""
+        """Runs a statement of planproof's own that changes the catalog. Raises a transient `SparkFailure` where Spark
+        refuses it: the relations that it names are not as they were a moment ago. No model has a part in that."""
+        try:
+            self.define(sql)
+        except AnalysisError as error:
+            said = f"somebody changed {self.entry.model}, or what is staged for it, at the same time: {error.message}"
+            raise SparkFailure(said, error.condition, transient=True) from error
+
+    def define(self, sql: str) -> None:
+        """Runs a statement that changes the catalog, and that holds the model's own query."""
         self.fence()
         self.session.rows(sql)
 
@@ -372,10 +385,18 @@ class Publication:
         """Whether all files that were audited lie where they were staged."""
         return is_whole(self.store, self.entry.stage_location, self.entry.content)
 
-    def note_content(self) -> None:
-        """Notes the files that were audited; the journal has them from the next step on."""
-        if self.entry.effect is not Effect.DEFINES:
-            self.note(self.entry.step, content=content_of(self.store, self.entry.stage_location))
+    def refuse_incomplete(self) -> None:
+        """Raises `Refused` where the files that were audited are not all that lies there now."""
+        found = self._staged_content()
+        if None not in (found, self.entry.content) and found != self.entry.content:
+            raise Refused(
+                f"{self.entry.model}: files below {self.entry.stage_location} were deleted, added or changed after "
+                "they had been audited; nothing was published. Run the model again",
+                transient=True,
+            )
+
+    def _staged_content(self) -> Content | None:
+        return None if self.entry.effect is Effect.DEFINES else content_of(self.store, self.entry.stage_location)
 
     @property
     def may_be_late(self) -> bool:
