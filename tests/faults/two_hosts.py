@@ -78,8 +78,12 @@ def first(home: Path, port: str) -> None:
             time.sleep(3600)
 
     Journal.step = standing  # type: ignore[method-assign]
+
+    def stand_still(table: str) -> None:
+        print("ended", publish(spark.newSession(), table, 2), flush=True)
+
     for table in TABLES:
-        threading.Thread(target=publish, args=(spark.newSession(), table, 2), daemon=True).start()
+        threading.Thread(target=stand_still, args=(table,), daemon=True).start()
     for _ in TABLES:
         paused.acquire()
     print("paused", flush=True)
@@ -122,6 +126,15 @@ def host(name: str, home: Path, role: str, port: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*ALONE, *here], text=True, cwd=home, **pipes)
 
 
+def said_by(process: subprocess.Popen[str], beginning: str, log: Path) -> str:
+    """The next line that begins so: Spark prints to the same place."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(beginning):
+            return line
+    raise AssertionError(log.read_text()[-2000:])
+
+
 def both(home: Path) -> None:
     with socket.socket() as device:  # The loopback device of a new network is down.
         fcntl.ioctl(device, 0x8914, struct.pack("16sh", b"lo", 1 | 64))
@@ -145,17 +158,16 @@ def both(home: Path) -> None:
     try:
         _until_it_listens(server, int(port))
         one = host("one", home, "first", port)
-        assert one.stdout is not None
-        assert one.stdout.readline().strip() == "paused", (home / "first.log").read_text()[-2000:]
+        said_by(one, "paused", home / "first.log")
         two = host("two", home, "second", port)
-        assert two.stdout is not None
-        assert two.stdin is not None
-        alive = json.loads(two.stdout.readline())
+        alive = json.loads(said_by(two, "{", home / "second.log"))
         one.kill()
         one.wait()
+        assert two.stdin is not None
         two.stdin.write("\n")
         two.stdin.flush()
-        print(json.dumps({"alive": alive, **json.loads(two.stdout.readline())}))
+        print(json.dumps({"alive": alive, **json.loads(said_by(two, "{", home / "second.log"))}))
+        two.kill()
         two.wait()
     finally:
         server.kill()
@@ -178,6 +190,7 @@ def main(home: str, role: str, *given: str) -> None:
         return
     name, part, port = given
     socket.sethostname(name)
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}  # No name server knows the name.
     {"first": first, "second": second}[part](Path(home), port)
 
 

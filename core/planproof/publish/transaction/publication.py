@@ -172,15 +172,30 @@ class Publication:
     def refuse_changed(self) -> None:
         """Raises `Refused` where the target is another relation than the one that was read under the lock: others need
         no lock of planproof's to alter, drop or rename it."""
-        now = self.stored(self.entry.target)
-        if _identity(now) == _identity(self.target):
+        if not self.is_exchanged():
             return
+        now = self.stored(self.entry.target)
         what = "is not there any more" if now is None else "was not there" if self.target is None else "is another one"
         raise Refused(
             f"{self.entry.model} {what}: somebody made, dropped, renamed or altered it while its new rows were staged. "
-            "It was left as it is, and nothing was published; run the model again",
+            f"It was left as it is, and nothing was published; {self.aside()}run the model again",
             transient=True,
         )
+
+    def is_exchanged(self) -> bool:
+        """Whether the target is another relation by now than the one that the publish has found, as far as this process
+        knows that one."""
+        now = self.stored(self.entry.target)
+        if self.is_own:
+            return _identity(now) != _identity(self.target)
+        return now is not None and prior_of(now) != self.entry.prior
+
+    def aside(self) -> str:
+        """Says where the old relation waits, if somebody gave its name to another one in the moment in which it had
+        stepped aside."""
+        if self.entry.prior is None or self.stored(self.entry.away) is None:
+            return ""
+        return f"what stood there before waits as {self.entry.away}; "
 
     def refuse_exchanged(self) -> None:
         """The same right after the call that pointed the target to the staged files: where it met another table that
@@ -237,7 +252,10 @@ class Publication:
             if name in self.replaced.own:
                 self.store.delete(f"{folder}/{name}")
         if not self.store.contents(folder):
-            self.delete(folder)
+            self.delete(join(folder, "_SUCCESS"))
+            self.store.prune(folder)  # Whoever puts a file there at this moment keeps it.
+            if self.store.exists(folder) and not self.store.contents(folder):
+                self.delete(folder)
 
     def bring_back(self) -> None:
         """Gives the old relation, which this publish has just put aside under a name that nobody else uses, its name
@@ -439,9 +457,11 @@ class Publication:
             return
         if self.replaced is not None:
             self.count_others(self._names_aside())
-        if prior.location is not None and (prior.managed or self.is_version(prior.location)):
+        if prior.location is not None and self.is_version(prior.location):
             self.delete_unused(prior.location, now)
             self.sweep(prior.location)
+        elif prior.location is not None and prior.managed:
+            self.delete_replaced(prior.location)
         self.drop(entry.away, prior.kind)
 
 
