@@ -92,20 +92,28 @@ def first(home: Path, port: str) -> None:
 
 def second(home: Path, port: str) -> None:
     """Tries to publish beside the living first host, and again once that is told to be dead."""
+    from planproof.publish.transaction import lock
+
     spark = session(home, port)
     alive = {table: publish(spark.newSession(), table, 3) for table in TABLES}
     print(json.dumps({t: [r.outcome, [f.code for f in r.findings], r.details.transient] for t, r in alive.items()}))
     sys.stdout.flush()
     sys.stdin.readline()
     began, free, reports = time.monotonic(), dict[str, float](), dict[str, Any]()
+    plain = lock.acquire
+
+    def acquire(*given: Any, **more: Any) -> lock.Lock:
+        held = plain(*given, **more)
+        free[held.slug] = time.monotonic() - began
+        return held
+
+    lock.acquire = acquire
 
     def until_published(table: str) -> None:
-        while table not in free:
+        outcome = "failed"
+        while outcome != "published" and time.monotonic() - began < 600:
             reports[table] = publish(spark.newSession(), table, 3)
-            if reports[table].outcome == "published":
-                free[table] = time.monotonic() - began
-            elif time.monotonic() - began > 300:
-                return
+            outcome = reports[table].outcome
 
     threads = [threading.Thread(target=until_published, args=(table,)) for table in TABLES]
     for thread in threads:
