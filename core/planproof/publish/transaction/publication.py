@@ -178,7 +178,7 @@ class Publication:
         what = "is not there any more" if now is None else "was not there" if self.target is None else "is another one"
         raise Refused(
             f"{self.entry.model} {what}: somebody made, dropped, renamed or altered it while its new rows were staged. "
-            f"It was left as it is, and nothing was published; {self.aside()}run the model again",
+            f"It was left as it is, and nothing was published; {self.tell_prior()}run the model again",
             transient=True,
         )
 
@@ -190,7 +190,7 @@ class Publication:
             return _identity(now) != _identity(self.target)
         return now is not None and prior_of(now) != self.entry.prior
 
-    def aside(self) -> str:
+    def tell_prior(self) -> str:
         """Says where the old relation waits, if somebody gave its name to another one in the moment in which it had
         stepped aside."""
         if self.entry.prior is None or self.stored(self.entry.away) is None:
@@ -222,13 +222,15 @@ class Publication:
         if self.replaced is not None:
             self.others = len(frozenset(found) - self.replaced.own)
 
-    def _names_aside(self) -> list[str]:
+    def _prior_names(self) -> list[str]:
         """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's
         default place."""
+        files = files_of_table(self.session, self.store, self.stored(self.entry.away))
+        names = list(files.own) if files else []
         prior, now = self.entry.prior, self.location(self.entry.target)
-        aside = files_of_table(self.session, self.store, self.stored(self.entry.away))
-        stayed = prior is not None and prior.location is not None and not (now and within(now, prior.location))
-        return [*(aside.own if aside else ()), *(self.names_in(prior.location) if stayed else ())]  # type: ignore
+        if prior is not None and prior.location is not None and not (now and within(now, prior.location)):
+            names += self.names_in(prior.location)
+        return names
 
     def names_in(self, folder: str) -> list[str]:
         """The data files right in a folder, as `content.TableFiles` names them; none where they cannot be listed."""
@@ -456,7 +458,7 @@ class Publication:
         if prior is None or self.stored(entry.away) is None:
             return
         if self.replaced is not None:
-            self.count_others(self._names_aside())
+            self.count_others(self._prior_names())
         if prior.location is not None and self.is_version(prior.location):
             self.delete_unused(prior.location, now)
             self.sweep(prior.location)

@@ -156,5 +156,5 @@ class _Entry:
             return ending, f"this catalog does not know it; its files are left, {entry.stage_location} too"
         if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
             return ending, "there is no view now: run its model again"
-        aside = publication.aside() if ending == "undone" else ""
-        return ending, f"{ending}; {aside}another relation has its name" if aside else ending
+        waiting = publication.tell_prior() if ending == "undone" else ""
+        return ending, f"{ending}; {waiting}another relation has its name" if waiting else ending
