@@ -32,7 +32,7 @@ SHIPPED = ("core", "dbt_plugin", "operators")
 CORE = ROOT / "core"
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "planproof_engine": (
-        ("zone",),
+        ("budget", "zone"),
         ("codes", "conf", "depth", "origin", "quoting", "records"),
         ("finding", "types"),
         ("schema",),
@@ -46,7 +46,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",),
     ),
     "planproof": (
-        ("budget", "confidential", "interpreter", "limits", "own_errors", "quarantine", "regular"),
+        ("confidential", "interpreter", "limits", "own_errors", "quarantine", "regular"),
         ("report", "settings"),
         ("contract",),
         ("arrow",),
@@ -69,6 +69,7 @@ SURFACE = frozenset(
     {
         # What a query means, and what its words are.
         "api",
+        "budget",
         "cases",
         "catalog",
         "claim",

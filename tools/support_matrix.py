@@ -194,7 +194,7 @@ def page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> str:
         "**held**: tests publish healthy models there and stop broken ones. Anything less is named.",
         f"**{_UNTRIED}**: no test says so. That is no judgement; see [your platform](platforms.md).",
         "A number counts the tests and leads to them (`python tools/support_matrix.py` makes this page).",
-        "A commit says at which the suite was green; where none stands, `make suites` has not run it.",
+        "A commit is the last at which the suite was green; where none stands, `make suites` has not run it.",
         "",
     ]
     for columns, rows in _TABLES:
@@ -251,7 +251,7 @@ def _at(points: Sequence[Point], results: Mapping[str, Result]) -> str:
         return ""
     if best.green is None:
         return ", red"
-    return f", {'' if best.result == 'green' else 'was '}green at {best.green}"
+    return f", {'' if best.result == 'green' else 'was green at '}{best.green}"
 
 
 def main() -> int:

@@ -15,6 +15,10 @@ from planproof_engine.types import DataType, from_json, parse_type
 CONSTRAINTS = ("not_null", "unique", "primary_key", "foreign_key", "check")
 MATERIALIZATIONS = ("table", "view", "incremental", "ephemeral", "seed")
 STRATEGIES = ("append", "insert_overwrite", "merge")
+LOGGED_FORMATS = ("iceberg", "delta")
+"""Formats whose own log commits a change at once, rows, columns and all."""
+FILE_FORMATS = ("parquet", *LOGGED_FORMATS)
+"""What tables are published in, as `publish/formats.py` does it."""
 
 
 class ContractError(ValueError):

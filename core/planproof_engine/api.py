@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import DecimalException
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.context import Environment
@@ -17,6 +18,7 @@ from planproof_engine.analysis.hazard_counts import Counting, counting_query, re
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
 from planproof_engine.analysis.versions import as_called
+from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from planproof_engine.optimizer.rules import Rule
 
 
+T = TypeVar("T")
+
 _OF_DATABRICKS_TOO = (
     "AMBIGUOUS_REFERENCE",
     "FIELD_NOT_FOUND",
@@ -46,11 +50,12 @@ _OF_DATABRICKS_TOO = (
     "MISSING_AGGREGATION",
     "MISSING_GROUP_BY",
     "NUM_COLUMNS_MISMATCH",
-    "REQUIRES_SINGLE_PART_NAMESPACE",
     "TABLE_OR_VIEW_NOT_FOUND",
     "UNRESOLVED_COLUMN",
 )
 """What Databricks rejects as Spark does: names and shapes. It adds grammar, functions and types to Spark's."""
+
+_NO_FUNCTION = ("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +158,7 @@ def plan(
         raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
     env = environment or make_environment(sql, catalog, conf, registry)
     try:
-        return deeply(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
-    except RecursionError:
-        raise Unknown("a query nested this deep") from None
+        return _afforded(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
     except (OverflowError, DecimalException) as error:
         raise Unknown("a number this large") from error
     except ValueError as error:
@@ -188,6 +191,9 @@ def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown
     """What Spark answers to a query that it rejects. Databricks may take it for what it adds to Spark."""
     if env.conf.databricks and error.condition.split(".")[0] not in _OF_DATABRICKS_TOO:
         said = error.message.split(" on search path")[0].rstrip(".")
+        if error.condition in _NO_FUNCTION:
+            name = ".".join(re.findall("`([^`]+)`", said))
+            return Unknown(f"the function {name}, which is none of Spark's", error.origin)
         return Unknown(f"whether Databricks takes this: Spark answers {error.condition}, {said}", error.origin)
     return as_called(error, env.conf.spark)
 
@@ -250,7 +256,7 @@ def optimize(
     `form` is I6's: `ordered`, or `set`, which lets a rule change the order of columns; by default the set form holds
     for plans that are not projected. A text gives columns in one order: a lawful swap that it cannot spell is dropped
     without a finding. Raises `RegistryMismatch` for a `registry` that is not the plan's, `Unknown` for a plan that is
-    nested too deeply.
+    nested too deeply, or costs too much.
     """
     from planproof_engine.optimizer.driver import FORMS
     from planproof_engine.optimizer.rules import DISPENSABLE, RULES
@@ -270,10 +276,21 @@ def optimize(
             found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
         return found
 
+    return _afforded(optimized)
+
+
+def _afforded(work: Callable[[], T]) -> T:
+    """What `work` returns. Raises `Unknown` where it is nested too deeply or costs more than one model may; where an
+    outer block has a budget, that one ends."""
     try:
-        return deeply(optimized)
+        with bounded():
+            return deeply(work)
     except RecursionError:
         raise Unknown("a query nested this deep") from None
+    except OverBudget as over:
+        if is_bounded():
+            raise
+        raise Unknown(f"a query that costs more than the budget for one model allows: {over}") from None
 
 
 def _optimized(

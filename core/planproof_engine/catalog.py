@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from planproof_engine.budget import spared
 from planproof_engine.quoting import backticked
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.types import DataType, parse_type
@@ -129,7 +130,10 @@ class Catalog:
         return self._ask(parts)
 
     def _ask(self, parts: tuple[str, ...]) -> Relation | None:
-        found = self.source(parts) if self.source else None
+        if self.source is None:
+            return None
+        with spared():  # Whoever asks Spark for this must hear its answer to the end.
+            found = self.source(parts)
         if found is not None:
             self._found[tuple(p.lower() for p in parts)] = found
         return found

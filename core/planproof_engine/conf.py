@@ -143,14 +143,15 @@ class Conf:
 
     @classmethod
     def of(cls, spark: str, settings: Mapping[str, str] | None = None) -> Conf:
-        """The defaults of a version of Spark, then `settings`. Raises `UnknownSpark`.
+        """The defaults of a version of Spark, or of a Databricks Runtime, then `settings`. Raises `UnknownSpark`.
 
-        >>> Conf.of("3.5.9").ansi, Conf.of("4.0").ansi
-        (False, True)
+        >>> Conf.of("3.5.9").ansi, Conf.of("4.0").ansi, Conf.of("databricks-17.3").databricks
+        (False, True, True)
         """
         version = spark_version(spark)
+        is_runtime = _RUNTIME.fullmatch(spark.strip()) is not None
         older: dict[str, Any] = {n: value for n, (until, value) in _OLDER_DEFAULTS.items() if _older(version, until)}
-        return cls(spark=version, **older).with_settings(settings or {})
+        return cls(spark=version, databricks=is_runtime, **older).with_settings(settings or {})
 
     def on(self, spark: str) -> Conf:
         """The same settings on another version of Spark: what was set by name stays, and the rest gets that version's

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from planproof_engine.budget import counted, raise_in
+
 T = TypeVar("T")
 
 CALLS = 50_000
@@ -42,14 +44,11 @@ def deeply(work: Callable[[], T]) -> T:
     def run() -> None:
         _here.is_deep = True
         try:
-            found.append(context.run(work))
+            found.append(context.run(_counted, work))
         except BaseException as error:
             failed.append(error)
         finally:
             ended.set()
-
-    # What stops the thread has to be there before it runs: it takes a while to import.
-    import ctypes  # noqa: F401
 
     _raise_limit()
     try:
@@ -61,6 +60,11 @@ def deeply(work: Callable[[], T]) -> T:
     if not found:
         raise failed[-1]
     return found[0]
+
+
+def _counted(work: Callable[[], T]) -> T:
+    with counted():
+        return work()
 
 
 _LOOK = 0.1
@@ -86,9 +90,7 @@ def _stop(thread: threading.Thread, ended: threading.Event) -> None:
     until the thread has left, for one that is deeper than the limit of calls would end the process."""
     while not ended.is_set():
         try:
-            import ctypes
-
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_Left))
+            raise_in(thread.ident or 0, _Left)
             ended.wait(_LOOK)
         except BaseException:
             continue

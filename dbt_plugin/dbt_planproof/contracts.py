@@ -12,7 +12,7 @@ from planproof.invariants import sink
 from planproof.judge.allowed import allowed
 from planproof_engine.finding import Verdict
 from planproof_engine.schema import PhysicalField, PhysicalSchema
-from planproof_engine.types import TypeSyntaxError, parse_type, without_lengths
+from planproof_engine.types import parse_type, without_lengths
 
 
 def has_promised_columns(model: Model, columns: Iterable[Column]) -> bool:
@@ -63,5 +63,5 @@ def _schema(columns: Iterable[Column]) -> PhysicalSchema | None:
     """Columns as dbt prints them; None where a type cannot be read."""
     try:
         return PhysicalSchema(tuple(PhysicalField(c.name, parse_type(c.dtype), True) for c in columns))
-    except TypeSyntaxError:
+    except ValueError:
         return None

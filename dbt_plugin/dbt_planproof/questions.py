@@ -17,12 +17,11 @@ from dbt_planproof.both import both
 from dbt_planproof.message import changes, failure, remarks, suggestions, watched
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
-from dbt_planproof.scope import LOGGED
 from dbt_planproof.statement_models import Source
 from dbt_planproof.states import ColumnsSeen, NodeState, PlanesSeen, Unseen
 from dbt_planproof.this_thread import ThisThread
 from dbt_planproof.trials import Trials
-from planproof.contract import Contract, Model
+from planproof.contract import LOGGED_FORMATS, Contract, Model
 from planproof.own_errors import describe
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
@@ -258,7 +257,7 @@ def _is_ours(report: Report) -> bool:
 def _known_to_dbt(state: NodeState, model: Model) -> tuple[str, ...] | None:
     """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none.
     What a CREATE OR REPLACE may not replace is refused in any case."""
-    if state.drops or state.delta is not None or model.file_format in LOGGED:
+    if state.drops or state.delta is not None or model.file_format in LOGGED_FORMATS:
         return None
     return ("view",) if model.materialized == "view" else ()
 

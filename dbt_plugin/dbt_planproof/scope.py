@@ -9,14 +9,12 @@ from functools import cache
 from dbt_planproof import relied
 from dbt_planproof.absence import WRITES_NOTHING
 from dbt_planproof.dbts import Node, Relation
+from planproof.contract import FILE_FORMATS, LOGGED_FORMATS
 
 METHODS = ("session", "thrift")
 STORED = ("model", "seed", "snapshot")
 MATERIALIZATIONS = ("table", "view", "incremental")
 STRATEGIES = ("append", "insert_overwrite", "microbatch")
-LOGGED = ("iceberg", "delta")
-"""Formats whose own log commits a change at once, rows, columns and all."""
-FORMATS = ("parquet", *LOGGED)
 _PROVIDER = re.compile(r"^Provider: *(\S+)", re.M)
 
 
@@ -40,10 +38,10 @@ def unguarded(node: Node) -> str | None:
     if config.materialized not in MATERIALIZATIONS:
         return f"it is materialized as {config.materialized}"
     file_format = config.get("file_format") or "parquet"
-    if config.materialized != "view" and file_format not in FORMATS:
+    if config.materialized != "view" and file_format not in FILE_FORMATS:
         return f"its file format is {file_format}"
     strategy = config.get("incremental_strategy") or "append"
-    known = (*STRATEGIES, "merge") if file_format in LOGGED else STRATEGIES
+    known = (*STRATEGIES, "merge") if file_format in LOGGED_FORMATS else STRATEGIES
     if config.materialized == "incremental" and strategy not in known:
         return f"its incremental strategy is {strategy}"
     return None
@@ -55,7 +53,7 @@ def _lacks(kind: str) -> bool:
     return bool(relied.missing(relied.OF_KINDS[kind]))
 
 
-def is_logged(node: Node, formats: Sequence[str] = LOGGED) -> bool:
+def is_logged(node: Node, formats: Sequence[str] = LOGGED_FORMATS) -> bool:
     """Whether the node is stored as a table of these formats."""
     return node.config.materialized != "view" and node.config.get("file_format") in formats
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dbt_planproof.scope import LOGGED
-from planproof.contract import Model
+from planproof.contract import LOGGED_FORMATS, Model
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
@@ -38,7 +37,7 @@ class Seed:
     def is_made_by(self, statement: Statement) -> bool:
         """Whether the statement makes the seed's table; it is held then."""
         named = tuple(part.lower() for part in statement.relation[-2:])
-        is_logged = str(statement.clauses.get("using", "")).lower() in LOGGED
+        is_logged = str(statement.clauses.get("using", "")).lower() in LOGGED_FORMATS
         return self.made is None and statement.kind == "empty_table" and named == self.target and is_logged
 
     def with_batch(self, sql: str) -> tuple[Seed, str] | None:

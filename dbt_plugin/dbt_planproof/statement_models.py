@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dbt_planproof.scope import LOGGED
-from planproof.contract import Model
+from planproof.contract import LOGGED_FORMATS, Model
 from planproof_engine.quoting import backticked, quoted
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.sql.heads import Statement
@@ -71,8 +70,8 @@ def table_model(model: Model, statement: Statement, setting: Setting) -> Model |
 def _is_of_format(format: str, clauses: Any, setting: Setting) -> bool:
     """Whether a CREATE TABLE makes a table of the format. Only those with a log are replaced, and have transforms."""
     using = clauses.get("using", "parquet").lower()
-    if format in LOGGED or using != "parquet":
-        return bool(using == format and format in LOGGED)
+    if format in LOGGED_FORMATS or using != "parquet":
+        return bool(using == format and format in LOGGED_FORMATS)
     return _parquet_by_default(clauses, setting) and "replace" not in clauses and "transforms" not in clauses
 
 

@@ -53,9 +53,11 @@ def dbt_failed(command: str, said: str, url: str | None = None) -> str:
 
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
+    from planproof.report.parts import counted
+
     return [
         f"{r.said:<11} {r.outcome:<10} {r.model}"
-        + (f"  {r.rows:,} rows" if r.rows is not None else "")
+        + (f"  {counted(r.rows, 'row')}" if r.rows is not None else "")
         + (f"  {r.seconds:.1f} s" if r.seconds is not None else "")
         for r in reports
     ]

@@ -8,6 +8,8 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,6 @@ from typing import Any
 import pytest
 import yaml
 
-from planproof import budget
-from planproof.budget import OverBudget, bounded
 from planproof.project.check import check_project
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
@@ -25,7 +25,12 @@ from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.project.yaml_text import yaml_of
 from planproof.report.model import Report, Verdict
+from planproof_engine import budget
+from planproof_engine.api import plan
+from planproof_engine.budget import OverBudget, bounded
+from planproof_engine.catalog import Catalog, Relation, relation
 from planproof_engine.depth import deeply
+from planproof_engine.origin import Unknown
 from planproof_engine.types import TypeSyntaxError, from_json, parse_type
 
 SECONDS = 5
@@ -157,18 +162,96 @@ def test_work_in_a_deep_thread_ends_with_its_budget() -> None:
     assert threading.active_count() == before
 
 
-def test_another_thread_is_not_bounded_and_says_nothing() -> None:
-    done: list[bool] = []
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    """What `work` returns or raises in a thread of its own, as dbt's and the language server's are."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def spinning(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        sum(range(1000))
+
+
+def test_another_thread_ends_with_its_budget(
+    checked: Callable[..., dict[str, Report]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.5, budget.BYTES))
+    report = in_a_thread(lambda: checked("select " + " + ".join(["1"] * 100_000) + " as a"))["attack"]
+    assert [(f.code, "seconds of the processor" in f.message) for f in report.findings] == [("PP113", True)]
+
+
+def test_a_plan_without_a_project_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.5, budget.BYTES))
+    for run in (in_a_thread, lambda work: work()):
+        with pytest.raises(Unknown, match="seconds of the processor"):
+            run(lambda: plan("select " + " + ".join(["1"] * 100_000) + " as a"))
+
+
+def test_a_deep_thread_of_another_thread_ends_and_is_counted() -> None:
+    def endless(calls: int) -> None:
+        if calls:
+            return endless(calls - 1)
+        while True:
+            sum(range(1000))
 
     def work() -> None:
-        with bounded(0.0, 0):
-            sum(range(10**6))
-            done.append(True)
+        with bounded(0.5):
+            deeply(lambda: endless(3000))
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert done == [True]
+    with pytest.raises(OverBudget, match="seconds"):
+        in_a_thread(work)
+    assert [thread.name for thread in threading.enumerate() if "deep" in thread.name] == []
+
+
+def test_what_other_threads_do_is_not_counted() -> None:
+    """Eight models of dbt's are planned at once: each has its own time."""
+
+    def work() -> bool:
+        with bounded(1.0):
+            spinning(0.3)
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda _: work(), range(8)))
+
+
+@pytest.mark.parametrize("run", [in_a_thread, lambda work: work()], ids=["a thread", "the main thread"])
+def test_an_answer_that_is_awaited_is_heard_to_its_end(run: Callable[..., Any]) -> None:
+    """Spark's connection would give the rest of it to who asks next."""
+    heard: list[bool] = []
+
+    def ask(parts: tuple[str, ...]) -> Relation:
+        spinning(0.6)
+        heard.append(True)
+        return relation(".".join(parts), [("a", "int", True)])
+
+    def work() -> None:
+        with bounded(0.3):
+            plan("select a from r.t", Catalog(source=ask))
+            spinning(0.1)
+            assert heard == [True]
+            spinning(5)
+
+    with pytest.raises(OverBudget):
+        run(work)
+
+
+def test_nothing_is_raised_after_the_work() -> None:
+    """A budget that ends with the work, or just after it, ends nothing else."""
+
+    def work() -> None:
+        for tenth in range(6):
+            with suppress(OverBudget), bounded(0.2):
+                spinning(0.04 * tenth + 0.1)
+            spinning(0.25)
+
+    in_a_thread(work)
+    until = time.monotonic() + 5
+    while time.monotonic() < until and any(t.name == "planproof: budget" for t in threading.enumerate()):
+        time.sleep(0.05)
+    assert [t.name for t in threading.enumerate() if "planproof" in t.name] == []
 
 
 @pytest.mark.parametrize("levels", [201, 3000, 100_000])

@@ -256,7 +256,8 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
 def _footers(tmp_path: Path) -> Fuzzer:
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    from planproof.arrow.isolated import CannotRead, read_isolated
+    from planproof.arrow.agreed import agreed_columns
+    from planproof.arrow.isolated import CannotRead
 
     file = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"a": [1, None], "s": [{"x": [1]}, None], "t": ["x", "y"]}), file)
@@ -268,7 +269,7 @@ def _footers(tmp_path: Path) -> Fuzzer:
         for at, bits in changes:
             mutated[start + at % (len(sound) - start)] ^= bits
         file.write_bytes(bytes(mutated))
-        read_isolated([str(file)])
+        agreed_columns([str(file)])
 
     changes = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size=1, max_size=4)
     return Fuzzer(changes, read, (CannotRead,))

@@ -445,6 +445,12 @@ def test_the_report_in_every_form_to_standard_output_and_to_files(invoke, projec
         assert invoke(*check, *args).exit_code == 2
 
 
+def test_a_diff_names_an_option_as_it_is_written(invoke):
+    result = invoke("diff", "old", "new", "--target-path", "elsewhere")
+    assert result.exit_code == 2
+    assert "--target-path goes with --staged" in result.output
+
+
 def test_a_diff_has_the_same_forms_and_keeps_its_own_json(invoke, tmp_path, dbt_manifest):
     for name, sql in (("old", "select 1 as id, 2 as gone"), ("new", "select 1 as id, 3 as fresh")):
         (tmp_path / f"{name}.json").write_text(json.dumps(dbt_manifest({"mart": {"sql": sql}})))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from damaged import ending_footer
 from reports import ROWS, SCHEMA, codes
 
 from planproof import Contract, Guard, Model, Report, Settings, Verdict
@@ -25,6 +26,18 @@ def test_files_that_belong_to_no_table_are_left_alone(guard: Guard, database: st
     assert "stray" not in (report.error or "")
     assert stray.read_text() == "mine"
     clean()
+
+
+def test_a_footer_that_ends_its_reader_ends_no_audit(guard: Guard, database: str, spark: Any, tmp_path: Path) -> None:
+    """pyarrow ends its process over it."""
+    spark.sql(f"create table {database}.x using parquet as select id, array(id) as s from range(2)")
+    location = Path(guard.session.table(f"{database}.x").location.removeprefix("file:"))  # type: ignore[union-attr]
+    for file in location.glob("*.parquet"):
+        file.write_bytes(ending_footer(tmp_path / "damaged.parquet", file.read_bytes())[1])
+    report = guard.audit(f"{database}.x", Contract([("id", "bigint", True), ("s", "array<bigint>", True)]))
+    said = {reading.plane: (reading.status, reading.reason) for reading in report.planes}
+    assert said["files"][0] == said["batches"][0] == "unreadable"
+    assert "no footer that pyarrow reads" in said["files"][1]
 
 
 def test_no_setting_of_the_session_changes(guard: Guard, database: str, spark: Any) -> None:

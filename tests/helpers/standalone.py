@@ -18,6 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+PATIENCE = 1200.0
+"""Seconds after which something hangs. On a busy machine Airflow alone takes minutes to start."""
+
 
 @dataclass
 class Airflow:
@@ -36,7 +39,7 @@ class Airflow:
             {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read() or b"null")
 
     def switch_on(self, dag: str) -> None:
@@ -60,7 +63,7 @@ class Airflow:
         entry = f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/xcomEntries/planproof_report"
         return self.ask("GET", entry)["value"]
 
-    def until(self, what: Callable[[], Any], seconds: float = 300) -> Any:
+    def until(self, what: Callable[[], Any], seconds: float = PATIENCE) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = what()
@@ -76,14 +79,15 @@ class Airflow:
 
     def states(self, dag: str, run: str) -> dict[str, str]:
         """The states of a run's tasks, once it has ended."""
-        self.until(lambda: self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}")["state"] in ("success", "failed"), 900)
-        found = self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances")["task_instances"]
+        path = f"dags/{dag}/dagRuns/{quote(run)}"
+        self.until(lambda: self.ask("GET", path)["state"] in ("success", "failed"), 2 * PATIENCE)
+        found = self.ask("GET", f"{path}/taskInstances")["task_instances"]
         return {task["task_id"]: task["state"] for task in found}
 
     def run(self, *arguments: str) -> str:
         """What an `airflow` command of this home says."""
         command = [str(Path(sys.executable).parent / "airflow"), *arguments]
-        ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=120)
+        ran = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=PATIENCE)
         if ran.returncode:
             raise RuntimeError(f"{command}: {ran.stderr[-4000:]}")
         return ran.stdout
@@ -132,7 +136,7 @@ def started(home: Path, environment: Mapping[str, str]) -> Iterator[Airflow]:
         found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"))
         login = json.dumps({"username": "ada", "password": "secret"}).encode()
         request = urllib.request.Request(f"{url}/auth/token", login, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             found.token = json.loads(answer.read())["access_token"]
         yield found
     finally:
@@ -164,6 +168,8 @@ def _environment(home: Path, url: str, ports: list[int]) -> dict[str, str]:
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "300",
+        "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "600",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "ada:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",

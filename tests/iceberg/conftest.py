@@ -154,6 +154,18 @@ def lake_settings() -> Callable[[Path], dict[str, str]]:
     return settings
 
 
+@pytest.fixture
+def lakes_of_a_server(lake_settings: Callable[[Path], dict[str, str]], tmp_path: Path) -> Iterator[dict[str, str]]:
+    """`lake_settings` of the test's own folder, and a REST catalog whose server outlives whoever is killed."""
+    settings, jars, driver = lake_settings(tmp_path), Path(sys.prefix) / "rest", _sqlite()
+    if not jars.is_dir() or driver is None:
+        yield settings
+        return
+    with served(jars, driver, tmp_path / "lake_rest.db", tmp_path / "lake_rest") as server:
+        catalog = {"lake_rest": _ICEBERG, "lake_rest.type": "rest", "lake_rest.uri": server.uri}
+        yield settings | {f"spark.sql.catalog.{key}": value for key, value in catalog.items()}
+
+
 @pytest.fixture(scope="module")
 def iceberg(spark: SparkSession) -> SparkSession:
     """The run's Spark session, ready for Iceberg's Hive catalogs."""

@@ -186,7 +186,7 @@ def test_other_tables_have_no_snapshots(iceberg: Any, guard: Guard, database: st
     iceberg.sql(f"create table {database}.plain using parquet as select 1L as id, 'a' as name, 1.0D as amount")
     assert guard.audit(f"{database}.plain", ORDERS).verdict == "proved"
     asked = guard.audit(f"{database}.plain", ORDERS, at="1")
-    assert "is no Iceberg table" in str(asked.error)
+    assert "is no Iceberg or Delta table" in str(asked.error)
     tables = guard.session.transactions()
     assert tables is not None
     assert [tables.snapshot(f"{database}.{name}") for name in ("plain", "absent")] == [None, None]

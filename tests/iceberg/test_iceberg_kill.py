@@ -43,8 +43,9 @@ def run(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=home, start_new_session=True, timeout=300)
 
 
-def test_killed_at_every_step(victims: ModuleType, tmp_path: Path, lake_settings: Any) -> None:
-    (tmp_path / "settings.json").write_text(json.dumps(lake_settings(tmp_path)))
+def test_killed_at_every_step(victims: ModuleType, tmp_path: Path, lakes_of_a_server: dict[str, str]) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps(lakes_of_a_server))
+    catalogs = [key for key, value in lakes_of_a_server.items() if value.endswith(".SparkCatalog")]
     prepared = run(tmp_path, "prepare")
     assert prepared.returncode == 0, prepared.stderr[-3000:]
     for step in victims.STEPS:
@@ -61,7 +62,7 @@ def test_killed_at_every_step(victims: ModuleType, tmp_path: Path, lake_settings
         return table.endswith("_committed")
 
     expected = {table: case(table).new if is_new(table) else case(table).old for table in found["before"]}
-    assert len(expected) == len(victims.STEPS) * len(victims.CASES) * 2
+    assert len(expected) == len(victims.STEPS) * len(victims.CASES) * len(catalogs)
     assert found["before"] == expected
     assert found["after"] == expected
     said = {model: (outcome, *codes) for model, outcome, codes, _ in found["said"]}

@@ -76,6 +76,7 @@ def test_a_commit_whose_answer_is_lost(
         assert report.outcome == "published", said(report)
     if fate != "away":
         assert rows == NEW[strategy], said(report)
+    assert "PP621" not in {f.code for f in report.findings}, "nobody else has written"
     assert guard.publish(model(name, "table")).outcome == "published"
     assert held(iceberg, name) == [(5, "a")]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from standalone import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.conformance]
 pytest.importorskip("grpc")
@@ -62,7 +63,7 @@ session.stop()
 def test_an_audit_and_a_cancel(tmp_path: Path) -> None:
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     command = [sys.executable, "-c", STORY, str(tmp_path / "t")]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert ran.returncode == 0, ran.stderr[-4000:]
     # py4j logs to standard output when it closes its connections.
     (told,) = [line for line in ran.stdout.splitlines() if line.startswith("{")]
@@ -143,7 +144,7 @@ def test_tasks_on_a_server(tmp_path: Path, ports: Any) -> None:
         try:
             ports.wait(port, 120)
             command = [sys.executable, str(tmp_path / "dags" / "tested.py")]
-            ran = subprocess.run(command, capture_output=True, timeout=300, env=environment, **python)
+            ran = subprocess.run(command, capture_output=True, timeout=PATIENCE, env=environment, **python)
         finally:
             server.kill()
     assert ran.returncode == 0, ran.stderr[-4000:]

@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("airflow.providers.openlineage")
 
+from standalone import PATIENCE
+
 import planproof
 from airflow_planproof.openlineage import lineage_of
 from planproof import Catalog
@@ -98,7 +100,7 @@ def test_the_real_listener_emits_it(tmp_path, dbt_manifest, type_, ends, holds):
     (tmp_path / "dags" / "lineage_dag.py").write_text(CHECK.format(manifest=str(manifest)))
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
     command = [sys.executable, "-c", LISTENED, str(tmp_path), str(manifest)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment)
     events = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     (event,) = [e for e in events if e["eventType"] == ends and e["job"]["name"] == "tested.check"]
     (judged,) = [d for d in event["inputs"] if d["name"] == "shop.a"]

@@ -63,6 +63,13 @@ def test_nothing_is_called_proved_of_a_model_without_a_contract() -> None:
     assert (bare[:11], promised[:11].strip()) == ("no contract", "proved")
 
 
+def test_what_was_skipped_is_called_nothing_else_and_one_row_is_one() -> None:
+    reports = [Report("m", "skipped", details=Details(contract=True)), Report("n", "published", rows=1)]
+    left, made = summary(reports)
+    assert left == "not judged  skipped    m"
+    assert made.endswith("n  1 row")
+
+
 def test_never_is_never_but_for_what_dbt_stopped() -> None:
     for name in ("rejected", "rejected by the model's own setting"):
         stopped = RunReport((REPORTS[name],))

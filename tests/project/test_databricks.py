@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from offline_reports import ID, VIEW
+import pytest
+from offline_reports import ID, ORDERS, VIEW
 
+from planproof.project import ProjectError, read_project
+from planproof.project.location import ProjectLocation
+from planproof.project.offline import OfflineCheck
+from planproof.project.profile import DBT_CONF
+from planproof.project.sources import read_frozen
 from planproof_engine.finding import Verdict
 
 STREAM = {"materialized": "streaming_table"}
@@ -64,3 +70,45 @@ def test_the_runtime_says_whether_a_cast_fails(check):
         for runtime in ("16.4", "17.3")
     }
     assert found == {"16.4": Verdict.UNPROVED, "17.3": Verdict.PROVED}
+
+
+def test_a_relation_of_another_catalog_is_unproved_in_plain_words(check):
+    models = {"read": {"sql": "select o_orderkey from samples.tpch.orders"}}
+    (finding,) = check(models, change=of_databricks)["read"].findings
+    assert finding.verdict is Verdict.UNPROVED
+    assert finding.message == (
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `samples`.`tpch`.`orders` cannot be found; a hook, a macro or "
+        "another job may provide it"
+    )
+
+
+def test_dbt_spark_may_build_on_databricks(check):
+    """`spark: databricks-...` is said of a project of dbt-spark, which reaches a cluster over Thrift or ODBC."""
+    models = {
+        "read": {"sql": "select '{}':kind::int as kind, main.shop.mask(id) as id from raw.orders"},
+        "text": {"sql": "select '{}':kind as kind from raw.orders", "parents": ["raw.orders"]},
+    }
+    found = {spark: check(models, overrides={"spark": spark}) for spark in ("databricks-17.3", "4.0")}
+    assert [r.verdict for r in found["databricks-17.3"].values()] == [Verdict.UNPROVED, Verdict.PROVED]
+    assert "main.shop.mask" in found["databricks-17.3"]["read"].findings[0].message
+    assert found["4.0"]["text"].verdict is Verdict.VIOLATED
+
+
+def test_what_was_frozen_says_which_rules_hold(dbt_manifest, tmp_path):
+    manifest = dbt_manifest({"m": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, ORDERS)
+    of_databricks(manifest)
+    frozen = tmp_path / "sources.json"
+    frozen.write_text('{"version": 1, "spark": "4.0", "sources": {}}')
+    project = read_project(manifest)
+    said = OfflineCheck(project, DBT_CONF, read_frozen(project, frozen), {}).judged_for()
+    assert said.startswith("judged for Databricks by the rules of Spark 4.0, named in ")
+
+
+def test_a_target_of_databricks_that_is_named_stops_no_offline_check(tmp_path):
+    """As `dbt compile -t prod` was told it."""
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    outputs = "dev: {type: databricks, schema: shop}, mine: {type: duckdb}"
+    (tmp_path / "profiles.yml").write_text(f"shop: {{target: dev, outputs: {{{outputs}}}}}")
+    assert ProjectLocation(tmp_path, profiles_dir=tmp_path, target="dev").conf() == DBT_CONF
+    with pytest.raises(ProjectError, match="type 'duckdb'"):
+        ProjectLocation(tmp_path, profiles_dir=tmp_path, target="mine").conf()

@@ -254,7 +254,7 @@ def test_ansi_is_off_unless_it_is_asked_for(check):
     assert logical(check(models, {}, conf=Conf(ansi=True))["mart"]).schema == (("x", "bigint", True),)
 
 
-def test_the_spark_that_is_judged_for_is_the_one_asked_for_else_frozen_else_the_newest(check, tmp_path):
+def test_the_rules_are_those_of_the_spark_asked_for_else_frozen_else_the_newest(check, tmp_path):
     """Pipes came with Spark 4.0."""
     model = {"sql": "from raw.orders |> select id", "parents": ["raw.orders"]}
     columns = {"raw.orders": {"columns": [{"name": "id", "type": "bigint"}]}}
@@ -267,11 +267,13 @@ def test_the_spark_that_is_judged_for_is_the_one_asked_for_else_frozen_else_the_
         report = check({"m": model}, {"raw.orders": {"id": "bigint"}}, noted=noted.append, **given)["m"]
         return "PARSE_SYNTAX_ERROR" in str(report.findings), noted
 
-    rules, newest = "by rules that are held to the answers of", "judged for Spark 4.3"
-    assert refused(model) == (False, [f"{newest}, the newest that is known, {rules} 4.3.0"])
-    assert refused(model, overrides={"spark": "3.5"}) == (True, [f"judged for Spark 3.5, as asked, {rules} 3.5.9"])
-    assert refused(model, frozen=frozen) == (True, [f"judged for Spark 3.5, which {frozen} names, {rules} 3.5.9"])
-    assert refused(model, frozen=frozen, overrides={"spark": "4.3"}) == (False, [f"{newest}, as asked, {rules} 4.3.0"])
+    rules = "checked by the rules of Spark"
+    newest, older = "tested against Spark 4.3.0", "tested against Spark 3.5.9"
+    assert refused(model) == (False, [f"{rules} 4.3 (the newest that is known), {newest}"])
+    assert refused(model, overrides={"spark": "3.5"}) == (True, [f"{rules} 3.5 (as asked), {older}"])
+    assert refused(model, frozen=frozen) == (True, [f"{rules} 3.5 (named in {frozen}), {older}"])
+    asked = {"spark": "4.3"}
+    assert refused(model, frozen=frozen, overrides=asked) == (False, [f"{rules} 4.3 (as asked), {newest}"])
     assert refused(elsewhere, frozen=frozen)[0] is False
     frozen.write_text(json.dumps({"spark": "7.1", "sources": columns}))
     with pytest.raises(ProjectError, match=r"planproof_sources.json: `spark`: Spark '7.1' is not known"):

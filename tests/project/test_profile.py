@@ -7,6 +7,7 @@ import pytest
 from planproof.project import ProjectError
 from planproof.project.location import ProjectLocation
 from planproof.project.profile import read_profile
+from planproof.project.request import Request
 
 PROFILES = """
 shop:
@@ -179,3 +180,25 @@ def test_a_profile_that_only_dbt_reads_needs_a_master(servers, monkeypatch):
     ProjectLocation(servers).open_session({"spark.master": "local[1]"})
     assert opened[0]["spark.sql.ansi.enabled"] == "false"
     assert ProjectLocation(servers).threads() == 1
+
+
+@pytest.mark.parametrize(("method", "starts"), [("session", ["Spark", "dbt"]), ("thrift, host: h", ["dbt"])])
+def test_a_check_that_compiles_starts_spark_itself(tmp_path, monkeypatch, method, starts):
+    """dbt takes the session that runs: what the JVM says then goes to planproof's file, as in a run."""
+    began = []
+
+    class Dbt:
+        def missing(self):
+            return None
+
+        def compile_project(self, *args, **named):
+            began.append("dbt")
+            raise ProjectError("the warehouse is away")
+
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    target = f"{{type: spark, schema: shop, method: {method}}}"
+    (tmp_path / "profiles.yml").write_text(f"shop: {{target: dev, outputs: {{dev: {target}}}}}\n")
+    monkeypatch.setattr("planproof.session.embedded", lambda conf: began.append("Spark"))
+    with pytest.raises(ProjectError, match="the warehouse is away"):
+        Request("check", project_dir=str(tmp_path), compiles=True, compiler=Dbt()).reports(None)
+    assert began == starts

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from planproof import Model
-from planproof.publish.formats import Parquet, format_of
+from planproof.contract import FILE_FORMATS
+from planproof.publish.formats import FORMATS, Parquet, format_of
 from planproof.publish.iceberg import Iceberg
 from planproof.publish.iceberg.facts import as_filed, as_kept, filed
 from planproof.publish.iceberg.partitioning import same
@@ -31,6 +32,7 @@ def tables(holds: bool = True, refusal: str | None = None) -> Any:
 
 
 def test_each_format_has_its_room() -> None:
+    assert tuple(FORMATS) == FILE_FORMATS
     assert isinstance(format_of(session(tables()), Model("lake.db.t", "select 1", file_format="iceberg")), Iceberg)
     assert isinstance(format_of(session(), Model("db.t", "select 1")), Parquet)
     view = Model("db.v", "select 1", file_format="iceberg", materialized="view")

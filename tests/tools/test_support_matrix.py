@@ -54,7 +54,7 @@ def test_a_cell_says_at_which_commit_its_suite_was_green() -> None:
         lines = support_matrix.page(MATRIX, {"make test-airflow2": result}).splitlines()
         return next(line for line in lines if line.startswith("| 2.11 |"))
 
-    assert ", green at abc" in row(Result("abc", "green", 1, "1 passed", "abc"))
+    assert ", abc" in row(Result("abc", "green", 1, "1 passed", "abc"))
     assert ", was green at abc" in row(Result("def", "red", 1, "1 failed", "abc"))
     assert ", red |" in row(Result("def", "red", 1, "1 failed"))
     assert "green" not in support_matrix.page(MATRIX, {}).partition("## ")[2]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from planproof.arrow.in_path import InPath, in_path
-from planproof.arrow.leaves import leaf_type, logical_form, refined
+from planproof.arrow.leaves import leaf_type, logical_form, refined, with_variants
 from planproof.arrow.types import is_list, stored_type
 from planproof_engine.claim import Path
 from planproof_engine.schema import PhysicalField, PhysicalSchema
@@ -28,6 +29,7 @@ _KEYS = (b"keyMaterialType", b"PKMT1")
 raise) when it is asked for such a column."""
 _ASSUMED = 64 * 1024
 """Bytes at a file's end that are read at once: most footers are shorter."""
+_ICEBERG_SCHEMA = b"iceberg.schema"
 _SPARK_VERSION = b"org.apache.spark.version"
 _PAGE_BY_PAGE = {"buffer_size": 64 * 1024, "pre_buffer": False}
 """How a file is opened when only the beginnings of row groups are wanted. Otherwise pyarrow reads whole column
@@ -201,10 +203,10 @@ def read_footer(path: str, tail: bytes | None = None) -> Footer:
     except (pa.ArrowException, ValueError) as error:
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
     tree = _Tree(metadata)
-    stated = _stated(metadata.metadata or {})
+    stated, of_iceberg = _stated(metadata.metadata or {}), _of_iceberg(metadata.metadata or {}, len(arrow))
     fields = []
-    for f in arrow:
-        found = tree.field(f, f.name, (), False)
+    for f, form in zip(arrow, of_iceberg):
+        found = with_variants(tree.field(f, f.name, (), False), form)
         known = stated.get(f.name)
         fields.append(PhysicalField(f.name, refined(found, known) if known is not None else found, f.nullable))
     created_by = metadata.created_by or ""
@@ -267,6 +269,15 @@ def _written(text: bytes) -> Mapping[str, DataType]:
     except (ValueError, KeyError, TypeSyntaxError):
         return {}
     return {f.name: f.type for f in struct.fields} if isinstance(struct, Struct) else {}
+
+
+def _of_iceberg(metadata: Mapping[bytes, bytes], columns: int) -> Sequence[Any]:
+    """The types by position that Iceberg wrote beside the file's own schema, in its JSON; None where there are none."""
+    try:
+        forms = [field["type"] for field in json.loads(metadata.get(_ICEBERG_SCHEMA) or "{}").get("fields", ())]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        forms = []
+    return forms if len(forms) == columns else [None] * columns
 
 
 def _nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:

@@ -1,84 +1,126 @@
-"""Reads footers that others wrote, in a process of its own: pyarrow ends its process over a damaged footer as often as
-it raises an error."""
+"""Reads what others wrote in a process beside this one: pyarrow ends its process over a damaged file as often as it
+raises an error."""
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from planproof.interpreter import python_command, python_environment
-from planproof_engine.types import DataType, TypeSyntaxError, from_json
 
-_SECONDS = 60
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+T = TypeVar("T")
 
 
 class CannotRead(Exception):
-    """Raised where footers cannot be read; the message says why."""
+    """Raised where the process came to no answer; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What the footers of several files say together: the columns of them all, the rows, and which columns hold no null
-    in any of these."""
-
-    columns: tuple[tuple[str, DataType], ...]
-    rows: int
-    without_null: frozenset[str]
+class NoProcess(CannotRead):
+    """Raised where there is no such process to be had."""
 
 
-def read_isolated(paths: Sequence[str]) -> Columns | None:
-    """The columns of local Parquet files; None where the files do not agree. Raises `CannotRead`, also where pyarrow is
-    not installed."""
-    import subprocess  # It takes a while to import, and few projects need it.
+class _Reader:
+    """The process, started when it is first asked. It answers one call after another until one ends it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Popen[bytes] | None = None
+
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> tuple[bool, Any]:
+        with self._lock:
+            process = self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            # Nobody waits for a timer that is 0 s late: it is cancelled.
+            late = threading.Timer(seconds or 0, process.kill)
+            if seconds is not None:
+                late.start()
+            try:
+                pickle.dump((function, arguments), process.stdin)
+                process.stdin.flush()
+                found: tuple[bool, Any] = pickle.load(process.stdout)
+                return found
+            except (OSError, EOFError, pickle.UnpicklingError):
+                self._process = None
+                raise _ended(process) from None
+            except BaseException:
+                self._process = None
+                process.kill()
+                raise
+            finally:
+                late.cancel()
+
+    def _started(self) -> Popen[bytes]:
+        import subprocess  # It takes a while to import, and few projects need it.
+
+        if self._process is None or self._process.poll() is not None:
+            try:
+                self._process = subprocess.Popen(
+                    python_command(sys.executable, __name__, "answer"),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=python_environment(os.environ),
+                )
+            except OSError as error:
+                raise NoProcess(str(error)) from error
+        return self._process
+
+
+def _ended(process: Popen[bytes]) -> CannotRead:
+    from subprocess import TimeoutExpired
 
     try:
-        ended = subprocess.run(
-            python_command(sys.executable, __name__, "main"),
-            input=json.dumps([os.path.abspath(path) for path in paths]),
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            env=python_environment(os.environ),
-        )
-    except subprocess.TimeoutExpired:
-        raise CannotRead(f"it took more than {_SECONDS} s") from None
-    if ended.returncode != 0:
-        raise CannotRead(f"the process that read them ended with {ended.returncode}")
-    try:
-        return _columns(json.loads(ended.stdout))
-    except (ValueError, KeyError, TypeError, TypeSyntaxError) as error:
-        raise CannotRead(str(error)) from error
+        code = process.wait(1)
+    except TimeoutExpired:
+        process.kill()
+        code = process.wait()
+    kind = NoProcess if code == 1 else CannotRead  # Python's own end: it could not begin.
+    return kind(f"the process that read it ended with {code}")
 
 
-def _columns(said: Any) -> Columns | None:
-    if "error" in said:
-        raise CannotRead(str(said["error"]))
-    if said["columns"] is None:
-        return None
-    columns = tuple((str(name), from_json(kind)) for name, kind in said["columns"])
-    return Columns(columns, int(said["rows"]), frozenset(said["without_null"]))
+_reader = _Reader()
 
 
-def main() -> int:
-    """What the process does: the paths come on standard input, the answer goes to standard output, both as JSON."""
-    paths = json.load(sys.stdin)
-    try:
-        from planproof.arrow.footers import FooterError, Undecodable, read_footers
-    except ImportError as error:
-        print(json.dumps({"error": str(error)}))
-        return 0
-    try:
-        footers = read_footers(paths)
-    except (FooterError, Undecodable) as error:
-        print(json.dumps({"error": str(error)}))
-        return 0
-    agreed = bool(footers) and all(footer.schema == footers[0].schema for footer in footers)
-    columns = [[f.name, f.type.json] for f in footers[0].schema.as_nullable()] if agreed else None
-    names = [name for name, _ in columns or ()]
-    without_null = [name for name in names if all(footer.nulls.get((name,)) == 0 for footer in footers)]
-    print(json.dumps({"columns": columns, "rows": sum(f.rows for f in footers), "without_null": without_null}))
-    return 0
+def _after_fork() -> None:
+    """The process of a parent is not its child's to ask."""
+    global _reader
+    _reader = _Reader()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def isolated(function: Callable[..., T], *arguments: Any, seconds: float | None = None) -> T:
+    """What a function of planproof's returns, or raises, in a process that it may end. Function, arguments and answer
+    are pickled. Raises `CannotRead` where it ended, or took more than `seconds`."""
+    is_raised, found = _reader.call(function, arguments, seconds)
+    if is_raised:
+        raise found
+    given: T = found
+    return given
+
+
+def answer() -> int:
+    """What the process does: it reads calls from standard input until that ends, and writes what becomes of them."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # What a library prints is no answer.
+    while True:
+        try:
+            function, arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return 0
+        try:
+            told = pickle.dumps((False, function(*arguments)))
+        except Exception as error:
+            told = pickle.dumps((True, error))
+        answers.write(told)
+        answers.flush()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -120,3 +121,22 @@ def _only_the_writer_knows(found: DataType, stated: DataType) -> bool:
     if isinstance(stated, Time):
         return isinstance(found, Time)
     return stated == VARIANT and isinstance(found, Struct) and {"metadata", "value"} <= set(found.names)
+
+
+def with_variants(found: DataType, form: Any) -> DataType:
+    """`found` (read from the file's structure) with the variants of an Iceberg schema's JSON: its files say of them
+    nothing else. Names are not compared: Iceberg spells some otherwise in a file."""
+    if form == "variant" and _only_the_writer_knows(found, VARIANT):
+        return VARIANT
+    if not isinstance(form, dict):
+        return found
+    if isinstance(found, Array):
+        return Array(with_variants(found.element, form.get("element")), found.contains_null)
+    if isinstance(found, Map):
+        value = with_variants(found.value, form.get("value"))
+        return Map(with_variants(found.key, form.get("key")), value, found.value_contains_null)
+    below = form.get("fields")
+    if not isinstance(found, Struct) or not isinstance(below, list) or len(below) != len(found.fields):
+        return found
+    forms = [one.get("type") if isinstance(one, dict) else None for one in below]
+    return Struct(tuple(replace(f, type=with_variants(f.type, one)) for f, one in zip(found.fields, forms)))

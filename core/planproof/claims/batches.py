@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from planproof.arrow.footers import Footer, FooterError, row_groups
+from planproof.arrow.footers import Footer, FooterError, Undecodable, row_groups
+from planproof.arrow.isolated import CannotRead, NoProcess, isolated
 from planproof.arrow.types import physical_schema
 from planproof.invariants.batches import check
 from planproof_engine.claim import ALL, PART, SAMPLE, Claim
 from planproof_engine.finding import Finding, Verdict
+
+Reader = Callable[[Sequence[str], str, Sequence[Footer]], "tuple[Claim | None, list[Finding]]"]
 
 MOST = 2
 """At most so many row groups make a sample."""
 ROWS = 8192
 """So many rows of each row group make a sample: to decode a whole row group of a large write costs a fifth of writing
 it."""
+
+
+def read_of_others(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
+    """The same as `read` of files that others wrote, in a process that one of them may end."""
+    try:
+        return isolated(read, paths, mode, footers)
+    except NoProcess:
+        return read(paths, mode, footers)
+    except CannotRead as error:
+        raise Undecodable(f"a file of {_many(len(paths), 'file')} cannot be decoded: {error}") from error
 
 
 def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:

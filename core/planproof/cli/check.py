@@ -19,10 +19,16 @@ from planproof.report.run import run_report
 
 
 class _Told(output.Named):
-    """Also the remarks on the project as a whole."""
+    """Also the remarks on the project as a whole, and on standard error what takes long."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
+
+    def starts(self) -> None:
+        click.echo("Spark starts", err=True)
+
+    def compiles(self) -> None:
+        click.echo("dbt compiles the project", err=True)
 
     def noted(self, remark: str) -> None:
         self.remarks.append(remark)

@@ -19,7 +19,7 @@ from planproof.project.location import ProjectLocation
 from planproof.project.offline import explain_model
 from planproof.report.parts import harmless
 from planproof_engine.codes import CODES
-from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.origin import Unknown
 
 if TYPE_CHECKING:
     from planproof_engine.api import Rewriting
@@ -68,8 +68,6 @@ def explain(
         text = laid_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
-    except AnalysisError as error:
-        raise ProjectError(f"{node.label}: Spark would reject it: {error}") from error
     found = optimize(plan) if rewrites else None
     if as_json:
         columns = [

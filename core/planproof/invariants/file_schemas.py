@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from planproof.arrow.footers import Footer
@@ -12,8 +12,14 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 
 
-def check(planned: PhysicalSchema | None, footers: Sequence[Footer], partition_by: Sequence[str] = ()) -> list[Finding]:
-    """Each file against `planned` (Spark's optimized schema; None: only against each other).
+def check(
+    planned: PhysicalSchema | None,
+    footers: Sequence[Footer],
+    partition_by: Sequence[str] = (),
+    of_format: Sequence[str] = (),
+) -> list[Finding]:
+    """Each file against `planned` (Spark's optimized schema; None: only against each other). Columns `of_format` may
+    stand in a file besides: the table's format keeps something of its own there.
 
     Partition columns stand in no file. INT96 or microseconds, the physical form of decimals, field ids and files
     without rows are ignored. Milliseconds cut a timestamp and are a break.
@@ -23,17 +29,19 @@ def check(planned: PhysicalSchema | None, footers: Sequence[Footer], partition_b
         return together(filled)
     away = {name.lower() for name in partition_by}
     expected = PhysicalSchema(tuple(f for f in planned if f.name.lower() not in away))
-    return once([(finding, footer.files) for footer in filled for finding in _file(expected, footer)])
+    besides = {*of_format} - {*planned.names}
+    return once([(finding, footer.files) for footer in filled for finding in _file(expected, footer, besides)])
 
 
-def _file(expected: PhysicalSchema, footer: Footer) -> list[Finding]:
-    names = [f.name.lower() for f in footer.schema]
+def _file(expected: PhysicalSchema, footer: Footer, besides: Set[str]) -> list[Finding]:
+    columns = [f for f in footer.schema if f.name not in besides]
+    names = [f.name.lower() for f in columns]
     wanted = [f.name.lower() for f in expected]
     if names != wanted:
         message = f"{footer.name} has the columns {', '.join(names)}; the plan wrote {', '.join(wanted)}"
         return [Finding(Verdict.VIOLATED, "PP401", "files", None, ", ".join(wanted), ", ".join(names), message)]
     found: list[Finding] = []
-    for ours, theirs in zip(expected, footer.schema):
+    for ours, theirs in zip(expected, columns):
         differences = type_differences(ours.type, theirs.type, (ours.name,))
         found += [_broken(footer, d.path, d.promised, d.found) for d in differences]
         if not differences:

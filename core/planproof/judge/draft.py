@@ -17,11 +17,14 @@ from planproof.report.details import Details
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
+from planproof_engine.budget import OverBudget
 from planproof_engine.claim import Claim
 from planproof_engine.finding import Finding, Rewrite, Verdict
 
 if TYPE_CHECKING:
     from planproof_engine.optimizer.lowering import Lowered
+
+TOO_LARGE = "PP113"
 
 
 class Judged(Protocol):
@@ -100,6 +103,12 @@ class Draft:
         said = describe(error)
         message = f"{said}; the other planes judge the model"
         self.add([Finding(Verdict.WARNING, "PP901", plane, found=type(error).__name__, message=message)])
+        return said
+
+    def too_large(self, over: OverBudget, verdict: Verdict) -> str:
+        """That the model's query costs more to plan than one model may, in words."""
+        said = f"it costs more than the budget for one model allows: {over}"
+        self.add([Finding(verdict, TOO_LARGE, "logical", message=said)])
         return said
 
     @property

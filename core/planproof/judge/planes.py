@@ -18,6 +18,7 @@ from planproof.judge.draft import Draft, Judged
 from planproof.judge.reproducer import maker, reproducer
 from planproof.judge.rewritten import rewritten
 from planproof.session.protocol import Session, SparkPlanes
+from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog, split_name
 from planproof_engine.claim import Claim, Facts, dotted
 from planproof_engine.conf import Conf
@@ -166,9 +167,14 @@ def _logical(
 ) -> tuple[LogicalPlan | None, AnalysisError | None]:
     """Our own plan of the query. Else None and, where that is the reason, the refusal that Spark would give."""
     try:
-        made = plan()
-        _planned(draft, made)
+        with bounded():
+            made = plan()
+            _planned(draft, made)
         return made, None
+    except OverBudget as over:
+        if is_bounded():
+            raise
+        reason, refusal = draft.too_large(over, Verdict.WARNING), None
     except (Unknown, RecursionError) as error:
         unknown = error if isinstance(error, Unknown) else Unknown("a query nested this deep")
         reason, refusal = f"planproof does not know {unknown.construct}", None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.contract import Contract
-from planproof.project.errors import ProjectError
+from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.promised import Promises
@@ -28,7 +28,7 @@ class Promise:
     the YAML promises what is broken."""
 
     name: str
-    contract: Contract
+    contract: Contract | UnreadableContract
     settings: Settings = field(default_factory=Settings)
     details: Details = field(default_factory=Details)
     placed: Callable[[Report], Report] = lambda report: report
@@ -55,7 +55,7 @@ def promises(
         if not chosen and project.models:
             return []  # Nothing changed or happened, where that was asked.
         nodes = [node for node in guarded_of(chosen, overrides)[0] if node.materialized != "ephemeral"]
-    found = [(node, contract_of(node.raw, conf)) for node in nodes]
+    found = [(node, _contract(node, conf)) for node in nodes]
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:
         raise ProjectError(f"{', '.join(bare)}: no enforced contract in the project; give one beside the name")
@@ -89,7 +89,17 @@ def _named(project: Project, name: str) -> ProjectNode:
     return node
 
 
-def _promise(node: ProjectNode, contract: Contract, overrides: Mapping[str, Any] | None, lines: Promises) -> Promise:
+def _contract(node: ProjectNode, conf: Conf | None) -> Contract | UnreadableContract | None:
+    """The contract; or why it cannot be read, which is told when it is audited."""
+    try:
+        return contract_of(node.raw, conf)
+    except UnreadableContract as error:
+        return error
+
+
+def _promise(
+    node: ProjectNode, contract: Contract | UnreadableContract, overrides: Mapping[str, Any] | None, lines: Promises
+) -> Promise:
     details = Details(unique_id=node.unique_id, name=node.name, file=node.file, materialized=node.materialized)
     placed = partial(lines.placed, node=node.raw)
     return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details, placed)
@@ -100,15 +110,13 @@ def _audited(session: Session, promise: Promise, at: str | None = None) -> Repor
 
     started = time.perf_counter()
     try:
+        if isinstance(promise.contract, UnreadableContract):
+            raise promise.contract
         report = Guard(session, settings=promise.settings).audit(promise.name, promise.contract, at=at)
     except Exception as error:  # One table that cannot be read must not hide the others' reports.
         report = Report(promise.name, "failed", error=str(error) or type(error).__name__)
     seconds = report.seconds if report.seconds is not None else round(time.perf_counter() - started, 3)
-    details = replace(
-        report.details,
-        **promise.details.to_dict(),
-        fail_on=promise.settings.fail_on,
-        contract=True,
-        contract_hash=promise.contract.fingerprint,
-    )
+    details = replace(report.details, **promise.details.to_dict(), fail_on=promise.settings.fail_on, contract=True)
+    if isinstance(promise.contract, Contract):
+        details = replace(details, contract_hash=promise.contract.fingerprint)
     return promise.placed(replace(report, seconds=seconds, details=details))

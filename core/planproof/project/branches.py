@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from planproof.project.alignment import Alignment, TooManyWays, automaton
 from planproof.project.compiled import injections
@@ -20,11 +21,18 @@ _ASKS = re.compile(
 """Names by which a template asks the warehouse or the command line while dbt compiles. The answer may have changed
 since."""
 
+_READS = re.compile(
+    r"\b(run_query|statement|load_(?:cached_)?relation|list_relations\w*|get_(?:missing_columns|relation"
+    r"|columns_in_(?:relation|query)|column_schema_from_query))\s*\("
+)
+"""Calls by which a template reads tables of the warehouse while dbt compiles."""
+
+_FROM = re.compile(r"\bfrom\b", re.I)
 _BRANCHES = re.compile(r"\b(is_incremental|this)\b")
 _CALLED = re.compile(r"\{\{\s*(?:(this)|(ref|source)\(\s*([^(){}]*?)\s*\))\s*\}\}")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.S)
 _NOT_THERE = "{{ run_query() }}"
-_BUILT_IN = ("dbt", "dbt_spark")
+_BUILT_IN = ("dbt", "dbt_spark", "dbt_databricks")
 
 
 class Branch(enum.Enum):
@@ -55,6 +63,22 @@ def branch_of(project: Project, node: ProjectNode) -> Branch:
     if new == every:
         return Branch.UNKNOWN
     return Branch.NEW_ROWS if new else Branch.ALL_ROWS
+
+
+def reader_of(project: Project, node: ProjectNode) -> str | None:
+    """The call by which the model's template, or a macro of it, reads tables while dbt compiles. The text holds what
+    was found: where a table was not there yet, a later compile prints another one."""
+    template = node.raw.get("raw_code")
+    texts = (template if isinstance(template, str) else "", *_macros(project, node))
+    return next((call for text in texts if text != _NOT_THERE and (call := _reader(text)) is not None), None)
+
+
+@lru_cache(maxsize=4096)
+def _reader(text: str) -> str | None:
+    found = [str(call[1]) for call in map(_READS.search, _TAG.findall(text)) if call is not None]
+    # A statement without FROM asks the warehouse to reckon, as dbt_utils.date_spine has it count days.
+    reads = found and (found != ["statement"] or _FROM.search(_TAG.sub(" ", text)) is not None)
+    return found[0] if reads else None
 
 
 def _in_jinja(words: re.Pattern[str], text: str) -> bool:

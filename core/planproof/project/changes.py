@@ -12,7 +12,7 @@ from typing import Any
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
 from planproof_engine.claim import dotted
-from planproof_engine.types import DataType, TypeSyntaxError, parse_type
+from planproof_engine.types import DataType, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
 _PROMISES = ("never null now", "constraint added")
@@ -162,5 +162,5 @@ def _typed(relation: str, difference: Difference) -> SchemaChange:
 def _widens(narrow: str, wide: str) -> bool:
     try:
         return widens(parse_type(narrow), parse_type(wide))
-    except TypeSyntaxError:  # A difference in the order of a struct's fields is told in words.
+    except ValueError:  # A difference in the order of a struct's fields is told in words.
         return False

@@ -59,7 +59,7 @@ def check_project(
         lambda key, report: told(report) if key in wanted else None
     )
     drift = remarks_on_drift(project, check.frozen, found, check.conf.timestamp_type == "TIMESTAMP_NTZ")
-    for remark in (*drift, *left_to_dbt(off), *remark_on(left), check.judged_for(), check.remark()):
+    for remark in (*drift, *left_to_dbt(off), *remark_on(left), check.rules_used(), check.remark()):
         if noted is not None and remark is not None:
             noted(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.

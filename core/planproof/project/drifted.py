@@ -10,7 +10,7 @@ from planproof.project.sources import Frozen, Known
 from planproof.report.folding import listed
 from planproof.report.model import Report
 from planproof.report.parts import counted, stopped
-from planproof_engine.types import TypeSyntaxError, as_nullable, parse_type, without_lengths
+from planproof_engine.types import as_nullable, parse_type, without_lengths
 
 
 def remarks_on_drift(
@@ -44,7 +44,7 @@ def _changed(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable
         stored = as_nullable(without_lengths(found[name.lower()]))
         try:
             wanted = as_nullable(without_lengths(parse_type(declared, timestamp_ntz=timestamp_ntz)))
-        except TypeSyntaxError:
+        except ValueError:
             continue
         if wanted != stored:
             yield f"{name} is {stored.simple}, declared {wanted.simple}"

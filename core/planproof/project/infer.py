@@ -95,12 +95,12 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
     if reason is not None:
         return Inferred(node, reason=reason)
     try:
-        plan = check.plan(node)
+        plan = check.plan_again(node)
         columns = tuple(_column(f, conf, tighten) for f in plan.schema)
     except Unknown as unknown:
         return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
     except AnalysisError as error:
-        return Inferred(node, reason=f"Spark would reject it: {error}")
+        return Inferred(node, reason=check.refused(node, error))
     names = [c.name.lower() for c in columns]
     if len(set(names)) < len(names):
         return Inferred(node, reason="it produces two columns of one name")

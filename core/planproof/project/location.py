@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from planproof.project.compiler import NOT_HANDED_IN, Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, read_project
-from planproof.project.profile import DBT_CONF, Profile, read_profile
+from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile
 from planproof.project.target_folder import target_folder
 from planproof_engine.conf import Conf
 
@@ -115,6 +115,8 @@ class ProjectLocation:
         try:
             profile = self.profile_if_any()
             conf = conf.with_settings(profile.settings) if profile is not None else conf
+        except OfDatabricks:
+            pass
         except ProjectError:
             if self.profiles_dir is not None or self.target is not None:
                 raise
@@ -143,6 +145,10 @@ class ProjectLocation:
         if "thrift.host" in given:
             return planproof.session.served(given)
         return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
+
+    def is_in_process(self) -> bool:
+        """Whether dbt compiles in a Spark of this process. Raises `ProjectError`."""
+        return self.profile().method == "session" and _server(self._targeted({})) is None
 
     def named(self, settings: Mapping[str, str]) -> str:
         """In words, which Spark `open_session` reaches. Raises `ProjectError` where neither the profile nor `settings`

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from planproof.contract import MATERIALIZATIONS, STRATEGIES, Model
+from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
@@ -25,6 +25,7 @@ from planproof_engine.conf import Conf
 
 MANIFEST = "manifest.json"
 VERSIONS = (12, 20)
+_DIGITS = 4300
 """dbt 1.8 and later write v12, and so does dbt 2; its betas wrote v20: the same, with nulls for empty mappings."""
 KINDS = ("model", "seed", "snapshot", "source")
 """The kinds of node that are relations; tests, analyses and operations are none."""
@@ -80,7 +81,7 @@ class ProjectNode:
         merged = strategy == "merge" and (file_format == "parquet" or not _is_merged_plainly(config))
         if self.materialized == "incremental" and (merged or strategy not in STRATEGIES):
             return f"incremental strategy {strategy!r}"
-        if self.materialized in ("table", "incremental") and file_format not in ("parquet", "iceberg", "delta"):
+        if self.materialized in ("table", "incremental") and file_format not in FILE_FORMATS:
             return f"file format {file_format!r}"
         skipped = self.left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None
@@ -249,7 +250,7 @@ def _project_directory(manifest: Path) -> Path | None:
 
 def _decoded(file: Path) -> Mapping[str, Any]:
     try:
-        found = json.loads(content(file).decode("utf-8"))
+        found = _loaded(content(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -257,6 +258,16 @@ def _decoded(file: Path) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise ProjectError(f"{file}: is a JSON {type(found).__name__}, not a manifest")
     return found
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # Python reads no number of more than 4,300 digits: it is a text, and who has use for it says what is wrong.
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < _DIGITS else digits)
 
 
 def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
-from planproof.project.errors import ProjectError
+from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
-from planproof_engine.types import DataType, TypeSyntaxError, parse_type, quoted_if_needed
+from planproof_engine.types import DataType, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
 
@@ -104,11 +104,18 @@ def _strategy(given: str | None) -> str:
 
 
 def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
-    """The contract of a node, or None where none is enforced. Raises `ProjectError` with the column's name.
+    """The contract of a node, or None where none is enforced. Raises `UnreadableContract` with the column's name.
 
     A bare `timestamp` is what `conf` makes of it (`spark.sql.timestampType`), as in the casts of dbt's own comparison.
     A `custom` constraint is SQL for one database that nobody can count; the contract lists those as `unknown`.
     """
+    try:
+        return _contract(node, conf or Conf())
+    except ProjectError as error:
+        raise UnreadableContract(str(error)) from error
+
+
+def _contract(node: Node, conf: Conf) -> Contract | None:
     where = label_of(node)
     config = _mapping(node, "config", where)
     declared = _mapping(config, "contract", where) or _mapping(node, "contract", where)
@@ -120,7 +127,7 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
     source = patch_of(node)[1] or where
     try:
         return Contract(
-            [(name, _data_type(column, name, where, conf or Conf()), True) for name, column in columns.items()],
+            [(name, _data_type(column, name, where, conf), True) for name, column in columns.items()],
             [c for c in _constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
             custom_constraints(node),
@@ -263,7 +270,7 @@ def _data_type(column: Node, name: str, where: str, conf: Conf) -> DataType:
         raise ProjectError(f"{where}: column {name!r} of its enforced contract has no data_type; give it one")
     try:
         return parse_type(given, timestamp_ntz=conf.timestamp_type == "TIMESTAMP_NTZ")
-    except TypeSyntaxError as error:
+    except ValueError as error:  # It is no type, or too large a one.
         raise ProjectError(f"{where}: column {name!r}: {error}") from error
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from planproof.budget import OverBudget, bounded
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
+from planproof.project.branches import reader_of
 from planproof.project.compiled import relocate
-from planproof.project.errors import ProjectError
+from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.increments import first_plan, increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
@@ -28,9 +28,10 @@ from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
-from planproof.project.subject import Subject, failed, too_large
+from planproof.project.subject import Subject, failed, too_large, unreadable
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
+from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import OF_ITSELF, Finding, Verdict
@@ -57,7 +58,7 @@ _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
 
 
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:
-    """The model's logical plan over its planned ancestors. Raises `Unknown`, `AnalysisError` and `ProjectError`."""
+    """The model's logical plan over its planned ancestors. Raises `Unknown`, and `ProjectError` if it is rejected."""
     if node.sql is None:
         raise ProjectError(f"{node.label}: not compiled; run `dbt compile`")
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project))
@@ -67,6 +68,8 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
             check.visit(other)
     try:
         return check.plan(node)
+    except AnalysisError as error:
+        raise ProjectError(f"{node.label}: {check.refused(node, error)}") from error
     except Unknown as unknown:
         missing = [key for key in project.nodes if key in ancestors and key in check.unread]
         named = [key for key in missing if project.nodes[key].relation in unknown.construct]
@@ -234,29 +237,34 @@ class OfflineCheck:
         if node.kind == "snapshot":
             self.unread[node.unique_id] = f"{node.relation} is a snapshot, whose schema only dbt and Spark know"
             return None
-        known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+        known: Known | Unread
+        try:
+            known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
+        except ProjectError as error:  # It is the matter of those that read it.
+            known = Unread(str(error))
         if isinstance(known, Unread):
             self.unread[node.unique_id] = known.reason
         else:
             self._register(node, known)
         return None
 
-    def judged_for(self) -> str:
-        """For which Spark the models were judged, who said so, and which release the rules are held to."""
+    def rules_used(self) -> str:
+        """By which Spark's rules the models were checked, who said so, and the release that tests compare them with."""
         version = self.conf.spark
         if self.overrides.get("spark"):
             why = "as asked"
         elif self.frozen.spark == version:
-            why = f"which {self.frozen.file} names"
+            why = f"named in {self.frozen.file}"
+        elif self.conf.databricks:
+            why = "that of the newest runtime that is known"
         else:
             why = "the newest that is known" if version == SPARKS[-1] else "as asked"
         if self.conf.databricks:
-            why = "as asked" if self.overrides.get("spark") else "that of the newest runtime that is known"
             return (
-                f"judged for Databricks by the rules of Spark {version}, {why}, which are held to the answers of "
+                f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
                 f"{RELEASES[version]}; what Databricks adds is unknown, by name"
             )
-        return f"judged for Spark {version}, {why}, by rules that are held to the answers of {RELEASES[version]}"
+        return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
 
     def remark(self) -> str | None:
         """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
@@ -305,6 +313,12 @@ class OfflineCheck:
             finally:
                 self._inherit(node, read)
 
+    def plan_again(self, node: ProjectNode) -> LogicalPlan:
+        """The plan of a model that was visited; what is said of it holds on. Raises `Unknown` and `AnalysisError`."""
+        found = self.plan(node)
+        self._conclude(node, found)
+        return found
+
     def _read_by(self, node: ProjectNode, read: Iterable[tuple[str, ...]]) -> list[ProjectNode]:
         """The parents that the manifest lists, and the nodes whose names were looked up."""
         named = [self.stored[parts] for parts in read if parts in self.stored]
@@ -341,6 +355,9 @@ class OfflineCheck:
         try:
             with bounded():
                 return self._judged(node)
+        except UnreadableContract as error:
+            self.unread[node.unique_id] = "its contract cannot be read"
+            return unreadable(self._draft(node, Subject.of_name(node)), error)
         except ProjectError:
             raise
         except OverBudget as over:
@@ -417,6 +434,9 @@ class OfflineCheck:
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"
+        reader = reader_of(self.project, node)
+        if reader is not None:
+            return f"its template calls {reader}, which prints what dbt finds: build what it reads, and compile again"
         incomplete = self.incomplete.get(node.unique_id)
         if incomplete is None:
             return None
@@ -425,9 +445,16 @@ class OfflineCheck:
         source = self._supposed(node).mends(error)
         return None if source is None else Incomplete(source).said
 
+    def refused(self, node: ProjectNode, error: AnalysisError) -> str:
+        """In words, that the query is rejected here: by Spark, too, unless there is a doubt."""
+        doubt = self._doubt(node, error)
+        if doubt is None:
+            return f"Spark would reject it: {error}"
+        return f"its schema is not known offline: {error.message.rstrip('.')}; {doubt}"
+
     def _conclude(self, node: ProjectNode, plan: LogicalPlan | None) -> None:
         """What is not known of the model's own columns, for those that read it."""
-        key, why = node.unique_id, grown(node)
+        key, why = node.unique_id, grown(node) or self._printed(node)
         found = self._open(node, plan) if plan is not None else self.incomplete.get(key)
         if why is not None:
             self.incomplete[key] = Incomplete(why, columns=() if found is None else found.columns)
@@ -440,9 +467,17 @@ class OfflineCheck:
 
     def _open(self, node: ProjectNode, plan: LogicalPlan) -> Incomplete | None:
         """What may be other in the plan's columns, as a source may have more columns than are known."""
+        printed = self._printed(node)
+        if printed is not None:
+            return Incomplete(printed)
         if node.unique_id not in self.incomplete:
             return None
         return self._supposed(node).changes(plan.schema)
+
+    def _printed(self, node: ProjectNode) -> str | None:
+        """The relation as one that a later compile may give other columns."""
+        reader = reader_of(self.project, node)
+        return None if reader is None else f"{node.relation}, for which {reader} printed what dbt found,"
 
     def _supposed(self, node: ProjectNode) -> Supposition:
         def find(parts: tuple[str, ...]) -> Relation | None:

@@ -19,6 +19,11 @@ from planproof_engine.conf import Conf
 DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
 
+
+class OfDatabricks(ProjectError):
+    """A target of dbt-databricks, which sets nothing in the session and names no Spark that planproof reaches."""
+
+
 _THRIFT = {
     "host": "host",
     "port": "port",
@@ -64,10 +69,12 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
     if not isinstance(output, Mapping):
         known = ", ".join(map(str, outputs)) if isinstance(outputs, Mapping) else "none"
         raise ProjectError(f"{file}: the profile {shown_name!r} has no target {shown!r}; it has: {known}")
-    if rendered(output.get("type") or "", str(file)) != "spark":
+    adapter = rendered(output.get("type") or "", str(file))
+    if adapter != "spark":
         # What stands in the file is shown, never what `env_var` gave: any key may hold a secret by mistake.
         kind = str(output.get("type") or "")
-        raise ProjectError(
+        refusal = OfDatabricks if adapter == "databricks" else ProjectError
+        raise refusal(
             f"{file}: the target {shown!r} is of type {kind!r}; planproof reads targets of type spark. Where Spark has "
             "the same tables, name it by --conf spark.remote=sc://HOST:PORT, thrift.host=HOST or spark.master=URL"
         )

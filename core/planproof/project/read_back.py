@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planproof.contract import Contract
+from planproof.contract import LOGGED_FORMATS, Contract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import Node, listed_columns, settings_of
 from planproof.project.sources import Known
@@ -86,7 +86,7 @@ def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None
 def _partition_by(raw: Node) -> list[str]:
     config: Any = raw.get("config") or {}
     # Columns of tables with a log stay where they are.
-    given = None if config.get("file_format") in ("iceberg", "delta") else config.get("partition_by")
+    given = None if config.get("file_format") in LOGGED_FORMATS else config.get("partition_by")
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return [name.lower() for name in listed_columns(list(map(str, names)))]
 

@@ -240,6 +240,10 @@ class Request:
         if self.compiles and self.manifest is not None:
             raise ProjectError(f"{self.manifest}: dbt compiles the project, not a manifest; give one or the other")
         if self.compiles:
+            if location.has_dbt and location.is_in_process():
+                # dbt takes this session. Had it started its own, the JVM would write between the lines of the report.
+                told.starts()
+                location.open_session()
             told.compiles()
         # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
         everything = ("*",) if default_selector(location.project_dir) is not None else ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 
+from planproof.judge.draft import TOO_LARGE
 from planproof.project.cache import Cache
 from planproof.project.finished import Earlier
 from planproof.project.garbage import rare_collections, set_aside
@@ -16,7 +17,6 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.reads import besides
 from planproof.project.remembered import JudgedNode, Remembered
 from planproof.project.state import State, Unportable, Wanted
-from planproof.project.subject import TOO_LARGE
 from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
 

@@ -14,7 +14,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from planproof.arrow.isolated import CannotRead, read_isolated
+from planproof.arrow.agreed import agreed_columns
+from planproof.arrow.isolated import CannotRead
 from planproof.project.contracts import column_of, decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -179,7 +180,7 @@ def _footers(project: Project, node: ProjectNode) -> Known | None:
         return None
     try:
         # A link, or a pipe, leads elsewhere.
-        found = read_isolated([path_within(project.directory, file) for file in files])
+        found = agreed_columns([path_within(project.directory, file) for file in files])
     except (OSError, CannotRead):
         return None
     if found is None:

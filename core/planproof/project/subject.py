@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planproof.budget import OverBudget
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
+from planproof.project.errors import UnreadableContract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.report.model import Report
+from planproof_engine.budget import OverBudget
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding, Verdict
-
-TOO_LARGE = "PP113"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,15 @@ def failed(draft: Draft, error: Exception) -> Report:
     return draft.report("failed", said)
 
 
+def unreadable(draft: Draft, error: UnreadableContract) -> Report:
+    """The report on a model whose contract cannot be read."""
+    said = str(error)
+    draft.add([Finding(Verdict.UNPROVED, "PP509", "contract", message=said)])
+    draft.unreadable("contract", said)
+    return draft.report("failed", said)
+
+
 def too_large(draft: Draft, over: OverBudget) -> Report:
     """The report on a model that cost more than one may. It depends on the machine: no cache may keep it."""
-    said = f"it costs more than the budget for one model allows: {over.budget}"
-    draft.add([Finding(Verdict.UNPROVED, TOO_LARGE, "logical", message=said)])
-    draft.unreadable("logical", said)
+    draft.unreadable("logical", draft.too_large(over, Verdict.UNPROVED))
     return draft.report("checked")

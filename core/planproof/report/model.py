@@ -124,6 +124,8 @@ class Report:
         """The verdict in the words that people read: nothing is called proved of a model that promises nothing."""
         if self.outcome == "compared":
             return "breaking" if self.verdict is Verdict.VIOLATED else "safe"
+        if self.outcome == "skipped":
+            return "not judged"
         if self.verdict is Verdict.PROVED and not self.has_contract:
             return "no contract"
         return self.verdict.value

@@ -162,7 +162,7 @@ def _parsed(text: str) -> DataType | None:
     """A described type; None for one whose nested names need quotes, which this description does not give."""
     try:
         return parse_type(text)
-    except TypeSyntaxError:
+    except ValueError:
         return None
 
 

@@ -273,9 +273,9 @@ class Transactional(Changing, Protocol):
     def holds(self, name: str) -> bool:
         """Whether the name lies in a catalog that makes tables of the format."""
 
-    def fence(self, name: str, run: str) -> bool:
+    def fence(self, name: str, run: str) -> None:
         """Has every commit fail that was prepared on an older state of the table than the one that this makes, which
-        names the run that is kept out. Returns whether the catalog can do so."""
+        names the run that is kept out."""
 
     def reads(self, name: str, planes: SparkPlanes) -> bool:
         """Whether an analyzed query reads the table of that name; true where it is not certain."""

@@ -49,12 +49,26 @@ def test_what_spark_got_later(query: str, schema: str) -> None:
         ("SELECT id FROM STREAM read_files('/x')", "STREAM"),
         ("SELECT raw:a[*].b FROM s.t", "PARSE_SYNTAX_ERROR"),
         ("SELECT id FROM s.t VERSION AS OF 3", "time travel"),
+        ("SELECT main.s.mask_name(raw) FROM s.t", r"the function main\.s\.mask_name, which is none of Spark's"),
+        ("SELECT * FROM main.s.changes(1)", r"the function main\.s\.changes, which is none of Spark's"),
     ],
 )
 @pytest.mark.parametrize("runtime", [min(RUNTIMES), max(RUNTIMES)])
 def test_what_databricks_adds_is_unknown_by_name(query: str, named: str, runtime: str) -> None:
     with pytest.raises(Unknown, match=named):
         plan(query, CATALOG, replace(Conf.of(f"databricks-{runtime}"), databricks=True))
+
+
+def test_a_catalog_that_is_not_known_has_relations_that_are_not_known() -> None:
+    for relation in ("samples.tpch.orders", "system.billing.usage", "hive_metastore.s.other"):
+        with pytest.raises(AnalysisError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            plan(f"SELECT * FROM {relation}", CATALOG, OLDEST)
+
+
+def test_a_runtime_is_databricks_without_more_words() -> None:
+    assert plan("SELECT raw:a FROM s.t", CATALOG, Conf.of("databricks-17.3")).schema.names == ("a",)
+    assert Conf.of("4.1").on("databricks-17.3").databricks
+    assert not Conf.of("4.1").on("4.0").databricks
 
 
 def test_names_and_shapes_are_spark_s() -> None:

@@ -201,9 +201,11 @@ def read_paths(
     partition_by: Sequence[str],
     session: Session | None = None,
     registered_as: PhysicalSchema | None = None,
+    of_format: Sequence[str] = (),
 ) -> Facts | None:
-    """The claims of files, against the plan that wrote them (`planned`), or the table that they belong to
-    (`registered_as`); with neither, against each other. None where nobody can read them here."""
+    """The claims of files, against the plan that wrote them (`planned`; columns `of_format` may stand there besides),
+    or the table that they belong to (`registered_as`); with neither, against each other. None where nobody can read
+    them here."""
     if not paths:
         for plane in ("files", "batches"):
             draft.absent(plane, "no file was written: there are no rows")
@@ -211,7 +213,7 @@ def read_paths(
         draft.not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
-        claim, footers = files.read(paths, session)
+        claim, footers = files.read(paths, session, others=planned is None)
     except FooterError as error:
         draft.unreadable("files", str(error))
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
@@ -226,7 +228,7 @@ def read_paths(
         case_sensitive = session is not None and session.conf.case_sensitive
         draft.add(drift.check(registered_as, footers, tuple(partition_by), case_sensitive))
     else:
-        draft.add(file_schemas.check(planned, footers, tuple(partition_by)))
+        draft.add(file_schemas.check(planned, footers, tuple(partition_by), of_format))
     if planned is None:
         draft.add(drift.in_paths(footers, partition_by))
     draft.enforced("I5", claim.what)
@@ -236,11 +238,11 @@ def read_paths(
         draft.unreadable("batches", reason)
         draft.not_enforced("I2", reason)
         return claim.facts
-    _read_batches(draft, paths, footers)
+    _read_batches(draft, paths, footers, batches.read if planned is not None else batches.read_of_others)
     return claim.facts
 
 
-def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
+def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer], read: batches.Reader) -> None:
     """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
         draft.absent("batches", "batches: off")
@@ -251,7 +253,7 @@ def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer])
         draft.not_enforced("I2", "no row group was written: there are no rows")
         return
     try:
-        claim, found = batches.read(paths, draft.settings.batches, footers)
+        claim, found = read(paths, draft.settings.batches, footers)
     except Undecodable as error:
         draft.unreadable("batches", str(error))
         draft.not_enforced("I2", str(error))

@@ -17,6 +17,8 @@ from planproof_engine.paths import nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
 
+_LINEAGE = ("_row_id", "_last_updated_sequence_number")
+"""What a file keeps of rows that were in another one before (Iceberg's specification, version 3: Row Lineage)."""
 _FAR = "Iceberg's files lie where only Spark reads them; what the contract promises is counted"
 _UNREAD = "Iceberg wrote {0} files, whose footers are not read; what the contract promises is counted"
 
@@ -40,7 +42,7 @@ def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = Tru
         return None
     filed = as_filed(schema)
     before = len(draft.findings)
-    facts = read_paths(draft, paths, filed.as_nullable(), (), job.session)
+    facts = read_paths(draft, paths, filed.as_nullable(), (), job.session, of_format=_LINEAGE)
     # The table's flags bind its writers; a file says what the query knew, which may be more.
     draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]
     return trusted(job, publication, None if facts is None else _as_named(facts, schema, filed))

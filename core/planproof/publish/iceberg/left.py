@@ -144,7 +144,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if named is False and store.exists(mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
         for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
-            force = tables.fence(table, note.owner.run) and force
+            tables.fence(table, note.owner.run)
         named = tables.names_any(note.target, note.folder, note.others)
     if named:
         forget(store, location)

@@ -131,6 +131,32 @@ def _patched(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> Any | No
     return patched.replaceProperties(properties) if changed or removed else patched
 
 
+def restored(java: Any, now: Any, before: Any, ours: Any) -> Any:
+    """The state of now with the rows, columns and properties of an earlier one, and without our snapshot. The log by
+    which a moment is found begins anew: Iceberg leaves no gap in it."""
+    properties, held = java.texts(before.properties()), java.texts(now.properties())
+    given, removed = java.named("java.util.HashMap")(), java.named("java.util.HashSet")()
+    for key, value in properties.items():
+        given.put(key, value)
+    for key in held.keys() - properties.keys():
+        removed.add(key)
+    build = java.static("org.apache.iceberg.TableMetadata", "buildFrom")(now)
+    build.setCurrentSchema(before.currentSchemaId())
+    build.setDefaultPartitionSpec(before.defaultSpecId())
+    build.setDefaultSortOrder(before.defaultSortOrderId())
+    build.setLocation(before.location())
+    build.setProperties(given)
+    build.removeProperties(removed)
+    if before.currentSnapshot() is None:
+        build.removeRef("main")
+    else:
+        build.setBranchSnapshot(before.currentSnapshot().snapshotId(), "main")
+    lost = java.named("java.util.ArrayList")()
+    lost.add(ours)
+    build.removeSnapshots(lost)
+    return build.build()
+
+
 def rows_between(java: Any, base: Any, now: Any) -> int:
     """How many rows others have added on the way from one state to a later one; what only moved rows to other files
     added none."""

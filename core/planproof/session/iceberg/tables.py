@@ -31,7 +31,7 @@ _STAGING = {
     ".cache.expiration-interval-ms": "-1",
 }
 FENCE = "planproof-evicted"
-"""The property of a table that names the run that was kept out of it last."""
+"""The property of a table, or of a snapshot, that names the run that was kept out of it."""
 _TRANSFORM = "org.apache.spark.sql.connector.expressions.Transform"
 _OF_VIEWS = ("provider", "location", "format-version", "comment")
 """Properties by which Iceberg tells what stands in a view's own fields."""
@@ -186,20 +186,22 @@ class Iceberg:
         with translated():
             target = CatalogTable(self._catalogs, parts, self._cache, self._is_cached)
             opened = target.within(staged)
+            if replaces:
+                opened = target.compared(self._java, opened)
             target.stand(opened.table)
         return IcebergTransaction(quoted((_STAGED, target.key)), self._java, target, opened, replaces)
 
-    def fence(self, name: str, run: str) -> bool:
+    def fence(self, name: str, run: str) -> None:
         """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
-        that names the run that is kept out. Returns whether it does so: a REST server compares rows and columns, and
-        carries out a commit of rows beside one of a property. Raises `SparkFailure`."""
+        that names the run that is kept out. A REST server compares rows and columns, and carries out a commit of rows
+        beside one of a property: there it is an append of no rows that names the run. Raises `SparkFailure`."""
         with translated():
-            table = CatalogTable(self._catalogs, self.complete(name), self._cache, self._is_cached).load()
+            target = CatalogTable(self._catalogs, self.complete(name), self._cache, self._is_cached)
+            table = target.load()
             if table is not None:
-                if str(table.operations().getClass().getSimpleName()) == "RESTTableOperations":
-                    return False
-                table.updateProperties().set(FENCE, run).commit()
-        return True
+                is_sent = target.sends_changes(table.operations())
+                update = table.newFastAppend() if is_sent else table.updateProperties()
+                update.set(FENCE, run).commit()
 
     def reads(self, name: str, planes: SparkPlanes) -> bool:
         """Whether an analyzed query reads the table of that name: also where it is not certain."""

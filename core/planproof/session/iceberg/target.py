@@ -8,13 +8,17 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.session.failures import translated
+from planproof.session.iceberg import placing
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.placing import Opened
+from planproof.session.iceberg.transaction import Java
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 
 _BY_NUMBER = "HadoopTableOperations"
-"""The operations of tables whose states are numbered files. All others compare the place of the state before."""
+"""The operations of tables whose states are numbered files. All others compare what they replace."""
+_BY_CHANGES = "RESTTableOperations"
+"""The operations of a REST catalog's tables: what is sent is the changes, with what they take for granted."""
 
 
 class CatalogTable:
@@ -48,13 +52,26 @@ class CatalogTable:
         table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(self._parts))
         return Opened(transaction, table, transaction.startMetadata(), transaction.underlyingOps())
 
+    def compared(self, java: Java, replacement: Opened) -> Opened:
+        """A replacement that the catalog compares with the table that it replaces. A REST server puts one over whatever
+        stands there, and asks of a change of columns and rows that both are as they were."""
+        table = self.load() if replacement.base is not None and self.sends_changes(replacement.operations) else None
+        if table is None:
+            return replacement
+        opened = self.opened(table)
+        placing.put(java, replacement, opened, "replace", None)
+        return opened
+
     def stand(self, table: Any) -> None:
         self._cache.put(self._staged, table)
 
     def swaps(self, operations: Any) -> bool:
         if self._swaps is None:
-            self._swaps = str(operations.getClass().getSimpleName()) != _BY_NUMBER
+            self._swaps = _kind(operations) != _BY_NUMBER
         return self._swaps
+
+    def sends_changes(self, operations: Any) -> bool:
+        return _kind(operations) == _BY_CHANGES
 
     def forget(self) -> None:
         with translated():
@@ -79,3 +96,7 @@ class CatalogTable:
     def _invalidate(self) -> None:
         with suppress(AnalysisError):
             self._catalogs.named(self._parts[0]).invalidateTable(self._catalogs.identifier(self._parts))
+
+
+def _kind(operations: Any) -> str:
+    return str(operations.getClass().getSimpleName())

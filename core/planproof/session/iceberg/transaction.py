@@ -72,6 +72,9 @@ class Target(Protocol):
     def swaps(self, operations: Any) -> bool:
         """Whether a commit by these operations compares the table with the one that it replaces."""
 
+    def sends_changes(self, operations: Any) -> bool:
+        """Whether a commit by these operations sends how a state came about, and not the state."""
+
     def forget(self) -> None:
         """Takes the staged name away."""
 
@@ -315,16 +318,19 @@ class IcebergTransaction:
         table, own = self._target.load(), self._own()
         if table is None:
             return
-        operations = table.operations()
-        current = operations.current().currentSnapshot()
+        operations, base = table.operations(), self._base
+        now = operations.current()
+        current = now.currentSnapshot()
         if current is None or not own or int(current.snapshotId()) != own[0].number:
-            if not self._is_in(operations.current()):
+            if not self._is_in(now):
                 return  # Others have replaced it already.
             raise SparkFailure("files of the change were deleted while it was committed, and others have written since")
-        if self._base is None:
+        if base is None:
             self._target.drop()
+        elif self._target.sends_changes(operations):
+            operations.commit(now, placing.restored(self._java, now, base, own[0].java))
         else:
-            operations.commit(operations.current(), self._base)
+            operations.commit(now, base)
 
     @property
     def _swaps(self) -> bool:

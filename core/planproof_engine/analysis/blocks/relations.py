@@ -137,7 +137,7 @@ _PATH = re.compile(r"[/\\\\*$:]|^$")
 
 def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Environment) -> None:
     """Relations that no catalog lists: files under a path, which alone know their schema, and namespaces of several
-    parts."""
+    parts. Databricks has more catalogs than one, such as `system` and `samples`."""
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
         if not parts[1]:
@@ -147,7 +147,7 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
         raise env.unknown(f"the files of {shown}", node)
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
-    if catalog == "spark_catalog" and len(parts) > (3 if own else 2):
+    if catalog == "spark_catalog" and len(parts) > (3 if own else 2) and not env.conf.databricks:
         raise env.rejected(
             "REQUIRES_SINGLE_PART_NAMESPACE",
             f"{catalog} requires a single-part namespace, but got identifier {shown}"

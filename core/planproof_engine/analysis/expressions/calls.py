@@ -156,7 +156,7 @@ def _unresolved_routine(name: str, node: q.Node, env: Environment) -> AnalysisEr
     schema = name.split(".")[:-1]
     if len(schema) > 1 and schema[0].lower() == env.catalog.catalog:
         del schema[0]
-    if len(schema) > 1:
+    if len(schema) > 1 and not env.conf.databricks:
         return env.rejected(
             "REQUIRES_SINGLE_PART_NAMESPACE",
             f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}.",

@@ -1,0 +1,43 @@
+"""The columns on which the footers of several files agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planproof.arrow.isolated import CannotRead, isolated
+from planproof_engine.types import DataType
+
+_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the footers of several files say together: the columns of them all, the rows, and which columns hold no null
+    in any of these."""
+
+    columns: tuple[tuple[str, DataType], ...]
+    rows: int
+    without_null: frozenset[str]
+
+
+def agreed_columns(paths: Sequence[str]) -> Columns | None:
+    """The columns of local Parquet files; None where the files do not agree. Raises `CannotRead`, also where pyarrow is
+    not installed."""
+    return isolated(_agreed, paths, seconds=_SECONDS)
+
+
+def _agreed(paths: Sequence[str]) -> Columns | None:
+    try:
+        from planproof.arrow.footers import FooterError, Undecodable, read_footers
+    except ImportError as error:
+        raise CannotRead(str(error)) from error
+    try:
+        footers = read_footers(paths)
+    except (FooterError, Undecodable) as error:
+        raise CannotRead(str(error)) from error
+    if not footers or any(footer.schema != footers[0].schema for footer in footers):
+        return None
+    columns = tuple((f.name, f.type) for f in footers[0].schema.as_nullable())
+    without_null = frozenset(name for name, _ in columns if all(footer.nulls.get((name,)) == 0 for footer in footers))
+    return Columns(columns, sum(footer.rows for footer in footers), without_null)
