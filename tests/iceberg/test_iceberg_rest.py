@@ -13,6 +13,7 @@ from rest_catalog import Server
 
 from planproof import Contract, Guard, Model
 from planproof.report.model import Report
+from planproof.session.iceberg import IcebergTransaction
 from planproof_engine.finding import Verdict
 
 _COLUMNS = [("id", "bigint", False), ("day", "string", True)]
@@ -79,6 +80,31 @@ def test_a_commit_whose_answer_is_lost(
     assert "PP621" not in {f.code for f in report.findings}, "nobody else has written"
     assert guard.publish(model(name, "table")).outcome == "published"
     assert held(iceberg, name) == [(5, "a")]
+
+
+@pytest.mark.parametrize(("strategy", "replaced"), [("table", "2 rows"), ("insert_overwrite", "1 row")])
+def test_others_rows_are_told_of_though_the_answer_is_lost(
+    table: str, guard: Guard, iceberg: Any, rest_server: Server, monkeypatch: Any, strategy: str, replaced: str
+) -> None:
+    """The first commit meets another writer's; the second, on top of it, is carried out, and nobody hears of it."""
+    commit, commits = IcebergTransaction.commit, list[str]()
+
+    def late(self: IcebergTransaction) -> None:
+        commits.append(self.staged)
+        if len(commits) == 1:
+            iceberg.newSession().sql(f"insert into {table} values (7, 'a'), (8, 'c')")
+            return commit(self)
+        with rest_server.losing("lost") as met:
+            try:
+                commit(self)
+            finally:
+                assert len(met) == 1
+
+    monkeypatch.setattr(IcebergTransaction, "commit", late)
+    report = guard.publish(model(table, strategy))
+    assert (report.outcome, len(commits)) == ("published", 2), said(report)
+    assert [f.found for f in report.findings if f.code == "PP621"] == [replaced], said(report)
+    assert held(iceberg, table) == ([(5, "a")] if strategy == "table" else [(2, "b"), (5, "a"), (8, "c")])
 
 
 def said(report: Report) -> str:
