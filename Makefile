@@ -86,16 +86,17 @@ smoke-spark35: environment ## Publishes and refuses a few tables on Spark 3.5, a
 
 test-delta: environment ## Runs the tests on Delta Lake's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
 	@.ci/delta $(DELTA_SPARK)
-	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/delta $(PYTEST_ARGS)
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/delta tests/formats $(PYTEST_ARGS)
 
 sweep-delta: environment ## Plays the contract matrix on Delta's tables, and kills publishes of them at every step (slow).
 	@.ci/delta $(DELTA_SPARK)
-	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/delta $(PYTEST_ARGS)
+	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -m "conformance or faults" -p no:cacheprovider tests/delta tests/formats $(PYTEST_ARGS)
 
-smoke-delta: environment ## Publishes and refuses a few Delta tables, as CI does; says why where Delta's jars cannot be had.
-	@.ci/delta $(DELTA_SPARK); found=$$?; \
+smoke-delta: environment ## Publishes and refuses a few Delta tables on Spark 3.5, as CI does; skips, and says why, where Delta's jars cannot be had.
+	@jars=$$(.ci/delta 3.5 --jars); found=$$?; \
 	if [ $$found -eq 3 ]; then echo "smoke-delta: skipped"; exit 0; elif [ $$found -ne 0 ]; then exit $$found; fi; \
-	.venv-delta-$(DELTA_SPARK)/bin/python -m pytest -q -p no:cacheprovider tests/delta/test_delta_tables.py::test_a_table_is_made_replaced_and_kept $(PYTEST_ARGS)
+	.ci/spark $(SPARK35) && DELTA_JARS=$$jars .venv-spark-$(SPARK35)/bin/python -m pytest -q -p no:cacheprovider \
+		tests/delta/test_delta_tables.py::test_a_table_is_made_replaced_and_kept $(PYTEST_ARGS)
 
 test-iceberg: environment ## Runs the tests on Apache Iceberg's tables, in an environment of its own: SPARK=3.5, 4.0 or 4.1
 	where=$$(.ci/iceberg $(SPARK)) && $$where/bin/python -m pytest -m "not conformance and not faults" -p no:cacheprovider tests/iceberg tests/formats $(PYTEST_ARGS)
@@ -117,8 +118,8 @@ test-dbt112: ## As test-dbt, on dbt-core 1.12.
 test-dbt2: environment ## Compiles a project by dbt 2's own program, and checks, compares, freezes and runs what it left.
 	dbt2=$$(.ci/dbt2) && DBT2="$$dbt2" $(BIN)/python -m pytest tests/project/test_dbt2_program.py $(PYTEST_ARGS)
 
-formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg for one format (slow).
-	where=$(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),.venv) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
+formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg, or delta, for one format (slow).
+	where=$(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),$(if $(filter delta,$(FORMAT)),$$(.ci/delta $(DELTA_SPARK) >&2 && echo .venv-delta-$(DELTA_SPARK)),.venv)) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
 		tests/formats $(PYTEST_ARGS)
 
 walks: environment ## Walks at random: two guards, a writer, DDL, recoveries and leaving over one Parquet table (1,000 walks take hours): WALKS=50

@@ -26,8 +26,8 @@ def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
         return f"it is materialized as {materialized}, which planproof does not publish"
     if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):
         return f"with {strategy} rows are not told apart before they are stored; append and insert_overwrite can"
-    if file_format not in ("parquet", "iceberg"):
-        return f"it is stored as {file_format}, and only Parquet's and Iceberg's tables can"
+    if file_format not in ("parquet", "iceberg", "delta"):
+        return f"it is stored as {file_format}, and only Parquet's, Iceberg's and Delta's tables can"
     return None
 
 

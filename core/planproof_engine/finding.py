@@ -29,6 +29,8 @@ OF_ITSELF = "it reads itself"
 
 UNREAD = "planproof does not know the schema of "
 """How a finding begins that is about a relation which the model reads, and about nothing that the model says."""
+NOT_COMPILED = "not compiled (run `dbt compile`)"
+"""How such a finding says that the relation is a model of which dbt compiled no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Finding:
 
     @property
     def next_step(self) -> str:
+        if self.code == "PP111" and self.message.startswith(UNREAD) and NOT_COMPILED in self.message:
+            return "Compile that model, too: `dbt compile`, or `planproof check --compile`; or give it a contract."
         if self.code == "PP111" and self.message.startswith(UNREAD):
             return (
                 "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "

@@ -8,12 +8,21 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from planproof.arrow.isolated import _Reader, isolated
 from planproof.interpreter import python_command, python_environment
 
-NAMES = ("dbt", "click", "yaml", "planproof", "dbt_planproof", "json", "agate", "jinja2", "importlib", "site")
+ROOT = Path(__file__).parents[2]
+NAMES = (
+    *("dbt", "click", "yaml", "planproof", "dbt_planproof", "planproof_engine", "json", "agate", "jinja2", "importlib"),
+    *("site", "sitecustomize", "usercustomize", "conftest", "pickle", "pyarrow", "rich", "_distutils_hack"),
+)
+PROGRAMS = ("dbt", "git", "python", "python3", "java", "sh", "bash", "env", "gh", "uname", "ldconfig")
+"""What a shell would find where $PATH has the project's folder."""
 
 
 @pytest.fixture
@@ -25,10 +34,70 @@ def trap(example_project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (example_project / name / "__init__.py").write_text(
             f"import sys; open({str(sprung)!r}, 'a').write(__name__ + str(sys.argv) + ' ')\n"
         )
+    for name in PROGRAMS:
+        (example_project / "bin").mkdir(exist_ok=True)
+        for at in (example_project / name, example_project / "bin" / name):
+            if at.is_dir():
+                continue
+            at.write_text(f"#!/bin/sh\necho {name} >> {sprung}\n")
+            at.chmod(0o755)
+    (example_project / ".env").write_text(f"PYTHONPATH={example_project}\nPYTHONSTARTUP={example_project}/json/x.py\n")
+    (example_project / "derby.properties").write_text(f"derby.stream.error.file={sprung}\n")
     monkeypatch.chdir(example_project)
     # An empty part of it is the folder in which a Python starts.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", ".", os.environ.get("PYTHONPATH", "")]))
     return sprung
+
+
+def test_files_of_others_are_read_without_the_project_s_modules(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planproof.arrow.isolated._reader", _Reader())
+    assert isolated(divmod, 7, 2) == (3, 1)
+    assert not trap.exists(), trap.read_text()
+
+
+@pytest.mark.parametrize("command", [["check", "--format", "html", "-o", "x.html"]])
+def test_a_command_runs_no_module_of_the_project(
+    command: list[str], trap: Path, monkeypatch: pytest.MonkeyPatch, dbt_manifest: Any
+) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(trap.parent / "cache"))
+    _offline(trap.parent, dbt_manifest)
+    ended = subprocess.run(
+        [Path(sys.executable).parent / "planproof", *command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert not trap.exists(), trap.read_text()
+
+
+def test_the_action_runs_no_program_of_the_project(
+    trap: Path, monkeypatch: pytest.MonkeyPatch, dbt_manifest: Any, tmp_path: Path
+) -> None:
+    """Its inputs are words of the workflow; its folder is the pull request's."""
+    monkeypatch.delenv("PYTHONPATH")
+    _offline(trap.parent, dbt_manifest)
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    inputs = {"PROJECT_DIR": ".", "SELECT": "$(touch sprung) `touch sprung` ;touch", "STATE": "", "FAIL_ON": "never"}
+    given = {**inputs, "SARIF": "planproof.sarif", "MARKDOWN": str(tmp_path / "comment.md"), "GITHUB_ACTION_PATH": "."}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for step in steps[:2]:
+        subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            env={**os.environ, **given, "PATH": path},
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+    assert not trap.exists(), trap.read_text()
+    assert "${{" not in "".join(step["run"] for step in steps)
+
+
+def _offline(home: Path, dbt_manifest: Any) -> None:
+    (home / "target").mkdir(exist_ok=True)
+    manifest = dbt_manifest({"orders": {"sql": "select 1 as id", "columns": {"id": "int"}, "contract": True}})
+    (home / "target" / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_a_save_in_the_editor_runs_no_module_of_the_project(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from planproof.project.profile import rendered
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen
 from planproof.project.yaml_text import yaml_of
-from planproof.publish.iceberg.note import Note
+from planproof.publish.notes.note import Note
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.owner import Owner
 from planproof.settings import Settings, SettingsError

@@ -22,8 +22,9 @@ _numbers = itertools.count(1)
 
 
 def jars() -> list[Path]:
-    """Delta's jars as .ci/delta puts them beside this Python; none in an environment without them."""
-    return sorted((Path(sys.prefix) / "jars").glob("delta-*.jar"))
+    """Delta's jars as .ci/delta puts them beside this Python, or where DELTA_JARS says that they lie; none in an
+    environment without them."""
+    return sorted(Path(os.environ.get("DELTA_JARS", Path(sys.prefix) / "jars")).glob("delta-*.jar"))
 
 
 def delta_settings() -> dict[str, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, left, publish, rows, versions
 
 from planproof import Contract, Guard
+from planproof.quarantine import Quarantine
+from planproof.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,10 +75,10 @@ def test_columns_are_added_with_their_rows(delta: SparkSession, place: str) -> N
     assert [r[2] for r in rows(delta, name)] == [1, None] * 3
 
 
-@pytest.mark.parametrize("how", ["append", "replace", "keys"])
+@pytest.mark.parametrize("how", ["append", "replace", "keys", "itself", "view"])
 def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that commits between the audit and the commit: an append goes on top, what replaces or counts the whole
-    table is staged anew."""
+    """A writer that commits between the audit and the commit: an append and a replacement go on top, what reads or
+    counts the whole table is staged anew."""
     from planproof.publish.delta.publication import DeltaPublication
 
     name = f"{place}.busy"
@@ -95,12 +97,35 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
         DeltaPublication, "__init__", lambda self, *a, **k: (stagings.append(1), begin(self, *a, **k))[1]
     )
     more = "select id, 'ours' as v from range(10, 12)"
+    if how == "itself":
+        more = f"select max(id) + 1 as id, 'ours' as v from {name}"
+    elif how == "view":
+        delta.sql(f"create view {place}.highest as select max(id) as id from {name}")
+        delta.sql(f"create view {place}.above as select id + 1 as id, 'ours' as v from {place}.highest")
+        more = f"select * from {place}.above"
     given = {} if how == "replace" else {**ADDED, "contract": contract(keys=how == "keys")}
     report = publish(delta, name, more, **given)
     assert report.outcome == "published", report.findings
-    assert len(stagings) == (1 if how == "append" else 2)
+    assert len(stagings) == (1 if how in ("append", "replace") else 2)
+    assert [f.found for f in report.findings if f.code == "PP621"] == (["1 row"] if how == "replace" else [])
     assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
-    assert (10, "ours") in rows(delta, name)
+    assert (101 if how in ("itself", "view") else 10, "ours") in rows(delta, name)
+
+
+def test_bad_rows_are_quarantined(delta: SparkSession, place: str) -> None:
+    name, settings = f"{place}.sorted", Settings(on_violation="quarantine")
+    for number, given in enumerate(({}, ADDED), 1):
+        report = publish(delta, name, BAD, settings=settings, **given)
+        assert report.outcome == "published", report.findings
+        assert [f.code for f in report.findings if f.code == "PP514"] == ["PP514"]
+        assert rows(delta, name) == sorted([(0, "0"), (2, "2")] * number)
+        bad = delta.table(f"{name}__quarantine").select("id", "v").collect()
+        assert [tuple(row) for row in bad] == [(None, "1")] * number
+        assert left(folder(delta, name)) == []
+    before = versions(delta, f"{name}__quarantine")
+    strict = Settings(on_violation="quarantine", quarantine=Quarantine(most=0))
+    report = publish(delta, name, BAD, settings=strict, **ADDED)
+    assert (report.outcome, versions(delta, f"{name}__quarantine")) == ("rejected", before), report.findings
 
 
 def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: str) -> None:
@@ -129,9 +154,12 @@ def test_appends_beside_a_writer_that_never_rests(delta: SparkSession, place: st
 def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession, place: str) -> None:
     name = f"{place}.audited"
     delta.sql(f"create table {name} using delta as {BAD}")
+    at = delta.sql(f"describe history {name}").collect()[0].timestamp
     delta.sql(f"delete from {name} where id is null")
-    now, then = Guard(delta).audit(name, contract()), Guard(delta).audit(name, contract(), at="0")
-    assert (now.verdict.value, then.verdict.value) == ("proved", "violated"), (now.findings, then.findings)
+    assert Guard(delta).audit(name, contract()).verdict.value == "proved"
+    for when in ("0", str(at)):
+        then = Guard(delta).audit(name, contract(), at=when)
+        assert then.verdict.value == "violated", then.findings
 
 
 @pytest.mark.parametrize("how", ["append", "replace"])
@@ -158,5 +186,31 @@ def test_a_vacuum_without_retention_meanwhile(
     assert (report.outcome, report.details.transient) == ("failed", True), report.findings
     assert "files that were audited are gone" in str(report.error)
     monkeypatch.undo()
+    delta.catalog.refreshTable(name)
+    assert (rows(delta, name), left(folder(delta, name))) == (before, [])
+
+
+@pytest.mark.parametrize("how", ["append", "replace"])
+def test_who_is_evicted_at_its_commit_commits_nothing(
+    delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forced recovery after the last look of a living owner: the log refuses what it would commit."""
+    from planproof.session.delta.tables import Delta
+
+    name, commit, ended = f"{place}.evicted", Delta.commit, list[str]()
+    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
+    before = rows(delta, name)
+
+    def late(self: Delta, *given: Any) -> int:
+        if not ended:
+            ended.extend(report.outcome for report in Guard(delta).recover(force=True))
+        return commit(self, *given)
+
+    monkeypatch.setattr(Delta, "commit", late)
+    more = "select id, 'ours' as v from range(10, 12)"
+    report = publish(delta, name, more, **({} if how == "replace" else ADDED))
+    assert ended == ["rejected"]
+    assert (report.outcome, report.details.transient) == ("failed", True), report.findings
+    assert str(report.error).startswith("evicted")
     delta.catalog.refreshTable(name)
     assert (rows(delta, name), left(folder(delta, name))) == (before, [])

@@ -61,12 +61,17 @@ def kill_at(step: str) -> None:
     def die(*_: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    begins, commit, close = DeltaPublication.step, Delta.commit, DeltaPublication.close
+    begins, notes, commit = DeltaPublication.step, DeltaPublication.note, Delta.commit
 
     def stepped(self: DeltaPublication, name: str, **changes: Any) -> None:
         if name == step:
             die()
         begins(self, name, **changes)
+
+    def noted(self: DeltaPublication, name: str, **changes: Any) -> None:
+        if name == step:
+            die()
+        notes(self, name, **changes)
 
     def committed(self: Delta, *given: Any) -> int:
         found = commit(self, *given)
@@ -74,11 +79,10 @@ def kill_at(step: str) -> None:
             die()
         return found
 
-    DeltaPublication.step = DeltaPublication.note = stepped  # type: ignore[method-assign]
+    DeltaPublication.step, DeltaPublication.note = stepped, noted  # type: ignore[method-assign]
     Delta.commit = committed  # type: ignore[method-assign]
     if step == "close":
         DeltaPublication.close = die  # type: ignore[method-assign, assignment]
-    assert close is not None
 
 
 def main(home: Path, kind: str, step: str | None) -> None:
@@ -96,9 +100,8 @@ def main(home: Path, kind: str, step: str | None) -> None:
     contract = Contract([("id", "bigint", False), ("v", "string", False)])
     report = Guard(spark).publish(Model(name, sql, file_format="delta", contract=contract, **given))
     at = spark.sql(f"describe detail {name}").collect()[0].location.removeprefix("file:")
-    left = sorted(p.name for p in Path(at).glob("_planproof_*")) + [
-        str(p) for p in Path(at).glob("planproof_*/_delta_log")
-    ]
+    patterns = ("*/planproof_*/_delta_log", ".planproof/*/*")
+    left = [str(path) for pattern in patterns for path in Path(at).parent.glob(pattern)]
     said = [f.code for f in report.findings if f.code == "PP604"]
     print("DID", json.dumps({"outcome": report.outcome, "error": report.error, "left": left, "said": said}), flush=True)
 

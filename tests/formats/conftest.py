@@ -1,4 +1,4 @@
-"""The one Spark of the suite: with Iceberg where its runtime is in the environment, for all formats then."""
+"""The one Spark of the suite: with Iceberg, or Delta, where that is in the environment, for all formats then."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def _beside(folder: str) -> ModuleType:
     return module
 
 
-ICEBERG = _beside("iceberg")
+ICEBERG, DELTA = _beside("iceberg"), _beside("delta")
 
 
 @pytest.fixture(scope="session")
 def spark_settings(spark_dir: Path) -> dict[str, str]:
+    if DELTA.jars():
+        return {**DELTA.delta_settings(), "spark.sql.catalogImplementation": "hive"}
     if ICEBERG._runtime() is None:
         return {}
     catalogs = {"spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog", "spark_catalog.type": "hive"}
@@ -42,8 +44,8 @@ def place(spark: Any, request: pytest.FixtureRequest) -> Iterator[Callable[[str,
 
         def make(name: str, case: str) -> Place:
             given: Format = FORMATS[name]
-            if given.catalog and spark.conf.get(f"spark.sql.catalog.{given.catalog}", None) is None:
-                pytest.skip(f"this environment has no catalog {given.catalog}: make test-iceberg")
+            if given.needs is not None and given.needs[1] not in (spark.conf.get(given.needs[0], "") or ""):
+                pytest.skip(f"this environment has no {name}: make test-{name}")
             return Place(spark, given, case, stack.enter_context(given.database(spark)))
 
         yield make

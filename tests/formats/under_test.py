@@ -45,12 +45,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Format:
-    """`using` stands after USING; `calls` names what changes tables and is not called by the session or its store:
-    module, class and method."""
+    """`using` stands after USING; `needs` is a setting of the session and what it has to hold. `calls` names what
+    changes tables and is not called by the session or its store: module, class and method."""
 
     name: str
     using: str
     cases: Mapping[str, Case]
+    needs: tuple[str, str] | None = None
     catalog: str | None = None
     calls: tuple[tuple[str, str, str], ...] = ()
 
@@ -96,25 +97,41 @@ PARQUET = Format(
         ),
     },
 )
+_LOGGED = {
+    "replace": Case(OLD, {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")]),
+    "first": Case(None, {"sql": "select 2 as id, 'b' as s"}, None, [(2, "b")], has_gap=True),
+    "append": Case(OLD, _ADDED, [(1, "a")], [(1, "a"), (2, "b")], [(2, "b")]),
+    "partitions": Case(PARTS, _PARTS, [(1, "x"), (2, "y")], _OVERWRITTEN),
+    "merge": Case(
+        OLD,
+        {"sql": "select * from values (1, 'c'), (2, 'b') as v(id, s)", **MERGE},
+        [(1, "a")],
+        [(1, "c"), (2, "b")],
+    ),
+}
+"""Of formats with a log of versions."""
 ICEBERG = Format(
     "iceberg",
     "iceberg",
-    {
-        "replace": Case(OLD, {"sql": "select 2 as id, 'b' as s"}, [(1, "a")], [(2, "b")]),
-        "first": Case(None, {"sql": "select 2 as id, 'b' as s"}, None, [(2, "b")], has_gap=True),
-        "append": Case(OLD, _ADDED, [(1, "a")], [(1, "a"), (2, "b")], [(2, "b")]),
-        "partitions": Case(PARTS, _PARTS, [(1, "x"), (2, "y")], _OVERWRITTEN),
-        "merge": Case(
-            OLD,
-            {"sql": "select * from values (1, 'c'), (2, 'b') as v(id, s)", **MERGE},
-            [(1, "a")],
-            [(1, "c"), (2, "b")],
-        ),
-    },
+    _LOGGED,
+    needs=("spark.sql.catalog.lake_hadoop", "iceberg"),
     catalog="lake_hadoop",
     calls=(("planproof.session.iceberg", "IcebergTransaction", "commit"),),
 )
-FORMATS = {each.name: each for each in (PARQUET, ICEBERG)}
+DELTA = Format(
+    "delta",
+    "delta",
+    _LOGGED,
+    needs=("spark.sql.catalog.spark_catalog", "delta"),
+    calls=tuple(("planproof.session.delta.tables", "Delta", name) for name in ("commit", "register", "fence")),
+)
+FORMATS = {each.name: each for each in (PARQUET, ICEBERG, DELTA)}
+
+
+def _is_left(staged: Path) -> bool:
+    """Whether a staged Delta table, or a folder of files that no version of the table around it has, lies there."""
+    commits = (staged.parent / "_delta_log").glob("*.json")
+    return (staged / "_delta_log").exists() or not any(staged.name in commit.read_text() for commit in commits)
 
 
 class Place:
@@ -152,7 +169,8 @@ class Place:
         own = {self.t.rpartition(".")[2], "t__quarantine"}
         found = [row["tableName"] for row in self.spark.sql(f"show tables in {self.database}").collect()]
         state = [str(path) for path in self.home().glob(".planproof/*/*.json")]
-        return [*(name for name in found if name not in own and not name.endswith("_moved")), *state]
+        staged = [str(path) for path in self.home().glob("*/planproof_*") if _is_left(path)]
+        return [*(name for name in found if name not in own and not name.endswith("_moved")), *state, *staged]
 
     def recover(self) -> None:
         """As somebody else who needs the table: nothing is left of what was under way."""

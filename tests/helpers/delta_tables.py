@@ -32,8 +32,8 @@ def folder(spark: SparkSession, name: str) -> Path:
 
 
 def left(at: Path) -> list[str]:
-    """Staged tables that nobody has put away."""
-    return [str(path) for path in at.glob("planproof_*/_delta_log")]
+    """Staged tables that nobody has put away, and notes of them."""
+    return [str(path) for pattern in ("*/planproof_*/_delta_log", ".planproof/*/*") for path in at.parent.glob(pattern)]
 
 
 def publish(spark: SparkSession, name: str, sql: str, full_refresh: bool = False, **more: Any) -> Report:

@@ -180,6 +180,8 @@ def _environment(home: Path, url: str, ports: list[int]) -> dict[str, str]:
         "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(ports[0]),
         "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports[1]),
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_SEC": "5",
+        # With its 5 seconds a task on a busy machine loses its first try before it has begun.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "120",
         "AIRFLOW__OPENLINEAGE__DISABLED": "True",
         "AIRFLOW__COSMOS__ENABLE_TELEMETRY": "False",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",

@@ -28,10 +28,10 @@ NO_DRIVER = "no JDBC driver for sqlite: .ci/iceberg says why"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 # What JdbcCatalog makes itself where it may; then it keeps asking for them, and other sessions meet SQLITE_BUSY.
 _SQLITE = """
-create table iceberg_tables (
+create table if not exists iceberg_tables (
   catalog_name text not null, table_namespace text not null, table_name text not null, metadata_location text,
   previous_metadata_location text, iceberg_type text, primary key (catalog_name, table_namespace, table_name));
-create table iceberg_namespace_properties (
+create table if not exists iceberg_namespace_properties (
   catalog_name text not null, namespace text not null, property_key text, property_value text,
   primary key (catalog_name, namespace, property_key));
 """

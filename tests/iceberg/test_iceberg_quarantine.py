@@ -10,7 +10,7 @@ import pytest
 from bad_rows import BAD, CONTRACT, GOOD, QUARANTINED
 
 from planproof import Contract, Guard, Model
-from planproof.publish.iceberg.left import Notebook
+from planproof.publish.notes.notebook import Notebook
 from planproof.report.model import Report
 from planproof.session.iceberg import IcebergTransaction
 from planproof.session.protocol import SparkFailure

@@ -178,7 +178,7 @@ def branched(home: Path, step: str) -> None:
     """As `victim`, over the Thrift server: every case whose columns stay, a connection each."""
     from planproof import Guard
     from planproof.publish.iceberg.commit import Commit
-    from planproof.publish.iceberg.left import Notebook
+    from planproof.publish.notes.notebook import Notebook
     from planproof.session.branches import BranchChange
 
     arrived = threading.Barrier(len(BRANCHED), action=kill)

@@ -7,7 +7,7 @@ import pytest
 from planproof.claims import files
 from planproof.claims.spark import evidence
 from planproof.contract import Contract
-from planproof.invariants.contract import check, conclude
+from planproof.invariants.contract import check, conclude, counted_nulls
 from planproof.judge.allowed import allowed
 from planproof.report.parts import next_steps
 from planproof.settings import ENFORCEABLE, Settings
@@ -321,3 +321,10 @@ def test_a_column_that_two_missing_ones_resemble_is_no_guess_for_either():
     contract = Contract([("unit_a", "bigint", True), ("unit_b", "bigint", True)])
     found = check(contract, schema(("unit", "bigint")), {}, None, Settings(), "logical", lambda _: None)
     assert [(f.code, f.renamed) for f in found] == [("PP501", None), ("PP501", None), ("PP502", None)]
+
+
+def test_counts_are_told_as_people_write_them() -> None:
+    one, many = (counted_nulls("id", nulls, Facts(rows, source="files")) for nulls, rows in ((1, 1), (1000, 20000)))
+    assert (one.found, many.found) == ("1 null", "1,000 nulls")
+    assert "1 null was counted in 1 row " in one.message
+    assert "1,000 nulls were counted in 20,000 rows " in many.message

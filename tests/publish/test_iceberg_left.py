@@ -14,18 +14,9 @@ from typing import Any
 
 import pytest
 
-from planproof.publish.iceberg.left import (
-    SETTLES,
-    Notebook,
-    Noted,
-    earlier,
-    folder,
-    mark,
-    notes,
-    settle_exchange,
-    take_back,
-)
-from planproof.publish.iceberg.note import Note, QuarantinedFiles
+from planproof.publish.iceberg.left import LEFT, SETTLES, settle_exchange, take_back
+from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes.notebook import Notebook, Noted, earlier, folder, mark, notes
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.session.protocol import SparkFailure
@@ -84,7 +75,7 @@ def files(root: Path) -> set[str]:
 
 
 def told(root: Path, names: bool | None, location: str, force: bool = False) -> tuple[str, list[str]]:
-    report = settle_found(Noted(Lakes(names, root), STORE, location, force))  # type: ignore[arg-type]
+    report = settle_found(Noted(LEFT, Lakes(names, root), STORE, location, force))  # type: ignore[arg-type]
     return report.outcome, [f.code for f in report.findings]
 
 
@@ -139,17 +130,17 @@ def test_a_living_owner_and_a_torn_note_are_left_alone(tmp_path: Path) -> None:
     _, location = left(tmp_path, owner=replace(Owner.here("r_1"), pid=os.getppid(), started=None))
     before = files(tmp_path)
     assert told(tmp_path, False, location) == ("failed", ["PP604"])
-    assert earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
+    assert earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
     Path(location).write_text('{"model": ')
     assert told(tmp_path, False, location) == ("failed", ["PP601"])
-    assert earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
+    assert earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
     assert files(tmp_path) == before
 
 
 def test_the_next_publish_of_a_table_sweeps_what_it_left_and_no_other_ones(tmp_path: Path) -> None:
     left(tmp_path)
-    assert earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "other") == []  # type: ignore[arg-type]
-    (report,) = earlier(Lakes(False, tmp_path), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
+    assert earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "other") == []  # type: ignore[arg-type]
+    (report,) = earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert (files(tmp_path), STORE.names(folder(str(tmp_path)))) == (set(), [])
 
@@ -230,7 +221,7 @@ def test_a_note_that_names_what_no_publish_would_is_refused(tmp_path: Path, atta
     Path(location).write_text(json.dumps(form))
     before = files(root)
     session = Lakes(None if form["is_new"] else False, root)
-    report = settle_found(Noted(session, STORE, location, force))  # type: ignore[arg-type]
+    report = settle_found(Noted(LEFT, session, STORE, location, force))  # type: ignore[arg-type]
     assert (report.outcome, [f.code for f in report.findings]) == ("failed", ["PP622"]), report
     assert location in str(report.error)
     assert (files(root), session.fenced) == (before, [])
@@ -240,7 +231,7 @@ def test_a_note_is_about_tables_of_the_database_in_which_it_lies(tmp_path: Path)
     _, location = left(tmp_path / "mine")
     before = files(tmp_path)
     session = Lakes(False, tmp_path / "theirs")
-    report = settle_found(Noted(session, STORE, location, is_chosen=False))  # type: ignore[arg-type]
+    report = settle_found(Noted(LEFT, session, STORE, location, is_chosen=False))  # type: ignore[arg-type]
     assert ([f.code for f in report.findings], files(tmp_path)) == (["PP622"], before)
 
 
@@ -254,7 +245,7 @@ def test_a_note_that_is_none_does_not_keep_the_others(tmp_path: Path, text: str)
     bad.write_text(text)
     Path(location).with_name("b.x_1.json").mkdir()
     session = Lakes(False, tmp_path)
-    said = [settle_found(Noted(session, STORE, at)) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
+    said = [settle_found(Noted(LEFT, session, STORE, at)) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
     assert [r.outcome for r in said] == ["failed", "failed", "rejected"], said
     assert bad.exists()
     assert str(bad) in str(said[0].error)
@@ -282,7 +273,7 @@ def test_files_of_a_living_owner_are_deleted_once_its_commit_is_refused(tmp_path
         (name, run, Path(mark(location)).exists(), sorted(files(tmp_path / "t")))
     )
     session.transactions = lambda: tables  # type: ignore[method-assign]
-    report = settle_found(Noted(session, STORE, location, force=True))  # type: ignore[arg-type]
+    report = settle_found(Noted(LEFT, session, STORE, location, force=True))  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert seen == [(note.target, "r_1", True, ["data/planproof_r_1/part=1/0.parquet", f"metadata/{MANIFEST}"])]
     assert files(tmp_path / "t") == set()

@@ -221,7 +221,7 @@ def test_old_rows_are_dropped(shop: Shop) -> None:
             {"file_format": "iceberg", **DELTA, "incremental_strategy": "merge"},
             "with merge rows are not told apart before they are stored",
         ),
-        ({"file_format": "delta"}, "it is stored as delta"),
+        ({"file_format": "orc"}, "it is stored as orc"),
     ],
 )
 def test_where_it_cannot_be_kept_it_is_refused(shop: Shop, more: dict[str, Any], said: str) -> None:

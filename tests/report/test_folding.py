@@ -15,7 +15,7 @@ from planproof.report.model import Report
 from planproof.report.parts import Parts
 from planproof.report.run import run_report
 from planproof.report.text import plain
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import NOT_COMPILED, UNREAD, Finding, Verdict
 from planproof_engine.origin import Origin
 
 
@@ -191,6 +191,8 @@ def test_one_next_step_is_said_once_of_a_model_on_the_page_and_to_github() -> No
 def test_what_a_model_needs_to_be_read_is_its_next_step() -> None:
     (unknown,) = unread("shop.mid", "shop.stg").findings
     assert unknown.next_step.startswith("Make that schema known")
+    left_out = replace(unknown, message=f"{UNREAD}shop.stg: {NOT_COMPILED}, and without a contract")
+    assert left_out.next_step.startswith("Compile that model, too")
     construct = Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know PIVOT XML")
     assert "report the construct" in construct.next_step
 

@@ -224,10 +224,10 @@ def _length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts 
 def counted_length(field: str, promised: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised length from a count of longer values."""
     if counted:
-        longer = f"{counted} longer value{'' if counted == 1 else 's'}"
-        message = f"{field}: promised {promised}, and {longer} in {_rows(facts)}, counted in {facts.source}"
+        longer = how_many(counted, "longer value")
+        message = f"{field}: promised {promised}, and {longer} in {counted_rows(facts)}, counted in {facts.source}"
         return Finding(Verdict.VIOLATED, "PP500", "", field, promised, longer, message)
-    why = f"0 longer values in {_rows(facts)}, counted in {facts.source}"
+    why = f"0 longer values in {counted_rows(facts)}, counted in {facts.source}"
     return Finding(Verdict.PROVED, "PP500", "", field, promised, promised, f"{field}: {why}", evidence=why)
 
 
@@ -266,18 +266,24 @@ def _known(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
     return 0 if facts.rows == 0 else counts.get(path)
 
 
+def how_many(number: int, word: str) -> str:
+    """`1 null`, `2,000 nulls`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def counted_nulls(field: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised NOT NULL from a count of nulls."""
     if counted:
-        nulls, were = ("1 null", "was") if counted == 1 else (f"{counted} nulls", "were")
-        message = f"{field}: promised NOT NULL, and {nulls} {were} counted in {_rows(facts)} ({facts.source})"
+        nulls, were = how_many(counted, "null"), "was" if counted == 1 else "were"
+        message = f"{field}: promised NOT NULL, and {nulls} {were} counted in {counted_rows(facts)} ({facts.source})"
         return Finding(Verdict.VIOLATED, "PP505", "", field, "NOT NULL", nulls, message)
-    why = f"0 nulls in {_rows(facts)}, counted in {facts.source}"
+    why = f"0 nulls in {counted_rows(facts)}, counted in {facts.source}"
     return Finding(Verdict.PROVED, "PP505", "", field, "NOT NULL", "0 nulls", f"{field}: {why}", evidence=why)
 
 
-def _rows(facts: Facts) -> str:
-    return f"{facts.rows} row{'' if facts.rows == 1 else 's'}"
+def counted_rows(facts: Facts) -> str:
+    """`3 rows`; `all rows` where their number is not known."""
+    return how_many(facts.rows, "row") if facts.rows is not None else "all rows"
 
 
 def _placed(finding: Finding, plane: str, locate: Locate) -> Finding:

@@ -8,6 +8,7 @@ count, a recursive CTE).
 from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
+from planproof.invariants.contract import counted_rows, how_many
 from planproof.session.protocol import SparkPlanes
 from planproof_engine.claim import Facts, Path, dotted
 from planproof_engine.finding import Finding, Verdict
@@ -89,9 +90,10 @@ def _decided(path: Path, facts: Facts | None) -> Finding:
             Verdict.WARNING, "PP204", "optimized", place, "NOT NULL", "nullable", f"{said}; no null was counted yet"
         )
     if counted:
-        message = f"{said}, and {counted} nulls were counted in {facts.source}"
-        return Finding(Verdict.VIOLATED, "PP204", "optimized", place, "NOT NULL", f"{counted} nulls", message)
-    evidence = f"0 nulls in {facts.rows} rows, counted in {facts.source}"
+        nulls = how_many(counted, "null")
+        message = f"{said}, and {nulls} {'was' if counted == 1 else 'were'} counted in {facts.source}"
+        return Finding(Verdict.VIOLATED, "PP204", "optimized", place, "NOT NULL", nulls, message)
+    evidence = f"0 nulls in {counted_rows(facts)}, counted in {facts.source}"
     return Finding(
         Verdict.PROVED,
         "PP204",

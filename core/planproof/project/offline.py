@@ -34,7 +34,7 @@ from planproof.report.model import Report
 from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
-from planproof_engine.finding import OF_ITSELF, Finding, Verdict
+from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
 
@@ -533,6 +533,6 @@ class OfflineCheck:
         if contract is not None:
             return self._register(node, stored_contract(node, contract, "its contract stands for it: not read offline"))
         is_text = node.is_python or node.sql is not None
-        why = "not read offline" if is_text else "not compiled (run `dbt compile`)"
+        why = "not read offline" if is_text else NOT_COMPILED
         self.unread[node.unique_id] = f"{why}, and without a contract that could stand for it"
         self.catalog.drop(node.relation)

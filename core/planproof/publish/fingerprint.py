@@ -34,10 +34,10 @@ def fingerprint(
         stored = session.table(relation)
     if stored is None or stored.kind == "temporary view" or (stored.kind == "view" and view == "unknown"):
         return None
-    if stored.has_log:
-        return _snapshot(stored)
     if stored.format == "delta":
         return _version(session, stored)
+    if stored.has_log:
+        return _snapshot(stored)
     try:
         lines = list(_view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored))
     except (SparkFailure, OSError):

@@ -6,7 +6,18 @@ from collections.abc import Collection
 
 from planproof.report.folding import consequences, later, unjudged
 from planproof.report.model import Report
-from planproof.report.parts import asked_once, explained, failure, harmless, heading, is_promise, said, stopped, stops
+from planproof.report.parts import (
+    asked_once,
+    counted,
+    explained,
+    failure,
+    harmless,
+    heading,
+    is_promise,
+    said,
+    stopped,
+    stops,
+)
 from planproof.report.run import RunReport
 from planproof.report.text import summary
 from planproof_engine.finding import Finding, Verdict
@@ -31,7 +42,8 @@ def render(run: RunReport, prefix: str = "") -> str:
             lines.append(_annotation(report, finding, prefix, f"{so}{next_of.get(id(finding), '')}"))
         if verdict is Verdict.VIOLATED:
             lines += [_failed(report, prefix) for report in failed]
-    ends = "stopped or violated" if any(map(stopped, run.reports)) else "nothing stopped"
+    failing = sum(map(stopped, run.reports))
+    ends = f"{counted(failing, 'model')} failed" if failing else "nothing failed"
     return "\n".join([*lines, f"planproof: {_data(summary(run.reports, command=run.command).plain)} ({ends})", ""])
 
 

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from planproof_engine.expr.function import Signature
+from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Column as Column
 from planproof_engine.expr.tree import Expr as Expr
 from planproof_engine.expr.tree import Plan
@@ -28,10 +29,6 @@ class OverChild(Expr):
     __slots__ = ()
 
     child: Expr
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.child,)
 
 
 class SameValue(OverChild):
@@ -77,7 +74,7 @@ class SessionVariable(Expr):
 class Outer(Expr):
     """A column of an enclosing query, seen from a correlated subquery."""
 
-    column: Column
+    column: Column = field(metadata=NO_PART)
 
     @property
     def type(self) -> DataType:  # type: ignore[override]
@@ -107,7 +104,7 @@ class Variable(Expr):
 class Lambda(Expr):
     """A lambda: its type and nullability are its body's."""
 
-    parameters: tuple[Variable, ...]
+    parameters: tuple[Variable, ...] = field(metadata=NO_PART)
     body: Expr
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -118,10 +115,6 @@ class Lambda(Expr):
     @property
     def nullable(self) -> bool:  # type: ignore[override]
         return self.body.nullable
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.body,)
 
 
 @record(frozen=True, slots=True)
@@ -146,11 +139,6 @@ class Call(Expr):
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
-    def children(self) -> tuple[Expr, ...]:
-        extra = (self.filter,) if self.filter is not None else ()
-        return self.args + extra + self.order
-
-    @property
     def evidence(self) -> str | None:
         holds = self.function.flag_holds
         if self.known or self.nullable or (holds is not None and not holds(self.args)):
@@ -158,9 +146,12 @@ class Call(Expr):
         return "its nullability flag"
 
 
+CAST_MODES = frozenset({"ansi", "legacy", "try"})
+
+
 @record(frozen=True, slots=True)
 class Cast(OverChild):
-    """A cast. `mode` is `ansi`, `legacy` or `try`; `written` tells a cast of the query from one that coercion added.
+    """A cast, of a mode in `CAST_MODES`. `written` tells a cast of the query from one that coercion added.
 
     `ignored` is the char or varchar that a written cast names and that Spark takes for a string.
     """
@@ -172,6 +163,10 @@ class Cast(OverChild):
     written: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
     ignored: DataType | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.mode not in CAST_MODES:
+            raise ValueError(f"no cast has the mode {self.mode!r}")
 
     @property
     def evidence(self) -> str | None:
@@ -262,7 +257,7 @@ class Nulled(Expr):
     """A grouping expression over grouping sets: null where a set leaves it out. The expressions around it see a
     column."""
 
-    expr: Expr
+    expr: Expr = field(metadata=NO_PART)
     nullable: bool = True
 
     @property
@@ -299,10 +294,6 @@ class Window(Expr):
         return self.call.nullable
 
     @property
-    def children(self) -> tuple[Expr, ...]:
-        return (self.call, *self.partition, *self.order, *self.bounds)
-
-    @property
     def evidence(self) -> str | None:
         return self.known or (None if self.nullable else "its nullability flag")
 
@@ -337,10 +328,6 @@ class InSubquery(Subquery):
     plan: Plan
     nullable: bool
     type: DataType = BOOLEAN
-
-    @property
-    def children(self) -> tuple[Expr, ...]:
-        return self.values
 
 
 def doubt_of(expr: Expr) -> str | None:

@@ -1,6 +1,8 @@
 """The two kinds of node that hold each other: a plan holds expressions, and a subquery's expression holds a plan.
 
 Here stands what all of them share. What there is of each kind is in `expr/nodes.py` and `logical/nodes.py`.
+
+A node's declared fields name its parts (`expr/parts.py`): the children that a walk visits and a rewriting replaces.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import field
 
+from planproof_engine.expr.parts import name_parts
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.types import DataType
@@ -32,8 +35,12 @@ class Expr:
     type: DataType
     nullable: bool
 
+    def __init_subclass__(cls) -> None:
+        name_parts(cls, children=Expr)
+
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The expressions in its fields, in the order in which the fields are declared."""
         return ()
 
     @property
@@ -104,13 +111,17 @@ class Plan:
 
     output: tuple[Column, ...]
 
+    def __init_subclass__(cls) -> None:
+        name_parts(cls, children=Plan, expressions=Expr)
+
     @property
     def children(self) -> tuple[Plan, ...]:
+        """The plans in its fields, in the order in which the fields are declared."""
         return ()
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        """The expressions that this node evaluates over its children's output."""
+        """The expressions that this node evaluates over its children's output, in the order of their fields."""
         return ()
 
     @property

@@ -19,6 +19,7 @@ from planproof_engine.expr.nodes import (
     Sort,
     column_of,
 )
+from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Plan as Plan
 from planproof_engine.expr.tree import field_of as field_of
 from planproof_engine.records import evolve, record
@@ -34,10 +35,6 @@ class Unary(Plan):
     __slots__ = ()
 
     child: Plan
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
 
 class PassThrough(Unary):
@@ -58,7 +55,7 @@ class PassThrough(Unary):
 class OneRow(Plan):
     """A SELECT without FROM: one row, no column."""
 
-    output: tuple[Column, ...] = ()
+    output: tuple[Column, ...] = field(default=(), metadata=NO_PART)
 
 
 @record(frozen=True, slots=True)
@@ -69,23 +66,18 @@ class Scan(Plan):
     """
 
     relation: str
-    output: tuple[Column, ...]
+    output: tuple[Column, ...] = field(metadata=NO_PART)
     recursive: bool = False
     padded: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
 
 @record(frozen=True, slots=True)
 class Values(Plan):
-    """An inline table, or the rows of a table-valued function: `call` is None for VALUES."""
+    """An inline table, or the rows of a table-valued function: `call` is None for VALUES, whose rows are constants."""
 
-    rows: tuple[tuple[Expr, ...], ...]
-    output: tuple[Column, ...]
+    rows: tuple[tuple[Expr, ...], ...] = field(metadata=NO_PART)
+    output: tuple[Column, ...] = field(metadata=NO_PART)
     call: Call | None = None
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        """The call's arguments are bound to the queries around; the rows of an inline table are constants."""
-        return () if self.call is None else (self.call,)
 
 
 @record(frozen=True, slots=True)
@@ -98,10 +90,6 @@ class Project(Unary):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.items
 
     @property
     def projected(self) -> bool:
@@ -120,10 +108,6 @@ class Filter(Unary):
     def __post_init__(self) -> None:
         proved = not_null_columns(self.condition)
         object.__setattr__(self, "output", tuple(_with_evidence(c, proved, "a filter") for c in self.child.output))
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return (self.condition,)
 
     @property
     def projected(self) -> bool:
@@ -165,14 +149,6 @@ class Join(Plan):
         kept = left if self.kind in (LEFT_SEMI, LEFT_ANTI) else left + right
         object.__setattr__(self, "output", kept)
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.left, self.right)
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return () if self.condition is None else (self.condition,)
-
 
 @record(frozen=True, slots=True)
 class Aggregate(Unary):
@@ -185,30 +161,36 @@ class Aggregate(Unary):
     output: tuple[Column, ...] = _derived()
 
     def __post_init__(self) -> None:
+        if any(not 0 <= place < len(self.groups) for kept in self.grouping_sets or () for place in kept):
+            raise ValueError(f"a grouping set keeps a group that is none of the {len(self.groups)}")
         object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.groups + self.items
 
     @property
     def projected(self) -> bool:
         return True
 
 
+SET_OPERATIONS = frozenset({"union", "intersect", "except"})
+
+
 @record(frozen=True, slots=True)
 class SetOperation(Plan):
-    """UNION, INTERSECT or EXCEPT of plans whose columns already have common types. `spans`: each input in the text."""
+    """A set operation, of a kind in `SET_OPERATIONS`, over plans whose columns already have common types.
+
+    `spans`: each input in the text.
+    """
 
     kind: str
     inputs: tuple[Plan, ...]
     all: bool
-    output: tuple[Column, ...]
+    output: tuple[Column, ...] = field(metadata=NO_PART)
     spans: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return self.inputs
+    def __post_init__(self) -> None:
+        if self.kind not in SET_OPERATIONS:
+            raise ValueError(f"no set operation is called {self.kind!r}")
+        for given in self.inputs:
+            _check_arity(self, given)
 
 
 @record(frozen=True, slots=True)
@@ -218,10 +200,6 @@ class Ordered(PassThrough):
     keys: tuple[Sort, ...]
     child: Plan
 
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.keys
-
 
 @record(frozen=True, slots=True)
 class Limit(PassThrough):
@@ -230,10 +208,6 @@ class Limit(PassThrough):
     what: str
     child: Plan
     arguments: tuple[Expr, ...] = ()
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return self.arguments
 
 
 @record(frozen=True, slots=True)
@@ -249,33 +223,33 @@ class Named(Unary):
 
     name: tuple[str, ...]
     child: Plan
-    output: tuple[Column, ...]
+    output: tuple[Column, ...] = field(metadata=NO_PART)
+
+    def __post_init__(self) -> None:
+        _check_arity(self, self.child)
 
 
 @record(frozen=True, slots=True)
 class Recursion(Unary):
     """A recursive CTE: the union of an anchor and a step, in which `itself` stands for the rows made so far."""
 
-    itself: Scan
+    itself: Scan = field(metadata=NO_PART)
     child: Plan
-    output: tuple[Column, ...]
+    output: tuple[Column, ...] = field(metadata=NO_PART)
 
 
 @record(frozen=True, slots=True)
 class Pivot(Unary):
-    """PIVOT: one row per `groups`; one column per value of `keys` and aggregate, over the rows of that value alone."""
+    """PIVOT: one row per `groups`; one column per value of `keys` and aggregate, over the rows of that value alone.
+
+    The values are constants."""
 
     groups: tuple[Column, ...]
     aggregates: tuple[Expr, ...]
     keys: tuple[Expr, ...]
-    values: tuple[Expr, ...]
+    values: tuple[Expr, ...] = field(metadata=NO_PART)
     child: Plan
-    output: tuple[Column, ...]
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        """The values are constants."""
-        return self.groups + self.aggregates + self.keys
+    output: tuple[Column, ...] = field(metadata=NO_PART)
 
 
 @record(frozen=True, slots=True)
@@ -284,16 +258,12 @@ class Generate(Unary):
 
     call: Call
     outer: bool
-    generated: tuple[Column, ...]
+    generated: tuple[Column, ...] = field(metadata=NO_PART)
     child: Plan
     output: tuple[Column, ...] = _derived()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", self.child.output + self.generated)
-
-    @property
-    def expressions(self) -> tuple[Expr, ...]:
-        return (self.call,)
 
 
 @record(frozen=True, slots=True)
@@ -302,11 +272,14 @@ class Script(Plan):
 
     command: str
     child: Plan
-    output: tuple[Column, ...]
+    output: tuple[Column, ...] = field(metadata=NO_PART)
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
+
+def _check_arity(node: SetOperation | Named, given: Plan) -> None:
+    """Raises ValueError where a node gives out more or fewer columns than a child whose columns it hands on."""
+    if len(node.output) != len(given.output):
+        found, wanted = len(given.output), len(node.output)
+        raise ValueError(f"{type(node).__name__} of {wanted} columns over a {type(given).__name__} of {found}")
 
 
 def padded(column: Column, kind: str) -> Column:

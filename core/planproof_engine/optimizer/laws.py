@@ -112,8 +112,8 @@ def computed_beforehand(expr: Expr) -> Iterator[Call]:
             continue
         if needed_twice(found) and computed_before(found) is not None:
             yield found
-        left_out = lazy_operands(found)
-        pending += [c for c in found.children if not any(c is e for e in left_out)] if left_out else found.children
+        left_out = set(map(id, lazy_operands(found)))
+        pending += [c for c in found.children if id(c) not in left_out]
 
 
 def _of_many_rows(expr: Expr) -> bool:

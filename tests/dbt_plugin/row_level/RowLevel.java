@@ -102,7 +102,7 @@ public class RowLevel extends DelegatingCatalogExtension implements StagingTable
     }
   }
 
-  class Staged extends Stored implements StagedTable {
+  class Staged extends Stored implements StagedVersion {
     private final Identifier place;
     Staged(Identifier place, TableInfo info) {
       super(place.toString(), info.columns(), info.partitions(), numbered(info.properties()));
@@ -131,9 +131,9 @@ public class RowLevel extends DelegatingCatalogExtension implements StagingTable
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     return super.createTable(place, columns, by, numbered(properties));
   }
-  public StagedTable stageCreate(Identifier place, TableInfo info) { return new Staged(place, info); }
-  public StagedTable stageReplace(Identifier place, TableInfo info) { return new Staged(place, info); }
-  public StagedTable stageCreateOrReplace(Identifier place, TableInfo info) { return new Staged(place, info); }
+  public StagedVersion stageCreate(Identifier place, TableInfo info) { return new Staged(place, info); }
+  public StagedVersion stageReplace(Identifier place, TableInfo info) { return new Staged(place, info); }
+  public StagedVersion stageCreateOrReplace(Identifier place, TableInfo info) { return new Staged(place, info); }
 
   /** Formats by their names, for CREATE TABLE ... USING. */
   public abstract static class Format implements TableProvider, DataSourceRegister {

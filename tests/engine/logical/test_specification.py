@@ -10,7 +10,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import RegistrationError, Registry, builtin
-from planproof_engine.logical import nodes, rewrite
+from planproof_engine.logical import nodes
 from planproof_engine.logical.builder import scan
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import (
@@ -212,12 +212,6 @@ def test_a_join_of_no_kind_cannot_be_built() -> None:
     scanned = scan("t", [("a", "int", False)])
     with pytest.raises(ValueError, match="no join is called 'bogus'"):
         scanned.join(scanned, "bogus")
-
-
-def test_no_node_is_skipped_by_a_rewriting() -> None:
-    """Each kind of node says how it is rebuilt: a rule that met another one would be half applied."""
-    kinds = {k for k in vars(nodes).values() if isinstance(k, type) and issubclass(k, nodes.Plan)}
-    assert kinds - {nodes.Plan, nodes.Unary, nodes.PassThrough} == rewrite._REBUILD.keys()
 
 
 def test_a_where_that_is_an_alias_to_spark_is_said_to_be_one() -> None:

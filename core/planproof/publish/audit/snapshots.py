@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.invariants import contract as contract_terms
+from planproof.invariants.contract import how_many
 from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
@@ -101,14 +102,14 @@ def _contradicted(snapshot: Snapshot) -> list[Finding]:
     """Required columns of which files hold nulls: Spark reads something else there, zeros for numbers."""
     found: list[Finding] = []
     for field in snapshot.fields:
-        nulls = snapshot.counts.nulls.get(field.number, 0)
-        if field.required and nulls and len(field.path) == 1:
-            name = dotted(field.path)
+        number = snapshot.counts.nulls.get(field.number, 0)
+        if field.required and number and len(field.path) == 1:
+            name, nulls = dotted(field.path), how_many(number, "null")
             message = (
-                f"{name} is required by Iceberg's schema, and its data files hold {nulls} null{'s' * (nulls != 1)}: "
+                f"{name} is required by Iceberg's schema, and its data files hold {nulls}: "
                 "what Spark reads there is no value that anybody wrote. Drop NOT NULL (ALTER COLUMN ... DROP NOT NULL)"
             )
-            found.append(Finding(Verdict.VIOLATED, "PP402", "files", name, "NOT NULL", f"{nulls} nulls", message))
+            found.append(Finding(Verdict.VIOLATED, "PP402", "files", name, "NOT NULL", nulls, message))
     return found
 
 

@@ -2,20 +2,19 @@
 says is committed to the target's log, by Delta's own transaction.
 
 Nothing is locked or journaled: until the commit nobody sees a thing, and the commit is one step. A process that is
-killed leaves the table as it was, and a folder that the next publish deletes.
+killed leaves the table as it was, and a folder that the next publish, or a recovery, deletes.
 """
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from planproof.contract import Model
-from planproof.publish.bad_rows import Unquarantinable
 from planproof.publish.delta.change import Change
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.staged import StagedTable
+from planproof.publish.delta.quarantine import DeltaQuarantine
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.notes.publication import tell_of_replaced
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
@@ -55,18 +54,18 @@ class DeltaLake:
     def target(self, names: Names) -> StoredTable | None:
         return self._session.registered(quoted(names.target))
 
-    def quarantine(self) -> NoReturn:
-        raise Unquarantinable("rows of a Delta table cannot be quarantined yet: say on_violation: stop")
+    def quarantine(self) -> DeltaQuarantine:
+        return DeltaQuarantine(self._session, self._tables)
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
         return Change(self._tables) if is_delta(job, full_refresh) else Replacement(self._tables)
 
-    def staged(self, job: Job, publication: DeltaPublication) -> StagedTable:
-        return StagedTable(job, publication)
+    def staged(self, job: Job, publication: DeltaPublication) -> StagedVersion:
+        return StagedVersion(job, publication)
 
     def commit(self, publication: DeltaPublication) -> list[Finding]:
         publication.commit()
-        return []
+        return tell_of_replaced(publication)
 
     def refuse_changed(self, publication: DeltaPublication) -> None:
         """Nothing: what was staged on another version is not committed (`Moved`)."""
@@ -78,7 +77,11 @@ class DeltaLake:
         """Nothing: what is said of a table is committed with its rows."""
 
     def settle(self, publication: DeltaPublication) -> Ending:
-        return publication.settle()
+        ending = publication.settle()
+        if ending == "finished":
+            # The commit, which tells it else, ended with an error, and the table has it all the same.
+            publication.draft.add(tell_of_replaced(publication))
+        return ending
 
 
 __all__ = ["DeltaLake"]

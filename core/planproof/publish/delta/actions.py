@@ -33,6 +33,17 @@ class Staged:
     def files(self) -> list[dict[str, Any]]:
         return [action["add"] for action in self.added if "add" in action]
 
+    @property
+    def rows(self) -> int | None:
+        """How many rows stand in these files, as readers see them; None where the log does not say it of each."""
+        counts = [_rows(form) for form in self.files]
+        return None if None in counts else sum(filter(None, counts))
+
+
+def _rows(form: Mapping[str, Any]) -> int | None:
+    rows = json.loads(form.get("stats") or "{}").get("numRecords")
+    return None if rows is None else int(rows) - int((form.get("deletionVector") or {}).get("cardinality", 0))
+
 
 class UnknownAction(Exception):
     """A commit holds an action that cannot be taken over into another table."""

@@ -8,8 +8,8 @@ from planproof.invariants import registered
 from planproof.publish.audit.python_claims import trusted
 from planproof.publish.audit.staged import as_stored, decide, read_paths
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.staged import StagedTable
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_version import StagedVersion
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import without_lengths
@@ -26,7 +26,7 @@ def audit(job: Job, publication: DeltaPublication, says_types: bool) -> None:
     if job.model.incremental_strategy == "merge" and publication.entry.strategy == "change" and facts is not None:
         # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
         facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
-    staged = StagedTable(job, publication)
+    staged = StagedVersion(job, publication)
     judged = as_stored(job.examined, publication.state().partition_by)
     decide(job, facts, judged, staged.new_rows, staged.rows_after)
 
@@ -45,7 +45,7 @@ def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_
         return None
     before = len(draft.findings)
     planned = _without_lengths(schema).as_nullable()
-    paths = [job.session.local_path(path) or path for path in publication.paths()]
+    paths = [job.session.local_path(path) or path for path in publication.staged.paths()]
     facts = read_paths(draft, paths, planned, state.partition_by, job.session)
     # The table's flags bind its writers; a file says what the query knew, which may be more.
     draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]

@@ -10,17 +10,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
-from planproof.publish.delta.left import swept
+from planproof.publish.delta.left import left_by
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_change
 from planproof.publish.iceberg.changes import merges, with_stored_columns
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused
+from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.store import decoded
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.ending import unterminated
@@ -50,21 +51,20 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
-        swept(job, self._tables, base)
+        sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.database))
         publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
-        # Rows that are added whatever the table holds go on top of what others have committed.
-        publication.reads = (
-            model.incremental_strategy != "append" or job.names.table.lower() in job.examined.sql.lower()
-        )
+        # Rows that are added whatever the table holds go on top of what others have committed. Delta counts an append
+        # that reads its own table as one of these, and `max(id) + 1` would be given twice.
+        if model.incremental_strategy == "append":
+            publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
+            publication.whole = publication.whole or publication.reads
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         change, produced = self._evolution, job.examined.planes.analyzed.names
         assert change is not None
-        staging, base = publication.entry.staging, publication.base
-        source = quoted(("delta", decoded(base.location)))
-        publication.as_clone()
-        job.session.rows(f"CREATE TABLE {staging} SHALLOW CLONE {source} VERSION AS OF {base.version}")
+        staging = publication.entry.staging
+        publication.staged.clone(job.session)
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
         known = {name.lower() for name in change.after.names}

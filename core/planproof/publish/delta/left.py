@@ -1,55 +1,151 @@
-"""What publishes that were killed have left in a table's folder: staged tables that nobody writes any more."""
+"""What a killed publish of a Delta table leaves: a staged table in the target's folder, and a note of it.
+
+The note decides nothing: the target's log tells whether the publish was committed. Where it does not tell any more, and
+where the table is not found, everything stays as it lies.
+"""
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
+import time
+from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
-from planproof.publish.delta.publication import NOTE, PREFIX, StagedNote, names_publish
-from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.names import join
-from planproof.session.delta.protocol import DeltaTables, LogState
-from planproof.session.protocol import SparkFailure
-from planproof.session.store import Store, decoded, store_of
-from planproof_engine.finding import Finding, Verdict
+from planproof.publish.delta.staging import PREFIX, commits_since, forget_log, names_publish
+from planproof.publish.notes.believed import names_of, refuse_links, refuse_other_home, refuse_other_quarantine, same
+from planproof.publish.notes.note import Note, QuarantinedFiles
+from planproof.publish.notes.notebook import Left, forget, left_as_it_lies, mark, remove
+from planproof.publish.notes.quarantine import delete_rows
+from planproof.publish.transaction.names import join, parent
+from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.states import Ending
+from planproof.publish.transaction.verification import Disbelieved
+from planproof.session.delta.protocol import DeltaTables
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import Store, decoded
 
-_STAMP = re.compile(r"[0-9a-f]{1,32}_[0-9]{1,9}")
-
-
-def swept(job: Job, tables: DeltaTables, base: LogState) -> None:
-    """Deletes what dead publishes of the target have staged and not committed, and says so."""
-    store, root = store_of(job.session), decoded(base.location)
-    for name in store.names(root) if store.exists(root) else ():
-        if name.startswith(NOTE) and name.endswith(".json"):
-            with suppress(SparkFailure):
-                said = _settled(store, tables, root, name, base)
-                job.draft.add([said] if said is not None else [])
+SETTLES = 3600
+"""After so many seconds an owner that was evicted makes no table any more."""
 
 
-def _settled(store: Store, tables: DeltaTables, root: str, name: str, base: LogState) -> Finding | None:
-    """Settles one staged table by its note. None where it is not one of a dead publish."""
-    stamp = name.removeprefix(NOTE).removesuffix(".json")
-    folder, note = join(root, PREFIX + stamp), join(root, name)
-    try:
-        found = StagedNote.from_json(store.read(note) or "")
-    except ValueError:
-        return None
-    owner = found.owner
-    if not _STAMP.fullmatch(stamp) or owner.run != stamp or not owner.is_dead:
-        return None
-    commits = [store.read(join(root, LOG, f"{v:020}.json")) for v in range(found.base + 1, base.version + 1)]
-    if any(names_publish(commit, PREFIX + stamp) for commit in commits):
-        store.delete(join(folder, LOG))
-        store.delete(note)
-        return _said(f"a publish ({owner}) had been committed when it was killed; what it wrote is the table's")
-    # A note is a claim, and commits of that time may be gone: nothing is deleted that may be the table's.
-    if None in commits or (base.version >= 0 and tables.names_any(base, PREFIX + stamp)):
-        return None
-    store.delete(folder)
-    store.delete(note)
-    return _said(f"a publish ({owner}) was killed before it committed; what it had staged was deleted")
+def left_by(wanted: str | None = None) -> dict[str, Left]:
+    """`wanted`: where the model asks for its table to lie, where it names a place."""
+
+    def believe(session: Session, location: str, note: Note, is_chosen: bool) -> None:
+        _verify(session, location, note, is_chosen, wanted)
+
+    return {"delta": Left(believe, settle)}
 
 
-def _said(message: str) -> Finding:
-    return Finding(Verdict.WARNING, "PP604", "catalog", message=message)
+def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted: str | None) -> None:
+    """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
+    names = names_of(location, note)
+    home = database_root(session, names.database)
+    if not is_chosen:
+        refuse_other_home(location, home, note)
+    if note.base is None or note.branch or note.staging or note.others:
+        raise Disbelieved("base, branch, staging, others: no publish of a Delta table says this of them")
+    table = _table(session, note.target)
+    places = (
+        None if table is not None else wanted,
+        decoded(_tables(session).place(note.target)) if table is None else _place(table),
+    )
+    if table is not None or note.is_new:
+        _verify_folder(note.location, note.folder, note.owner.run, places)
+    if note.quarantine is not None:
+        refuse_other_quarantine(names.target, note, note.quarantine)
+        bad_rows = _table(session, note.quarantine.table)
+        if bad_rows is not None:
+            _verify_folder(_place(bad_rows), note.quarantine.folder, note.owner.run, (_place(bad_rows),))
+
+
+def _verify_folder(location: str, folder: str | None, run: str, places: Sequence[str | None]) -> None:
+    at = next((place for place in places if place is not None and same(location, place)), None)
+    if at is None:
+        raise Disbelieved(f"location: {location} is not where the catalog has the table, or would put it")
+    if folder is None or not same(folder, join(at, PREFIX + run)):
+        raise Disbelieved(f"folder: {folder} is not where this publish wrote")
+    refuse_links(folder, parent(at))
+
+
+def _tables(session: Session) -> DeltaTables:
+    tables = session.delta()
+    if tables is None or not tables.is_there:
+        raise SparkFailure("its log is read in the JVM of a classic session whose own catalog is Delta's")
+    return tables
+
+
+def _table(session: Session, name: str) -> StoredTable | None:
+    found = session.registered(name)
+    return found if found is not None and found.kind == "table" and found.format == "delta" else None
+
+
+def _place(table: StoredTable) -> str:
+    return decoded(table.location or "")
+
+
+def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
+    """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
+    tables, folder = _tables(session), note.folder
+    assert folder is not None, "it was verified"
+    if _table(session, note.target) is None and not note.is_new:
+        return left_as_it_lies(store, location, force, f"{note.target} is not there any more, or has another name")
+    named = _is_committed(tables, store, note)
+    if named is False and store.exists(mark(location)):
+        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
+        bad_rows = None if note.quarantine is None else _table(session, note.quarantine.table)
+        if bad_rows is not None:
+            tables.fence(_place(bad_rows), PREFIX + note.owner.run)
+        if store.exists(join(note.location, LOG)):
+            tables.fence(note.location, PREFIX + note.owner.run)
+            named = _is_committed(tables, store, note)
+        elif _is_young(store, mark(location)):
+            return "left", f"its owner may still make the table; recover again in {SETTLES // 60} minutes"
+    if named is None:
+        return left_as_it_lies(store, location, force, "the log does not say any more whether it was committed")
+    if named:
+        if note.is_new and session.registered(note.target) is None:
+            tables.register(note.target, note.location, same(note.location, decoded(tables.place(note.target))))
+        for one in (folder, *([note.quarantine.folder] if note.quarantine and note.quarantine.folder else [])):
+            forget_log(store, one)
+        forget(store, location)
+        return "finished", "it had been committed"
+    if note.quarantine is not None:
+        take_back(session, store, note.quarantine)
+    remove(store, note)
+    forget(store, location)
+    return "undone", "its commit is not in the log; what it had staged was deleted"
+
+
+def _is_young(store: Store, location: str) -> bool:
+    at = store.modified(location)
+    return at is not None and time.time() - at < SETTLES
+
+
+def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
+    """None where commits of that time are gone, and the table names no file of the publish."""
+    assert note.folder is not None
+    assert note.base is not None
+    if not store.exists(join(note.location, LOG)):
+        return False
+    now, folder = tables.state(note.location), note.folder.rpartition("/")[2]
+    commits = commits_since(tables, store, note.location, note.base)
+    # A note is a claim: what the table names is never taken for a dead publish's.
+    if any(names_publish(commit, folder) for commit in commits) or tables.names_any(now, folder):
+        return True
+    return None if None in commits else False
+
+
+def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> None:
+    """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
+    table, folder, base = _table(session, bad_rows.table), bad_rows.folder, bad_rows.base
+    if table is None or folder is None or base is None:
+        return
+    commits = commits_since(_tables(session), store, _place(table), base)
+    delete_rows(session, bad_rows)
+    if None in commits or any(names_publish(commit, folder.rpartition("/")[2]) for commit in commits):
+        forget_log(store, folder)  # Older versions name its files, until VACUUM deletes them.
+    else:
+        store.delete(folder)
+
+
+LEFT = left_by()

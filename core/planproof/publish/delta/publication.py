@@ -2,215 +2,190 @@
 
 from __future__ import annotations
 
-import json
+import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
-from urllib.parse import unquote
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read
+from planproof.publish.delta.actions import UnknownAction, read
+from planproof.publish.delta.staging import StagedTable, commits_since
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction import owner
-from planproof.publish.transaction.forms import read_form
-from planproof.publish.transaction.names import Refused, join
+from planproof.publish.notes.note import Note
+from planproof.publish.notes.notebook import Notebook
+from planproof.publish.notes.publication import NotedPublication, Stage
+from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.owner import Owner
-from planproof.publish.transaction.states import Ending
+from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
-from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decoded, store_of
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
-PREFIX = "planproof_"
+PATIENCE = 60.0
+"""For so many seconds a replacement is tried on top of what others commit."""
 _OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
-NOTE = "_planproof_"
-"""Begins the name of the file beside a staged table that says who writes it; VACUUM passes over names with a `_`."""
 
 
-@dataclass
-class Stage:
-    """What is known of a publish from outside; `planproof.publish.materialize.materialization.Standing`."""
+class DeltaPublication(NotedPublication):
+    """A publish over a staged Delta table. `managed`: who drops the target has its files deleted.
 
-    model: str
-    staging: str
-    strategy: str
-    effect: Effect
-    step: str = "begin"
-
-
-@dataclass(frozen=True, slots=True)
-class StagedNote:
-    """Who writes a staged table, and on which version of the target's log."""
-
-    owner: Owner
-    base: int
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> StagedNote:
-        """Raises ValueError where the text is no note."""
-        return read_form(cls, text)
-
-
-class DeltaPublication:
-    """`materialization.Publishing` over a staged Delta table.
-
-    `base` is the target's state that the rows were staged on. `managed`: who drops the table has its files deleted.
     `whole`: something was counted over all rows that the table will hold, so that nobody may have added any since.
+    `reads`: what was staged depends on what the target held.
     """
 
-    can_be_kept = False
     next_step = "once its files can be read, the table's history tells whether it was committed"
 
     def __init__(self, job: Job, tables: DeltaTables, base: LogState, strategy: str, managed: bool) -> None:
-        self.tables, self.base, self.managed = tables, base, managed
-        self.name, self.store = quoted(job.names.target), store_of(job.session)
-        self.is_registered = job.target is not None
-        self.folder = PREFIX + job.names.stamp
-        self.location = join(decoded(base.location), self.folder)
+        names, store, target = job.names, store_of(job.session), quoted(job.names.target)
+        self.tables, self.managed, self.draft = tables, managed, job.draft
+        self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
-        self.entry = Stage(job.model.name, quoted(("delta", self.location)), strategy, effect)
-        self.planes: SparkPlanes | None = None
-        self.watched = False
+        entry = Stage(job.model.name, target, self.staged.relation, strategy, effect)
+        note = Note(
+            job.model.name,
+            target,
+            names.slug,
+            strategy,
+            Owner.here(names.stamp),
+            base.version < 0,
+            decoded(base.location),
+            self.staged.location,
+            format="delta",
+            base=base.version,
+        )
+        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.database), note))
         self.whole = _looks_at_all(job)
-        self.published: PhysicalSchema | None = None
         self.reads = True
-        self._first = 0
-        self._owner = Owner.here(job.names.stamp)
-        owner.begin(job.names.stamp)
-        self._note = join(decoded(base.location), f"{NOTE}{job.names.stamp}.json")
-        self.store.write(self._note, StagedNote(self._owner, base.version).to_json())
+        self.published: PhysicalSchema | None = None
+        self._session, self._is_registered = job.session, job.target is not None
+        # What a limit compares with is the table as it was looked at.
+        self._goes_on_top = strategy == "replace" and not job.draft.settings.limits
+        self.notebook.write()
 
-    def as_clone(self) -> None:
-        """The staged table begins as a shallow clone; its commits from the second one on are the change."""
-        # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
-        self.store.write(join(self.location, LOG, "_planproof"), "")
-        self._first = 1
+    @property
+    def base(self) -> LogState:
+        return self.staged.base
 
-    @cached_property
-    def staged(self) -> Staged:
-        """What the staged table's log says of the rows that were written. Raises `Refused`."""
-        log = join(self.location, LOG)
-        names = sorted(name for name in self.store.names(log) if name.endswith(".json") and name[:1].isdigit())
-        texts = [self.store.read(join(log, name)) or "" for name in names if int(name.partition(".")[0]) >= self._first]
-        try:
-            return read(texts, self.folder, self.base.location)
-        except UnknownAction as unknown:
-            raise Refused(f"{self.entry.model}: {unknown}; planproof cannot publish it") from unknown
+    def count(self) -> int:
+        return self.staged.count(self._session)
 
     def state(self) -> LogState:
-        return self.tables.state(self.location)
+        return self.staged.state()
 
     def schema(self) -> PhysicalSchema:
         return self.state().schema
 
-    def paths(self) -> list[str]:
-        """The data files that were written, as URIs."""
-        return [join(self.base.location, form["path"]) for form in self.staged.files]
-
     def new_rows(self) -> str:
-        """The rows of the files that were written, and no others, for a FROM clause."""
-        if self.entry.strategy == "replace":
-            return self.entry.staging
-        return f"(SELECT * FROM {self.entry.staging} WHERE contains(_metadata.file_path, '/{self.folder}/'))"
+        return self.staged.new_rows()
 
-    def step(self, name: str, **changes: Any) -> None:
+    def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
-
-    note = step
+        self.stop_if_evicted()
+        self.notebook.write(step=name)
 
     def commit(self) -> None:
         """One commit of the target's log, and where the table is new its name. Raises `Moved`, `SparkFailure`, and a
         transient `Refused` where files that were audited are gone."""
-        staged, replaces = self.staged, self.entry.strategy == "replace"
-        self._refuse_swept(staged)
-        self.step("commit")
-        change = NewVersion(
-            self.base,
-            staged.added,
-            None if replaces else staged.removed,
-            self._metadata(),
-            self.reads,
-            self.whole or replaces,
-            replaces,
-        )
+        self._refuse_gone()
+        self.note("commit")
         try:
-            self.tables.commit(change, self.name, self.folder)
+            self._commit_on_top()
         except Moved:
             if not self.is_committed():
                 self.step("refused")
+                self.stop_if_evicted()
                 raise
-        if not self.is_registered:
-            self.tables.register(self.name, self.base.location, self.managed)
+        if not self._is_registered:
+            self.tables.register(self.entry.target, self.base.location, self.managed)
         self.step("clean")
-        self._forget_log()
+        self._tidy()
         with suppress(SparkFailure):
-            self.tables.refresh(self.name)
+            self.tables.refresh(self.entry.target)
 
-    def _refuse_swept(self, staged: Staged) -> None:
-        """VACUUM without a retention deletes the files of whoever writes at that moment: Delta would commit them all
-        the same, and the table could not be read."""
-        own = f"{self.folder}/"
-        wanted = {unquote(form["path"]): int(form["size"]) for form in staged.files if form["path"].startswith(own)}
-        there = self.store.contents(self.location) if wanted else {}
-        gone = [path for path, size in wanted.items() if there.get(path.removeprefix(own)) != size]
+    def _commit_on_top(self) -> None:
+        """A replacement does not depend on rows that others have added meanwhile, and takes their place."""
+        base, until = self.base, time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.tables.commit(self._change(base), self.entry.target, self.staged.folder)
+                return
+            except Moved:
+                self.stop_if_evicted()
+                if not self._goes_on_top or self.reads or self.is_committed() or time.monotonic() > until:
+                    raise
+                # Before the state: it has them all.
+                rows, now = self._added_by_others(), self.tables.state(base.location)
+                if rows is None or (now.metadata, now.protocol) != (base.metadata, base.protocol):
+                    raise
+            self.replaced, base = rows, now
+
+    def _change(self, base: LogState) -> NewVersion:
+        written, replaces = self.staged.written, self.entry.strategy == "replace"
+        removed = None if replaces else written.removed
+        reads, exact = self.reads or replaces, self.whole or replaces
+        return NewVersion(base, written.added, removed, self._metadata(), reads, exact, replaces)
+
+    def _added_by_others(self) -> int | None:
+        """How many rows others have added since this was staged; None where that is not all they did, or the log does
+        not say it."""
+        commits = commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
+        if None in commits:
+            return None
+        try:
+            theirs = read(filter(None, commits), "", self.base.location)
+        except UnknownAction:
+            return None
+        return None if theirs.metadata is not None or theirs.removed else theirs.rows
+
+    def _refuse_gone(self) -> None:
+        gone, files = self.staged.gone()
         if gone:
+            self.stop_if_evicted()
             raise Refused(
-                f"{self.entry.model}: {len(gone)} of {len(wanted)} files that were audited are gone or changed, as by "
-                "VACUUM without a retention; nothing was published. Run the model again",
+                f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM "
+                "without a retention; nothing was published. Run the model again",
                 transient=True,
             )
 
     def _metadata(self) -> dict[str, Any] | None:
         """The target's new metadata; None where they stay."""
-        if self.entry.strategy == "replace":
-            return self.staged.metadata
-        made = self.staged.metadata
-        if made is None:
-            return None
+        made = self.staged.written.metadata
+        if self.entry.strategy == "replace" or made is None:
+            return made
         kept = {**self.base.properties, **(made.get("configuration") or {})}
         return {**self.base.metadata, "schemaString": made["schemaString"], "configuration": kept}
 
     def is_committed(self) -> bool:
-        """Whether the target's log has this publish's commit."""
-        now = self.tables.state(self.base.location).version
-        log = join(decoded(self.base.location), LOG)
-        for version in range(self.base.version + 1, now + 1):
-            if names_publish(self.store.read(join(log, f"{version:020}.json")), self.folder):
-                return True
-        return False
+        return self.staged.is_committed()
 
-    def keep(self) -> None:
-        """Nothing is kept of what is not committed."""
+    def _tidy(self) -> None:
+        self.staged.forget_log()
+        self.notebook.delete()
 
     def discard(self) -> None:
-        self.store.delete(self.location)
-        self.store.delete(self._note)
-        if self.base.version < 0:
-            self.store.prune(decoded(self.base.location))
-
-    def _forget_log(self) -> None:
-        """The files are the target's now."""
-        with suppress(SparkFailure):
-            self.store.delete(join(self.location, LOG))
-            self.store.delete(self._note)
+        if self._is_discarded:
+            return
+        self.take_back()
+        self.notebook.sweep()
+        self._is_discarded = True
 
     def close(self) -> None:
-        owner.end(self._owner.run)
+        self.notebook.end()
+        if self.bad_rows is not None:
+            self.bad_rows.close()
 
     def settle(self) -> Ending:
         """Finds out from the log what became of a commit whose answer was lost."""
         ending: Ending = "undone"
-        if self.entry.step in ("commit", "clean") and self.is_committed():
-            if not self.is_registered and self.entry.step == "commit":
-                self.tables.register(self.name, self.base.location, self.managed)
-            self._forget_log()
+        target = STATES[self.entry.step].target
+        if target is Target.NEW or (target is Target.EITHER and self.is_committed()):
+            if not self._is_registered and target is Target.EITHER:
+                self.tables.register(self.entry.target, self.base.location, self.managed)
+            self._tidy()
             ending = "finished"
-        elif self.entry.step != "clean":
+        else:
             self.discard()
         self.close()
         return ending
@@ -221,9 +196,3 @@ def _looks_at_all(job: Job) -> bool:
     contract = job.model.contract
     keys = contract is not None and any(c.kind in _OF_THE_WHOLE for c in contract.constraints)
     return keys or bool(job.draft.settings.limits) or job.tests is not None
-
-
-def names_publish(commit: str | None, folder: str) -> bool:
-    """Whether the text of a commit says that a publish made it, by the folder of its files."""
-    said = f'"planproof":"{folder}"'
-    return any(said in line for line in (commit or "").splitlines() if line.startswith('{"commitInfo"'))

@@ -8,13 +8,16 @@ from typing import Any
 
 from planproof.judge.planes import examine_plans
 from planproof.publish.delta.audit import audit
-from planproof.publish.delta.left import swept
+from planproof.publish.delta.left import left_by
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_other, refuse_replacement
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import pairs
+from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused, join, literal
+from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables
+from planproof.session.store import decoded
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.ending import unterminated
@@ -37,8 +40,11 @@ class Replacement:
         location = job.target.location if job.target is not None else None
         base = self._tables.state(location or wanted or self._tables.place(quoted(job.names.target)))
         refuse_replacement(job, base, wanted)
-        swept(job, self._tables, base)
-        return DeltaPublication(job, self._tables, base, "replace", managed=root is None)
+        home = job.root or database_root(job.session, job.names.database)
+        sweep_earlier(left_by(decoded(wanted) if wanted else None), job, home)
+        publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
+        publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
+        return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         model = job.model

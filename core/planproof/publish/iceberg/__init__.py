@@ -13,9 +13,10 @@ from planproof.publish.iceberg.commit import Commit, swept
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.quarantine import QuarantineCommits
 from planproof.publish.iceberg.rows import RowsReplaced
-from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.notes.publication import tell_of_replaced
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.branches import Branches
@@ -49,7 +50,7 @@ class _Committed:
 
     def commit(self, publication: Commit) -> list[Finding]:
         publication.commit()
-        return _told(publication)
+        return tell_of_replaced(publication)
 
     def refuse_changed(self, publication: Commit) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
@@ -61,19 +62,8 @@ class _Committed:
         ending = publication.settle()
         if ending == "finished" and publication.on_top is not None:
             # The commit, which tells it else, ended with an error, and the table has it all the same.
-            publication.on_top.job.draft.add(_told(publication))
+            publication.on_top.job.draft.add(tell_of_replaced(publication))
         return ending
-
-
-def _told(publication: Commit) -> list[Finding]:
-    if not publication.replaced:
-        return []
-    rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
-    message = (
-        f"another writer added {rows} to {publication.entry.model} while its new rows were staged: the publish "
-        "replaced them, as the bare statement would. An older snapshot of the table holds them"
-    )
-    return [Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)]
 
 
 class Iceberg(_Committed):

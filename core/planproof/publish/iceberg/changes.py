@@ -16,11 +16,11 @@ from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import relax, restore
-from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.quoting import quoted

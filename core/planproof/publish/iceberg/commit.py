@@ -5,23 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from planproof.judge.draft import Draft
 from planproof.judge.effect import Effect
-from planproof.publish.iceberg.left import Notebook, earlier
-from planproof.publish.iceberg.note import Note, QuarantinedFiles
+from planproof.publish.iceberg.left import LEFT
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.lock import Evicted
+from planproof.publish.notes.note import Note
+from planproof.publish.notes.notebook import Notebook, sweep_earlier
+from planproof.publish.notes.publication import NotedPublication, Stage
 from planproof.publish.transaction.names import Refused, literal, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
-from planproof.session.protocol import Changing, Moved, SparkFailure, SparkPlanes, Transaction
+from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import PhysicalSchema
 
 LISTED = 500
 """So many of the added files one list names, which picks out their rows; more stand in several lists."""
@@ -31,50 +32,23 @@ PATIENCE = 60.0
 """For so many seconds a commit is tried on top of what others commit."""
 
 
-@dataclass
-class Stage:
-    """What is known of a publish from outside. `staging` is the quoted name under which SQL reads the whole table as it
-    will be; `step` the last one that began."""
-
-    model: str
-    target: str
-    staging: str
-    strategy: str
-    effect: Effect
-    step: str = "begin"
-
-
-class BadRowsCommit(Protocol):
-    """Rows of the quarantine, which are committed just before this table, or not at all."""
-
-    transaction: Transaction
-    noted: QuarantinedFiles
-
-    def commit(self) -> None:
-        """Raises `Moved`, and `SparkFailure`."""
-
-    def take_back(self) -> None:
-        """Removes them, committed or not; may be called again. Raises `SparkFailure`."""
-
-    def close(self) -> None: ...
-
-
-class Commit:
-    """`materialization.Publishing` over a transaction. `planes` are those of the plan that wrote,
-    where Spark tells it; `watched`: every row that Python gave was looked at as it was written."""
-
-    can_be_kept = False
-    next_step = "once its catalog answers, the table's history tells whether it was committed"
+class Commit(NotedPublication):
+    """A publish over a transaction."""
 
     def __init__(self, transaction: Transaction, entry: Stage, notebook: Notebook) -> None:
-        self.transaction, self.entry, self.notebook = transaction, entry, notebook
-        self.planes: SparkPlanes | None = None
-        self.watched = False
-        self.bad_rows: BadRowsCommit | None = None
+        super().__init__(entry, notebook)
+        self.transaction = transaction
         self.on_top: OnTop | None = None
-        self.replaced = 0
-        """The rows that others added while this was staged, and that it has replaced."""
-        self._is_discarded = False
+
+    @property
+    def base(self) -> object:
+        return self.transaction.base
+
+    def count(self) -> int:
+        return self.transaction.rows()
+
+    def schema(self) -> PhysicalSchema:
+        return self.transaction.schema()
 
     def new_rows(self) -> str:
         """The rows of the files that were added, and no others, for a FROM clause."""
@@ -94,9 +68,6 @@ class Commit:
         if self.transaction.branch is not None:  # A branch is noted before it is made.
             self.notebook.write(step=self.entry.step)
         self.notebook.write(folder=self.transaction.set_apart(f"planproof_{run}"), step=self.entry.step)
-
-    def step(self, name: str, **changes: Any) -> None:
-        self.entry.step = name
 
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
@@ -166,31 +137,6 @@ class Commit:
                 transient=True,
             )
 
-    def stop_if_evicted(self) -> None:
-        """Raises `Evicted` where a recovery has taken the table over. What was written is this publish's own to
-        delete."""
-        if self.entry.step != "evicted" and self.notebook.is_evicted():
-            self.step("evicted")
-            self.discard()
-            self.close()
-            raise Evicted(self.entry.model)
-
-    def publish_bad_rows(self) -> None:
-        """The bad rows become visible. From here on the target's commit decides whether they stay."""
-        assert self.bad_rows is not None, "they were written"
-        self.step("quarantine")
-        if not self.notebook.write(step="quarantine"):
-            self.stop_if_evicted()
-            raise SparkFailure(f"{self.notebook.location} cannot be written; no row was quarantined", transient=True)
-        try:
-            self.bad_rows.commit()
-        except Moved:
-            self.stop_if_evicted()
-            raise
-
-    def keep(self) -> None:
-        """Nothing outlives a transaction that is not committed."""
-
     def discard(self) -> None:
         if self._is_discarded:
             return
@@ -201,17 +147,6 @@ class Commit:
                 self.notebook.store.prune(self.notebook.note.location)
         self.notebook.sweep()
         self._is_discarded = True
-
-    def take_back(self) -> None:
-        """Takes back the bad rows of a publish that is not committed. Where that fails, the note stays for a
-        recovery."""
-        if self.bad_rows is None:
-            return
-        try:
-            self.bad_rows.take_back()
-        except BaseException:
-            self.notebook.end()
-            raise
 
     def close(self) -> None:
         self.notebook.end()
@@ -245,8 +180,7 @@ def swept(job: Job, tables: Changing) -> str | None:
     if root is None:
         return None
     root = decoded(root)
-    for report in earlier(job.session, store_of(job.session), root, job.names.slug):
-        job.draft.add(report.findings)
+    sweep_earlier(LEFT, job, root)
     return root
 
 

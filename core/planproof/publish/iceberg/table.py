@@ -11,8 +11,8 @@ from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import require
-from planproof.publish.iceberg.staged import StagedVersion
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Transactional
 from planproof_engine.quoting import quoted

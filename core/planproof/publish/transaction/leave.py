@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
+from planproof.publish.notes.notebook import notes
 from planproof.publish.transaction import journal, lock
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
 from planproof.publish.transaction.forms import read_form
@@ -286,7 +287,7 @@ def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Rep
 
 def _without_state(store: Store, root: str) -> None:
     """Deletes the folder of journals and locks, where none is left that anybody needs."""
-    busy = link_in_state(root) or journal.publishes(store, root) or lock.slugs(store, root)
+    busy = link_in_state(root) or journal.publishes(store, root) or lock.slugs(store, root) or notes(store, root)
     if not busy and not _noted(store, root):
         store.delete(join(root, STATE))
 

@@ -82,6 +82,13 @@ class DeltaTables(Protocol):
     def names_any(self, base: LogState, folder: str) -> bool:
         """Whether a version names a data file in a folder of the table's folder."""
 
+    def reads(self, name: str, location: str, execution: Any) -> bool:
+        """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way
+        of views: True also where it is not certain."""
+
+    def fence(self, location: str, mark: str) -> None:
+        """Has the table in a folder refuse every commit of that `mark` from here on, by one that changes no row."""
+
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         """Commits, and returns the version; `mark` tells the commit from others. Raises `Moved` where others have
         committed what does not go with it; nothing was committed then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,6 +18,7 @@ from planproof.session.failures import quiet, translated
 from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
+from planproof.session.store import decoded, local
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 
@@ -25,6 +27,8 @@ _CATALOG = "spark.sql.catalog.spark_catalog"
 _ATTEMPTS = "spark.databricks.delta.maxCommitAttempts"
 """How often Delta tries again where others were faster: with 0, a commit is made on its base or not at all."""
 _CONFLICT = "ConcurrentModificationException"
+_FENCE = "planproof."
+"""Begins the id of the transaction by which a table refuses the commits of a run."""
 _EXCEEDED = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
 
 
@@ -45,8 +49,9 @@ class Delta:
         with translated():
             snapshot = self._snapshot(self._log(location), version)
             metadata, protocol = (json.loads(str(part.json())) for part in (snapshot.metadata(), snapshot.protocol()))
-            schema = declared_schema(str(snapshot.metadata().schema().json()))
-            return LogState(location, int(snapshot.version()), schema, metadata["metaData"], protocol["protocol"])
+            schema, number = declared_schema(str(snapshot.metadata().schema().json())), int(snapshot.version())
+            # Where no log lies, each look gives metadata of a new id.
+            return LogState(location, number, schema, metadata["metaData"] if number >= 0 else {}, protocol["protocol"])
 
     def place(self, name: str) -> str:
         with translated():
@@ -60,7 +65,7 @@ class Delta:
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         try:
             with self._session(change.exact), quiet():
-                opened, actions = self._opened(change, name)
+                opened, actions = self._opened(change, name, mark)
                 tags = self._jvm.PythonUtils.toScalaMap({"planproof": mark})
                 return int(opened.commit(actions, self._operation, tags))
         except Py4JJavaError as error:
@@ -69,7 +74,25 @@ class Delta:
             with translated():
                 raise
 
-    def _opened(self, change: NewVersion, name: str) -> tuple[Any, Any]:
+    def fence(self, location: str, mark: str) -> None:
+        action = {"txn": {"appId": _FENCE + mark, "version": 1, "lastUpdated": int(time.time() * 1000)}}
+        none = self._jvm.scala.Option.empty()
+        with translated():
+            opened = self._log(location).startTransaction(none, none)
+            actions = self._jvm.PythonUtils.toSeq([self._action(json.dumps(action))])
+            opened.commit(actions, self._operation, self._jvm.PythonUtils.toScalaMap({}))
+
+    def reads(self, name: str, location: str, execution: Any) -> bool:
+        with translated():
+            analyzed = execution.analyzed()
+            text = str(analyzed.toString()).replace("`", "").lower()
+            names = (".".join(split_name(name)[-2:]), decoded(location))
+            if any(said.lower() in text for said in names):
+                return True
+            # A view of a DataFrame that was read from a folder names none.
+            return any(_lies_at(leaf, decoded(location)) for leaf in items(analyzed.collectLeaves()))
+
+    def _opened(self, change: NewVersion, name: str, mark: str) -> tuple[Any, Any]:
         """Delta's transaction on the change's base, and the actions that are to be committed."""
         log = getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, change.base.location)
         base = self._snapshot(log, change.base.version)
@@ -78,6 +101,9 @@ class Delta:
         opened = log.startTransaction(none if entry is None else some(entry), some(base))
         if change.metadata is not None:
             self._change_metadata(opened, change)
+        # What a transaction has asked for is refused where others commit it meanwhile.
+        if int(opened.txnVersion(_FENCE + mark)) >= 0:
+            raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
         added = [self._action(json.dumps(action)) for action in change.added]
         return opened, self._jvm.PythonUtils.toSeq([*added, *self._removed(opened, change)])
 
@@ -209,3 +235,14 @@ def _parameters(holder: Any, name: str) -> int:
     """How many parameters the shortest method of that name takes."""
     methods = holder.getClass().getMethods()
     return min(int(m.getParameterCount()) for m in methods if str(m.getName()) == name)
+
+
+def _lies_at(leaf: Any, location: str) -> bool:
+    """Whether a leaf of a plan reads files of a folder."""
+    if str(leaf.getClass().getSimpleName()) != "LogicalRelation":
+        return False
+    relation = leaf.relation()
+    if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
+        return False
+    places = [decoded(str(path.toString())) for path in items(relation.location().rootPaths())]
+    return any((local(place) or place).rstrip("/") == (local(location) or location).rstrip("/") for place in places)

@@ -15,12 +15,14 @@ _FORM = 2
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFiles:
-    """The files in which one run has written its bad rows, in a quarantine table (quoted)."""
+    """The files in which one run has written its bad rows, in a quarantine table (quoted). `base` is the version of its
+    Delta log that they were staged on."""
 
     table: str
     run: str
     folder: str | None = None
     others: tuple[str, ...] = ()
+    base: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,8 @@ class Note:
     """One publish under way. `folder` holds the data files that it writes and nothing else, None where the table puts
     them elsewhere; `others` are its manifests. `is_new`: there was no table yet; `location` is the table's.
     A table that takes a view's place is made as `staging` first, and the view steps aside to `away`. A publish by SQL
-    alone has in their place a `branch`, and the `snapshot` that it wrote there."""
+    alone has in their place a `branch`, and the `snapshot` that it wrote there. `base` is the version of a Delta log
+    that the publish began on, -1 for none."""
 
     model: str
     target: str
@@ -45,6 +48,8 @@ class Note:
     quarantine: QuarantinedFiles | None = None
     branch: str | None = None
     snapshot: int | None = None
+    format: str = "iceberg"
+    base: int | None = None
     form: int = _FORM
 
     def to_json(self) -> str:

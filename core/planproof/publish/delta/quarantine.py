@@ -1,0 +1,61 @@
+"""The quarantine of Delta tables: the bad rows are staged in its folder, and a commit of their own."""
+
+from __future__ import annotations
+
+from planproof.publish.bad_rows import BadRows
+from planproof.publish.delta.left import take_back
+from planproof.publish.delta.publication import DeltaPublication
+from planproof.publish.delta.staging import StagedTable
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.notes.note import QuarantinedFiles
+from planproof.publish.notes.quarantine import NotedQuarantine
+from planproof.session.delta.protocol import DeltaTables, NewVersion
+from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof.session.store import store_of
+
+
+class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
+    """`publish.protocol.QuarantineTable` of Delta tables."""
+
+    stored_as = "delta"
+
+    def __init__(self, session: Session, tables: DeltaTables) -> None:
+        super().__init__(session)
+        self._tables = tables
+
+    def stored(self, name: str) -> StoredTable | None:
+        return self._session.registered(name)
+
+    def write(self, bad: BadRows, job: Job, publication: DeltaPublication) -> None:
+        table = self.stored(bad.table)
+        if table is None or table.location is None:
+            raise SparkFailure(f"{bad.table} is gone", transient=True)
+        base = self._tables.state(table.location)
+        staged = StagedTable(self._tables, store_of(self._session), base, bad.names.stamp)
+        noted = QuarantinedFiles(bad.table, bad.names.stamp, staged.location, base=base.version)
+        publication.bad_rows = StagedRows(self._session, staged, noted)
+        self.note(noted, publication)
+        staged.clone(self._session)
+        self.insert(bad, staged.relation, base.schema)
+
+
+class StagedRows:
+    """The bad rows of one publish, staged in the quarantine's folder."""
+
+    def __init__(self, session: Session, staged: StagedTable, noted: QuarantinedFiles) -> None:
+        self._session, self._staged, self.noted = session, staged, noted
+
+    def count(self) -> int:
+        return self._staged.count(self._session)
+
+    def commit(self) -> None:
+        staged = self._staged
+        change = NewVersion(staged.base, staged.written.added, (), None, reads=False, exact=False, replaces=False)
+        staged.tables.commit(change, self.noted.table, staged.folder)
+        staged.forget_log()
+
+    def take_back(self) -> None:
+        take_back(self._session, self._staged.store, self.noted)
+
+    def close(self) -> None:
+        """Nothing is held."""

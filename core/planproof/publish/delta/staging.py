@@ -1,0 +1,101 @@
+"""A Delta table of its own in a folder of another one, so that its files need not move to become that one's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cached_property
+from urllib.parse import unquote
+
+from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read
+from planproof.publish.transaction.names import Refused, join
+from planproof.session.delta.protocol import DeltaTables, LogState
+from planproof.session.protocol import Session, SparkFailure
+from planproof.session.store import Store, decoded
+from planproof_engine.quoting import quoted
+
+PREFIX = "planproof_"
+
+
+class StagedTable:
+    """The staged table of one run. `base` is the state of the table that it lies in. `location` is its folder, and
+    `relation` its name in SQL."""
+
+    def __init__(self, tables: DeltaTables, store: Store, base: LogState, run: str) -> None:
+        self.tables, self.store, self.base = tables, store, base
+        self.folder = PREFIX + run
+        self.location = join(decoded(base.location), self.folder)
+        self.relation = quoted(("delta", self.location))
+        self._first = 0
+
+    def clone(self, session: Session) -> None:
+        """Begins as a shallow clone of the base: the commits from the second one on are the change."""
+        # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
+        self.store.write(join(self.location, LOG, "_planproof"), "")
+        self._first = 1
+        source = quoted(("delta", decoded(self.base.location)))
+        session.rows(f"CREATE TABLE {self.relation} SHALLOW CLONE {source} VERSION AS OF {self.base.version}")
+
+    @cached_property
+    def written(self) -> Staged:
+        """What the log says of the rows that were written. Raises `Refused`."""
+        log = join(self.location, LOG)
+        names = sorted(name for name in self.store.names(log) if name.endswith(".json") and name[:1].isdigit())
+        texts = [self.store.read(join(log, name)) or "" for name in names if int(name.partition(".")[0]) >= self._first]
+        try:
+            return read(texts, self.folder, self.base.location)
+        except UnknownAction as unknown:
+            raise Refused(f"{unknown}; planproof cannot publish it") from unknown
+
+    def state(self) -> LogState:
+        return self.tables.state(self.location)
+
+    def paths(self) -> list[str]:
+        """The data files that were written, as URIs."""
+        return [join(self.base.location, form["path"]) for form in self.written.files]
+
+    def new_rows(self) -> str:
+        """The rows of the files that were written, and no others, for a FROM clause."""
+        if not self._first:
+            return self.relation
+        return f"(SELECT * FROM {self.relation} WHERE contains(_metadata.file_path, '/{self.folder}/'))"
+
+    def count(self, session: Session) -> int:
+        """How many rows were written: by the log's statistics, or Spark's count where it has none."""
+        known = self.written.rows
+        return int(session.rows(f"SELECT count(*) FROM {self.new_rows()}")[0][0]) if known is None else known
+
+    def gone(self) -> tuple[int, int]:
+        """How many of its files are gone or changed, of how many. VACUUM without a retention deletes the files of
+        whoever writes at that moment: Delta would commit them all the same, and the table could not be read."""
+        own = f"{self.folder}/"
+        files = self.written.files
+        wanted = {unquote(form["path"]): int(form["size"]) for form in files if form["path"].startswith(own)}
+        there = self.store.contents(self.location) if wanted else {}
+        return sum(there.get(path.removeprefix(own)) != size for path, size in wanted.items()), len(wanted)
+
+    def is_committed(self) -> bool:
+        """Whether the log of the table that it lies in has the commit of its files."""
+        said = commits_since(self.tables, self.store, self.base.location, self.base.version)
+        return any(names_publish(commit, self.folder) for commit in said)
+
+    def forget_log(self) -> None:
+        """The files are the other table's now."""
+        forget_log(self.store, self.location)
+
+
+def forget_log(store: Store, location: str) -> None:
+    """A staged table whose files are another table's is no table any more."""
+    with suppress(SparkFailure):
+        store.delete(join(location, LOG))
+
+
+def commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> list[str | None]:
+    """The commits of a table's log after a version, the oldest first; None for one whose file is gone."""
+    log, now = join(decoded(location), LOG), tables.state(location).version
+    return [store.read(join(log, f"{version:020}.json")) for version in range(max(base, -1) + 1, now + 1)]
+
+
+def names_publish(commit: str | None, folder: str) -> bool:
+    """Whether the text of a commit says that a publish made it, by the folder of its files."""
+    said = f'"planproof":"{folder}"'
+    return any(said in line for line in (commit or "").splitlines() if line.startswith('{"commitInfo"'))

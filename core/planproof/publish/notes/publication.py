@@ -1,0 +1,129 @@
+"""A publish under way of which a note tells: what all of them share, whatever their format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from planproof.judge.effect import Effect
+from planproof.publish.notes.note import QuarantinedFiles
+from planproof.publish.notes.notebook import Notebook
+from planproof.publish.transaction.lock import Evicted
+from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
+from planproof_engine.finding import Finding, Verdict
+
+
+@dataclass
+class Stage:
+    """`materialization.Standing`. `staging` is the quoted name under which SQL reads the whole table as it will be."""
+
+    model: str
+    target: str
+    staging: str
+    strategy: str
+    effect: Effect
+    step: str = "begin"
+
+
+class BadRowsCommit(Protocol):
+    """Rows of the quarantine, which are committed just before this table, or not at all."""
+
+    noted: QuarantinedFiles
+
+    def count(self) -> int:
+        """How many were written."""
+
+    def commit(self) -> None:
+        """Raises `Moved`, and `SparkFailure`."""
+
+    def take_back(self) -> None:
+        """Removes them, committed or not; may be called again. Raises `SparkFailure`."""
+
+    def close(self) -> None: ...
+
+
+class NotedPublication(ABC):
+    """`materialization.Publishing` of a table that knows by itself what was committed to it. `planes` are those of the
+    plan that wrote, where Spark tells it; `watched`: every row that Python gave was looked at as it was written.
+    `replaced`: the rows that others added while this was staged, and that it has replaced."""
+
+    can_be_kept = False
+    next_step = "once its catalog answers, the table's history tells whether it was committed"
+
+    def __init__(self, entry: Stage, notebook: Notebook) -> None:
+        self.entry, self.notebook = entry, notebook
+        self.planes: SparkPlanes | None = None
+        self.watched = False
+        self.bad_rows: BadRowsCommit | None = None
+        self.replaced = 0
+        self._is_discarded = False
+
+    @property
+    @abstractmethod
+    def base(self) -> object:
+        """The table's state that this publish began on; equal states are the same."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """How many rows were written."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Removes what was staged."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the publish."""
+
+    def step(self, name: str, **changes: Any) -> None:
+        self.entry.step = name
+
+    def keep(self) -> None:
+        """Nothing outlives a publish that is not committed."""
+        self.discard()
+
+    def stop_if_evicted(self) -> None:
+        """Raises `Evicted` where a recovery has taken the table over. What was written is this publish's own to
+        delete."""
+        if self.entry.step != "evicted" and self.notebook.is_evicted():
+            self.step("evicted")
+            self.discard()
+            self.close()
+            raise Evicted(self.entry.model)
+
+    def publish_bad_rows(self) -> None:
+        """The bad rows become visible. From here on the target's commit decides whether they stay."""
+        assert self.bad_rows is not None, "they were written"
+        self.step("quarantine")
+        if not self.notebook.write(step="quarantine"):
+            self.stop_if_evicted()
+            raise SparkFailure(f"{self.notebook.location} cannot be written; no row was quarantined", transient=True)
+        try:
+            self.bad_rows.commit()
+        except Moved:
+            self.stop_if_evicted()
+            raise
+
+    def take_back(self) -> None:
+        """Takes back the bad rows of a publish that is not committed. Where that fails, the note stays for a
+        recovery."""
+        if self.bad_rows is None:
+            return
+        try:
+            self.bad_rows.take_back()
+        except BaseException:
+            self.notebook.end()
+            raise
+
+
+def tell_of_replaced(publication: NotedPublication) -> list[Finding]:
+    """What became of rows that others added meanwhile."""
+    if not publication.replaced:
+        return []
+    rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
+    message = (
+        f"another writer added {rows} to {publication.entry.model} while its new rows were staged: the publish "
+        "replaced them, as the bare statement would. An older version of the table holds them"
+    )
+    return [Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)]
