@@ -137,7 +137,16 @@ def _organize(c: Cursor, before: q.Query) -> q.Pipe:
             start,
             c.stops[c.i - 1],
         )
+    _refuse_two(c, node, start)
     return node
+
+
+def _refuse_two(c: Cursor, node: q.PipeOrganize, start: int) -> None:
+    """An operator sorts rows or cuts them off (`AstBuilder.withQueryResultClauses`)."""
+    cut = "LIMIT" if node.limit is not None else "OFFSET" if node.offset is not None else None
+    if cut is not None and any((node.order, node.sort, node.distribute, node.cluster)):
+        text = f"ORDER BY and its kin, and {cut}, cannot coexist in the same SQL pipe operator using '|>'."
+        c.later("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start, c.stops[c.i - 1])
 
 
 _EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", "INTEGER_VALUE", "DECIMAL_VALUE"))

@@ -375,6 +375,19 @@ def as_nullable(t: DataType) -> DataType:
     return t
 
 
+def loosened(kept: DataType, other: DataType) -> DataType:
+    """The type, with each flag within it nullable that is so in another type of the same shape."""
+    if isinstance(kept, Array) and isinstance(other, Array):
+        return Array(loosened(kept.element, other.element), kept.contains_null or other.contains_null)
+    if isinstance(kept, Map) and isinstance(other, Map):
+        value_null = kept.value_contains_null or other.value_contains_null
+        return Map(loosened(kept.key, other.key), loosened(kept.value, other.value), value_null)
+    if isinstance(kept, Struct) and isinstance(other, Struct):
+        pairs = zip(kept.fields, other.fields)
+        return Struct(tuple(StructField(f.name, loosened(f.type, o.type), f.nullable or o.nullable) for f, o in pairs))
+    return kept
+
+
 def without_lengths(t: DataType) -> DataType:
     """The type with char and varchar as plain strings, as a query sees them
     (`CharVarcharUtils.replaceCharVarcharWithString`)."""

@@ -249,13 +249,13 @@ def test_pipes_are_kept_as_they_are() -> None:
         "FROM t |> WHERE a |> EXTEND b AS c, d |> SET e = 1, f = g |> DROP h |> AS u |> JOIN v USING (k)"
         " |> SELECT DISTINCT x"
         " |> AGGREGATE sum(y) AS s GROUP BY z AS q |> UNION ALL TABLE w |> TABLESAMPLE (1 ROWS)"
-        " |> PIVOT (sum(a) FOR b IN (1)) |> UNPIVOT (v FOR n IN (a, b)) |> ORDER BY s LIMIT 3"
+        " |> PIVOT (sum(a) FOR b IN (1)) |> UNPIVOT (v FOR n IN (a, b)) |> ORDER BY s |> LIMIT 3"
     )
     kinds, node = [], tree
     while isinstance(node, q.Pipe):
         kinds.append(type(node).__name__.removeprefix("Pipe"))
         node = node.before
-    expected = "Where Extend Set Drop As Join Select Aggregate SetOperation Sample Pivot Unpivot Organize"
+    expected = "Where Extend Set Drop As Join Select Aggregate SetOperation Sample Pivot Unpivot Organize Organize"
     assert list(reversed(kinds)) == expected.split()
     assert isinstance(node, q.Select)
     assert limit_of(tree) == "3"

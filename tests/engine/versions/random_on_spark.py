@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import logging
 import re
 import sys
 import tempfile
@@ -17,7 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from random_queries import TABLES, queries
+from random_grammar import queries
+from random_queries import TABLES
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
 
@@ -153,6 +155,7 @@ def sweep(spark: Any, count: int, seed: int, ansi: bool) -> tuple[collections.Co
 def main() -> None:
     from pyspark.sql import SparkSession
 
+    logging.disable()  # pyspark writes each refusal
     asked = argparse.ArgumentParser()
     asked.add_argument("count", type=int)
     asked.add_argument("seed", type=int)

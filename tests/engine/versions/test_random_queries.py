@@ -26,7 +26,7 @@ def _loaded(name: str) -> Any:
 
 
 def test_the_same_seed_writes_the_same_queries() -> None:
-    write = _loaded("random_queries").queries
+    write = _loaded("random_grammar").queries
     assert write(50, 3) == write(50, 3)
     assert write(50, 3) != write(50, 4)
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Column, Expr, InSubquery, Nulled, Window
+from planproof_engine.expr import Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.rewrite import transform_down, transform_up
 from planproof_engine.functions.bind import inherited
 from planproof_engine.logical.nodes import not_null_columns, strict_columns
 from planproof_engine.records import evolve
-from planproof_engine.types.nodes import Decimal
+from planproof_engine.types.nodes import Decimal, Nested, Struct, loosened
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -142,10 +142,20 @@ def reflagged(expr: Expr, conf: Conf) -> Expr:
         if isinstance(e, InSubquery):
             nullable = e.nullable or any(v.nullable for v in e.values)
             return e if nullable == e.nullable else evolve(e, nullable=nullable)
+        if isinstance(e, (Cast, GetField)):
+            within = (
+                isinstance(e, GetField) and isinstance(e.child.type, Struct) and e.child.type.fields[e.ordinal].nullable
+            )
+            return e if e.nullable or not (within or e.child.nullable) else evolve(e, nullable=True)
         if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
             return e
         nullable = e.nullable or e.function.nullable(e.args, conf)
         known = inherited(e.function, e.args, conf) if nullable else None
-        return e if (nullable, known) == (e.nullable, e.known) else evolve(e, nullable=nullable, known=known)
+        same = (nullable, known) == (e.nullable, e.known)
+        if isinstance(e.type, Nested) and callable(e.function.returns):
+            # What is within has flags too.
+            found = loosened(e.type, e.function.returns(e.args, conf))
+            return evolve(e, nullable=nullable, known=known, type=found)
+        return e if same else evolve(e, nullable=nullable, known=known)
 
     return transform_up(expr, change)

@@ -174,7 +174,10 @@ class _Clause:
                 f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}]).",
                 node,
             )
-        chosen = unaliased(self.items[at - 1])
+        item = self.items[at - 1]
+        if isinstance(item, Alias) and item.id in self.lateral:
+            raise self._refuse_lateral(node)
+        chosen = unaliased(item)
         if holds_aggregate(chosen):
             raise self.ctx.env.rejected(
                 "GROUP_BY_POS_AGGREGATE",

@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks.joins import of_having
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
 from planproof_engine.analysis.names.scope import empty
 from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
@@ -64,10 +64,14 @@ def aggregate(
     if group is not None:
         _refuse_star(node, group, ctx)
     groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
-    if sets is not None and any(map(is_random, groups)):
+    if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
-        shown = next(pretty(g) for g in groups if is_random(g))
+        shown = next(pretty(g) for g in groups if is_volatile(g))
         raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", group or node)
+    late = next(filter(stays_volatile, groups), None)
+    if late is not None:
+        text = f"Non-deterministic expression '{pretty(late)}' should not appear in grouping expression"
+        raise ctx.env.rejected("INTERNAL_ERROR", text, group or node)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
     keys = Keys(groups, within=sets is None or not ctx.lacks("names inside of grouping sets"))

@@ -9,7 +9,7 @@ from collections import Counter
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, SUBQUERY, WINDOW, content, correlated, refuse_generator
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
@@ -69,7 +69,7 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
     """Refuses generators, random functions and correlated values in a join (`CheckAnalysis`)."""
     found = content(condition)
     refuse_generator(found, "JOIN", node, env)
-    if is_random(condition):
+    if is_volatile(condition):
         raise env.rejected_at(
             "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
             "The operator expects a deterministic expression, but a join's condition is not.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
 from planproof_engine.logical.nodes import Limit, Plan
@@ -18,7 +18,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
         return plan
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
-    if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_random(count):
+    if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_volatile(count):
         raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     if count.type != INT:
         raise env.rejected(

@@ -15,6 +15,7 @@ from planproof_engine.analysis.blocks.select import Block
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import unresolved
 from planproof_engine.analysis.expressions.literals import NULL, is_position
+from planproof_engine.analysis.expressions.modifiers import stays_volatile
 from planproof_engine.analysis.expressions.timewindows import below
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import Scope
@@ -107,6 +108,7 @@ class _Clause:
         keys = [self._sure_key(n, out_of_reach) for n in nodes]
         positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
         self._check(keys, out_of_reach)
+        self._refuse_volatile([*positions, *keys])
         return Ordered((*positions, *keys), self.plan)
 
     def _below_windows(self) -> None:
@@ -214,7 +216,7 @@ class _Clause:
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = {c.id for c in self.plan.output}
         for column in key.child.walk():
-            if isinstance(column, Column) and column.id not in shown and (spread or column not in over.keys):
+            if isinstance(column, Column) and column.id not in shown and column not in over.keys:
                 raise unresolved_over(column, block.items, node, block.ctx)
         return key
 
@@ -238,10 +240,18 @@ class _Clause:
                 self.node,
             )
 
+    def _refuse_volatile(self, keys: list[Sort]) -> None:
+        late = next(filter(stays_volatile, keys), None)
+        if late is not None:
+            text = (
+                f'The operator expects a deterministic expression, but the actual expression is "{pretty(late.child)}".'
+            )
+            raise self.env.rejected("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, self.node)
+
     def _is_refused(self, key: Sort, out_of_reach: bool) -> bool:
         """Whether the key computes what only the block itself could."""
         block = self.block
-        if block is None or block.over is None:
+        if block is None or block.over is None or self.word not in _SORTS:
             return bool(content(key) & (AGGREGATE | WINDOW))
         within = _beside_grouping(key.child)
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))

@@ -1,4 +1,4 @@
-"""PIVOT and UNPIVOT. Source: `PivotTransformer`, `UnpivotTransformer`."""
+"""PIVOT and UNPIVOT. Source: `ResolvePivot`, `ResolveUnpivot`, and their `PivotTransformer`, `UnpivotTransformer`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, colu
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.constants import constant
+from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
@@ -145,6 +145,8 @@ def _text(value: Expr, ctx: Context, node: q.Node) -> str:
     if isinstance(value, Call) and value.function.name in _BRACKETS:
         opened, closed = _BRACKETS[value.function.name]
         return opened + ", ".join(_text(a, ctx, node) for a in value.args) + closed
+    if same_type(value.type, STRING) and is_computable(value):
+        return str(constant(value, "PIVOT"))
     raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
 
 

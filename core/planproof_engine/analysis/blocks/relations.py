@@ -17,7 +17,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import function_name, spelt_name
 from planproof_engine.analysis.expressions.generators import generator, is_outer, named_columns
-from planproof_engine.analysis.expressions.modifiers import is_random
+from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
@@ -30,7 +30,7 @@ from planproof_engine.analysis.refusals.checks import (
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
-from planproof_engine.expr import Call, Column, Expr, Outer, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, Lambda, Outer, ScalarSubquery, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
@@ -283,7 +283,8 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
 
 
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
-    """Refuses what Spark cannot compute at once in VALUES: columns of the query around, and SQL functions."""
+    """Refuses what Spark cannot compute at once in VALUES: columns of the query around, SQL functions, lambdas, and
+    what it replaces by an expression with a part in it twice (`With`)."""
     for value in (v for row in rows for v in row):
         if content(value) & SUBQUERY and any(isinstance(e, ScalarSubquery) for e in value.walk()):
             raise env.rejected(
@@ -291,10 +292,8 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
                 "Scalar subqueries in the VALUES clause are not supported.",
                 node,
             )
-        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_random(value)
-        if computed or any(
-            isinstance(e, Outer) or (isinstance(e, Call) and e.function.name in env.functions) for e in value.walk()
-        ):
+        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
+        if computed or any(_is_no_constant(e, env) for e in value.walk()):
             raise env.rejected(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
@@ -302,10 +301,24 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
             )
 
 
+def _is_no_constant(expr: Expr, env: Environment) -> bool:
+    if isinstance(expr, Call):
+        name, twice = expr.function.name, expr.function.traits.twice
+        return name in env.functions or name == "array_sort" or (twice and not env.conf.before("4.0"))
+    return isinstance(expr, (Outer, Lambda))
+
+
 def _row(node: q.Node, ctx: Context) -> list[Expr]:
+    """The values of a row: `(1, 2)`, `struct(1, 2)`, and what stands in parentheses of its own."""
+    while isinstance(node, q.Paren):
+        node = node.operand
     if isinstance(node, q.Tuple):
-        return [bind(n.operand if isinstance(n, q.Alias) else n, ctx) for n in node.members]
-    return [bind(node, ctx)]
+        members = node.members
+    elif isinstance(node, q.SpecialCall) and node.form == "struct":
+        members = node.arguments
+    else:
+        members = [node]
+    return [bind(n.operand if isinstance(n, q.Alias) else n, ctx) for n in members]
 
 
 def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
@@ -384,7 +397,7 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
     """A lateral subquery that is random must not run for several rows of the other side."""
     if not _is_of_many(left):
         return
-    if any(is_random(e) for n in right.walk() for e in n.expressions):
+    if any(is_volatile(e) for n in right.walk() for e in n.expressions):
         raise env.rejected_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.NON_DETERMINISTIC_LATERAL_SUBQUERIES",
             "Non-deterministic lateral subqueries are not supported when joining with outer relations that produce "

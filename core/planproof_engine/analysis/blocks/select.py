@@ -5,7 +5,7 @@ Source: `ResolveReferences`, `ResolveAliases`, `ResolveAggregateFunctions`, `Ext
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks import groupby, grouping
@@ -353,10 +353,16 @@ def _inlined(
             if child is not item.child:
                 if not holds_aggregate(item.child):
                     referring.add(item.id)
-                item = evolve(item, child=child)
+                item = evolve(item, child=child, id=_repeated_id(item, by_id))
             by_id[item.id] = item.child
         done.append(item)
     return done, frozenset(referring)
+
+
+def _repeated_id(item: Alias, by_id: Mapping[int, Expr]) -> int:
+    """The id of an item. One that names an alias on its left, and nothing else, is the column of that alias."""
+    named = item.child.child if isinstance(item.child, LateralReference) and not item.explicit else None
+    return named.id if isinstance(named, Column) and named.id in by_id else item.id
 
 
 def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> None:

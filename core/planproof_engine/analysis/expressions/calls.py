@@ -429,6 +429,9 @@ def _tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
 
 
 def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    if ctx.grouping is None and node.over is not None:
+        text = f"Expression `{name}` not supported within a window function."
+        raise ctx.env.rejected("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     if ctx.grouping is None:
         raise AnalysisError(
             "UNSUPPORTED_GROUPING_EXPRESSION",

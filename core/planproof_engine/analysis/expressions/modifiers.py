@@ -12,9 +12,10 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.refusals.checks import holds_aggregate, holds_window
-from planproof_engine.expr import Call, Cast, Expr, Sort
+from planproof_engine.expr import Call, Cast, Expr, Sort, Subquery
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
@@ -128,7 +129,7 @@ def _filter(condition: q.Node, ctx: Context) -> Expr:
         reason = "CONTAINS_AGGREGATE"
     elif holds_window(bound):
         reason = "CONTAINS_WINDOW_FUNCTION"
-    elif is_random(bound):
+    elif is_volatile(bound):
         reason = "NON_DETERMINISTIC"
     if reason is not None:
         text = f"The FILTER {pretty(bound)} is invalid."
@@ -136,9 +137,27 @@ def _filter(condition: q.Node, ctx: Context) -> Expr:
     return bound
 
 
-def is_random(expr: Expr) -> bool:
-    """Whether a function in it takes a seed and gives random numbers."""
-    return any(isinstance(e, Call) and e.function.traits.random for e in expr.walk())
+def is_volatile(expr: Expr) -> bool:
+    """Whether it is not `deterministic`: it calls `rand`, say, or `input_file_name`, or a subquery in it does."""
+    return any(_calls_volatile(e) or _reads_volatile(e) for e in expr.walk())
+
+
+def stays_volatile(expr: Expr) -> bool:
+    """Whether it is not deterministic even after `PullOutNondeterministic`, which takes calls of `rand` and its like
+    out of a clause: it leaves a subquery, and `uniform`, which Spark replaces later."""
+    return any(_reads_volatile(e) or (isinstance(e, Call) and e.function.name == "uniform") for e in expr.walk())
+
+
+def _calls_volatile(expr: Expr) -> bool:
+    """Aggregates count as deterministic in Spark, `first` too; of functions that users made it is not known."""
+    function = expr.function if isinstance(expr, Call) else None
+    if function is None or function.category is Category.AGGREGATE:
+        return False
+    return function.traits.volatile and function.traits != UNSTATED
+
+
+def _reads_volatile(expr: Expr) -> bool:
+    return isinstance(expr, Subquery) and any(map(_calls_volatile, expr.plan.all_expressions()))
 
 
 NESTED = (
@@ -154,7 +173,7 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
     keys = changes.get("order", ())
     if node.over is None and any(holds_aggregate(key.child) for key in keys):
         raise ctx.env.rejected("NESTED_AGGREGATE_FUNCTION", NESTED, node)
-    if node.over is None and any(is_random(e) for e in (*found.args, *(key.child for key in keys))):
+    if node.over is None and any(is_volatile(e) for e in (*found.args, *(key.child for key in keys))):
         raise ctx.env.rejected(
             "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
             f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",

@@ -15,6 +15,13 @@ from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelli
 Pretty = Callable[[Expr], str]
 
 
+_REPLACED = frozenset(
+    ["aes_decrypt", "aes_encrypt", "array_compact", "array_prepend", "array_size", "between", "btrim", "convert_timezone", "current_catalog", "current_database", "current_path", "current_schema", "current_user", "date_part", "datepart", "decode", "elt", "equal_null", "extract", "hmac", "ifnull", "ilike", "is_valid_utf8", "jaro_winkler_similarity", "left", "luhn_check", "make_time", "make_valid_utf8", "nullif", "nullifzero", "nvl", "nvl2", "parse_url", "regexp_count", "regexp_substr", "right", "session_user", "split_part", "st_geogfromwkb", "st_geomfromwkb", "to_binary", "to_date", "to_time", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "try_add", "try_aes_decrypt", "try_divide", "try_make_interval", "try_mod", "try_multiply", "try_parse_url", "try_subtract", "try_to_binary", "try_to_date", "try_to_time", "try_to_timestamp", "try_url_decode", "try_validate_utf8", "url_decode", "url_encode", "user", "validate_utf8", "variant_delete", "variant_strip_nulls", "zeroifnull"]
+)
+"""What Spark replaces after its analysis (`RuntimeReplaceable`, `CurrentUser` and its like): before that, nothing of it
+is foldable. What an older Spark folds is left out."""
+
+
 def is_foldable(expr: Expr) -> bool:
     """`Expression.foldable`: Spark can compute it before it reads a row."""
     if isinstance(expr, Literal):
@@ -22,8 +29,9 @@ def is_foldable(expr: Expr) -> bool:
     if isinstance(expr, (Cast, GetField)):
         return is_foldable(expr.child)
     if isinstance(expr, Call):
-        fixed = expr.function.foldable and not expr.function.traits.volatile
-        return fixed and all(is_foldable(arg) for arg in expr.args)
+        name, function = expr.function.name, expr.function
+        fixed = function.foldable and not function.traits.volatile and name not in _REPLACED
+        return fixed and (name == "typeof" or all(is_foldable(arg) for arg in expr.args))
     return False
 
 

@@ -17,7 +17,17 @@ from planproof_engine.functions.bind import unexpected
 from planproof_engine.functions.families.line import Table, fn, lines, same
 from planproof_engine.functions.families.rules import accepted, checks, foldable
 from planproof_engine.origin import Unknown
-from planproof_engine.types import TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Struct, StructField, is_integral
+from planproof_engine.types import (
+    CALENDAR_INTERVAL,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    Struct,
+    StructField,
+    is_integral,
+    is_string,
+)
 from planproof_engine.types.coercion import implicit
 from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, YEAR_MONTH, OneOf
 
@@ -62,14 +72,30 @@ def _spelled(text: str) -> int:
     return total
 
 
-def _durations(args: Args, conf: Conf) -> Mismatch | None:
-    """`TimeWindow.checkInputDataTypes`."""
+def _no_moment(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
     if not isinstance(given, Struct) and implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
         return unexpected(0, args[0], "TIMESTAMP")
+    return None
+
+
+def _gap(args: Args, conf: Conf) -> Mismatch | None:
+    """`SessionWindow.checkInputDataTypes`, and the gap that `SessionWindowing` takes."""
+    refused, gap = _no_moment(args, conf), args[1].type
+    if refused is None and not is_string(gap) and gap not in (CALENDAR_INTERVAL, VOID):
+        text = f"Gap duration expression used in session window must be CalendarIntervalType, but got {gap.simple}."
+        return Mismatch("_LEGACY_ERROR_TEMP_1040", text)
+    return refused
+
+
+def _durations(args: Args, conf: Conf) -> Mismatch | None:
+    """`TimeWindow.checkInputDataTypes`."""
     size = _duration(args[1])
     slide = _duration(args[2]) if len(args) > 2 else size
     start = _duration(args[3]) if len(args) > 3 else 0
+    refused = _no_moment(args, conf)
+    if refused is not None:
+        return refused
     if size <= 0 or slide <= 0:
         return Mismatch("VALUE_OUT_OF_RANGE", "the durations of a window must be positive.")
     if slide > size or abs(start) >= slide:
@@ -134,7 +160,7 @@ _MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
 
 TABLE: Table = lines(
     fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _span, _sliding, check=_durations, **_MOMENT),
-    fn("session_window", (ANY, ANY), _span, NEVER, **_MOMENT),
+    fn("session_window", (ANY, ANY), _span, NEVER, check=_gap, **_MOMENT),
     fn("window_time", (ANY,), _start_type, ALWAYS, check=_a_window, **_MOMENT),
     fn(
         "time_bucket",
