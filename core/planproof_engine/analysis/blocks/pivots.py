@@ -1,4 +1,4 @@
-"""PIVOT and UNPIVOT. Source: `PivotTransformer`, `UnpivotTransformer`."""
+"""PIVOT and UNPIVOT. Source: `ResolvePivot`, `ResolveUnpivot`, and their `PivotTransformer`, `UnpivotTransformer`."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr |
     """The select item to the left whose alias the name is (lateral column alias). A column of the child with that name
     comes first.
 
-    Outside of the select list the alias is a column of the output.
+    Outside of the select list the alias is a column of the output. Source: `ResolveLateralColumnAliasReference`.
     """
     found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:

@@ -1,4 +1,4 @@
-"""Window specifications and sort keys. Source: `WindowSpecDefinition`, `SpecifiedWindowFrame`."""
+"""Window specifications and sort keys. Source: `ResolveWindowFrame`, `WindowSpecDefinition`, `SpecifiedWindowFrame`."""
 
 from __future__ import annotations
 
