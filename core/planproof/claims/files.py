@@ -27,7 +27,7 @@ def read(paths: Sequence[str], session: Any = None, others: bool = False) -> tup
     `session`, files that are not on this machine are read through Spark's own client, and many as a Spark job. What
     `others` wrote is read in a process that a damaged footer may end. Raises `FooterError` and `Undecodable`.
     """
-    footers = folded(_footers(paths, session, _isolated if others else _in_process))
+    footers = folded(_footers(paths, session, _read_isolated if others else _here))
     first = next((f for f in footers if f.rows), footers[0] if footers else None)
     count = sum(f.files for f in footers)
     what = f"the footer of {'the one file' if count == 1 else f'each of {count} files'}"
@@ -44,26 +44,26 @@ def _footers(paths: Sequence[str], session: Any, read: _Reader) -> Iterable[Foot
     return read(paths, None)
 
 
-def _in_process(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
+def _here(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
     return map(read_footer, paths, tails) if tails is not None else map(read_footer, paths)
 
 
-def _isolated(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
+def _read_isolated(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
     """The same in a process of its own. Where that ends, it reads them by halves, so that the message names one."""
     try:
         return isolated(_read, paths, tails)
     except NoProcess:
-        return _in_process(paths, tails)
+        return _here(paths, tails)
     except CannotRead as error:
         if len(paths) == 1:
             raise Undecodable(f"{paths[0]}: no footer that pyarrow reads: {error}") from error
     half = len(paths) // 2
     parts = [(paths[at], tails[at] if tails is not None else None) for at in (slice(half), slice(half, None))]
-    return [footer for part in parts for footer in _isolated(*part)]
+    return [footer for part in parts for footer in _read_isolated(*part)]
 
 
 def _read(paths: Sequence[str], tails: Sequence[bytes] | None) -> list[Footer]:
-    return folded(_in_process(paths, tails))
+    return folded(_here(paths, tails))
 
 
 def _fetched(paths: Sequence[str], session: Any, read: _Reader) -> Iterator[Footer]:
