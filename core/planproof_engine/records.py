@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["evolve", "record"]
+__all__ = ["evolve", "reader_of", "record"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
@@ -38,5 +39,12 @@ else:
 def _fields(kind: type) -> tuple[Any, dict[str, int]]:
     """A function that reads all fields of a dataclass at once, and the place of each field among them."""
     names = [f.name for f in dataclasses.fields(kind) if f.init]
+    return reader_of(names), {name: place for place, name in enumerate(names)}
+
+
+def reader_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that reads the fields of these names at once."""
+    if not names:
+        return lambda node: ()
     read = attrgetter(*names)
-    return (read if len(names) > 1 else lambda node: (read(node),)), {name: place for place, name in enumerate(names)}
+    return read if len(names) > 1 else lambda node: (read(node),)

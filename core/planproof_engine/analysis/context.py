@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -176,6 +176,3 @@ class Context:
 
     def key(self, name: str) -> str:
         return self.scope.key(name)
-
-
-Bound = Sequence[Expr]

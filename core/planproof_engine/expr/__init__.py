@@ -24,8 +24,8 @@ from planproof_engine.expr.nodes import (
     Window,
     column_of,
     fresh_id,
+    is_aggregate,
 )
-from planproof_engine.expr.scopes import ExprScope, captured, column_indexes, scoped
 
 __all__ = [
     "UNNUMBERED",
@@ -35,7 +35,6 @@ __all__ = [
     "Column",
     "Exists",
     "Expr",
-    "ExprScope",
     "GetField",
     "GetFieldOfElements",
     "InSubquery",
@@ -50,9 +49,7 @@ __all__ = [
     "Subquery",
     "Variable",
     "Window",
-    "captured",
-    "column_indexes",
     "column_of",
     "fresh_id",
-    "scoped",
+    "is_aggregate",
 ]

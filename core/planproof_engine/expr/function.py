@@ -28,6 +28,11 @@ def EITHER(args: Args, conf: Conf) -> bool:
     return any(a.nullable for a in args)
 
 
+def EITHER_BRANCH(args: Args, conf: Conf) -> bool:
+    """Nullable where one of the two values is that stand behind a condition."""
+    return args[1].nullable or args[2].nullable
+
+
 def NEVER(args: Args, conf: Conf) -> bool:
     """The result is never null."""
     return False

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
-from planproof_engine.expr.function import Signature
+from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.parts import NO_PART
 from planproof_engine.expr.tree import Column as Column
 from planproof_engine.expr.tree import Expr as Expr
@@ -177,6 +177,11 @@ class Cast(OverChild):
         if self.mode != "ansi" or may_lose_a_value(self.child.type, self.type):
             return None
         return self.child.evidence
+
+
+def is_aggregate(expr: Expr) -> TypeGuard[Call]:
+    """Whether the expression calls an aggregate function."""
+    return isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
 
 
 def may_lose_a_value(source: DataType, target: DataType) -> bool:

@@ -10,10 +10,10 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterator
-from operator import attrgetter, is_not
+from operator import is_not
 from typing import Any, TypeVar
 
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, reader_of
 
 Node = TypeVar("Node")
 Shape = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]
@@ -71,7 +71,7 @@ def shape_of(kind: type, family: type) -> Shape:
     found = _SHAPES.get((kind, family))
     if found is None:
         names = tuple(_part_names(kind, family))
-        found = _SHAPES[kind, family] = names, _reader(names)
+        found = _SHAPES[kind, family] = names, reader_of(names)
     return found
 
 
@@ -113,13 +113,6 @@ def _is_walked(hint: Any, family: type) -> bool:
 
 def _is_node(hint: Any, family: type) -> bool:
     return typing.get_origin(hint) is None and isinstance(hint, type) and issubclass(hint, family)
-
-
-def _reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    if not names:
-        return lambda node: ()
-    read = attrgetter(*names)
-    return read if len(names) > 1 else lambda node: (read(node),)
 
 
 def _collector(names: tuple[str, ...], read: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], tuple[Any, ...]]:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from planproof_engine.expr.function import Category
-from planproof_engine.expr.nodes import Alias, Call, Column, Exists, Expr, Lambda, Literal, Outer, Subquery, Window
+from planproof_engine.expr.nodes import (
+    Alias,
+    Call,
+    Column,
+    Exists,
+    Expr,
+    Lambda,
+    Literal,
+    Outer,
+    Subquery,
+    Window,
+    is_aggregate,
+)
 from planproof_engine.logical.nodes import (
     CROSS,
     INNER,
@@ -38,23 +49,19 @@ def plans(root: Plan) -> Iterator[Plan]:
                     yield from plans(expr.plan)
 
 
-def in_branches(expr: Expr, always: bool = True, *, in_aggregates: bool = True) -> Iterator[tuple[Expr, bool]]:
+def in_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True) -> Iterator[tuple[Expr, bool]]:
     """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
-    lambda, in a window or behind a FILTER. Without `in_aggregates` not what an aggregate function reads, either."""
+    lambda, in a window or behind a FILTER. Without `inis_aggregate` not what an aggregate function reads, either."""
     yield expr, always
     children = len(expr.children)
     evaluated = expr.function.evaluated(children) if isinstance(expr, Call) else children
-    within = always and not _is_apart(expr) and (in_aggregates or not _aggregates(expr))
+    within = always and not _is_apart(expr) and (inis_aggregate or not is_aggregate(expr))
     for at, child in enumerate(expr.children):
-        yield from in_branches(child, within and at < evaluated, in_aggregates=in_aggregates)
+        yield from in_branches(child, within and at < evaluated, inis_aggregate=inis_aggregate)
 
 
 def _is_apart(expr: Expr) -> bool:
     return isinstance(expr, (Lambda, Window)) or (isinstance(expr, Call) and expr.filter is not None)
-
-
-def _aggregates(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
 
 
 def filled(root: Plan) -> Iterator[Plan]:
@@ -157,8 +164,8 @@ def _sure(node: Plan, wanted: Collection[int]) -> Iterator[Expr]:
             yield from _sure(below, {b.id for mine, b in zip(node.output, below.output) if mine.id in wanted})
 
 
-def _always(item: Expr, in_aggregates: bool) -> Iterator[Expr]:
-    return (expr for expr, always in in_branches(item, in_aggregates=in_aggregates) if always)
+def _always(item: Expr, inis_aggregate: bool) -> Iterator[Expr]:
+    return (expr for expr, always in in_branches(item, inis_aggregate=inis_aggregate) if always)
 
 
 def _is_one_row(node: Plan) -> bool:

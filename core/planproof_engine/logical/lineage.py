@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import (
     Alias,
     Call,
@@ -21,6 +20,7 @@ from planproof_engine.expr.nodes import (
     ScalarSubquery,
     Subquery,
     Window,
+    is_aggregate,
 )
 from planproof_engine.logical import nodes as p
 
@@ -184,7 +184,7 @@ def _read(expr: Expr, does: str) -> Iterator[tuple[int, str]]:
     elif isinstance(expr, Window):
         yield from _read(expr.call, does)
     else:
-        aggregates = isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+        aggregates = is_aggregate(expr)
         does = max(does, AGGREGATION if aggregates else TRANSFORMATION, key=_STRENGTH.index)
         for child in expr.args if isinstance(expr, Call) else expr.children:
             yield from _read(child, does)

@@ -32,8 +32,8 @@ from planproof_engine.expr import (
     ScalarSubquery,
     Subquery,
     Variable,
+    is_aggregate,
 )
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Elements
 from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
@@ -248,7 +248,7 @@ class Accesses:
             self._plan(expr.plan)
             self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed = around
             self._children(expr)
-        elif isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+        elif is_aggregate(expr):
             before = self.apart, self.unnamed
             self.apart, self.unnamed = True, self.over_groups
             self._children(expr)

@@ -9,7 +9,7 @@ from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.optimizer.equivalence import alike
 from planproof_engine.optimizer.retype import substituted
-from planproof_engine.types import BOOLEAN, INT, Array
+from planproof_engine.types import BOOLEAN, INT
 
 FALSE = Literal(False, BOOLEAN, "false")
 
@@ -25,12 +25,6 @@ def applied(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -
 def number(value: int) -> Literal:
     """A literal of type int."""
     return Literal(value, INT, str(value))
-
-
-def element_of(array: Expr, name: str) -> Variable:
-    """A new lambda variable for the elements of an array; `name` is what its name begins with."""
-    assert isinstance(array.type, Array)
-    return Variable(fresh_id(), name, array.type.element, array.type.contains_null)
 
 
 def bound_once(expr: Expr, part: Expr, value: Expr, conf: Conf, registry: Registry) -> Expr | None:

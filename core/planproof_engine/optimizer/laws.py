@@ -35,6 +35,7 @@ from planproof_engine.expr import (
     Subquery,
     Variable,
     Window,
+    is_aggregate,
 )
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Elements, Evaluates, Loop
@@ -93,7 +94,7 @@ def computed_before(call: Expr) -> Expr | None:
         return None
     operand = call.args[0]
     stays = _at_hand(operand) or free_variables(operand)
-    return None if stays or any(_of_many_rows(e) for e in operand.walk()) else operand
+    return None if stays or any(is_aggregate(e) for e in operand.walk()) else operand
 
 
 def lazy_operands(expr: Expr) -> tuple[Expr, ...]:
@@ -114,10 +115,6 @@ def computed_beforehand(expr: Expr) -> Iterator[Call]:
             yield found
         left_out = set(map(id, lazy_operands(found)))
         pending += [c for c in found.children if id(c) not in left_out]
-
-
-def _of_many_rows(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
 
 
 def _at_hand(expr: Expr) -> bool:

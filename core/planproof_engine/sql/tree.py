@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from planproof_engine.records import reader_of
 
 __all__ = ["Node", "Span", "node"]
 
@@ -85,12 +86,5 @@ def _parts(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
     if found is None:
         fields = [f for f in dataclasses.fields(kind) if f.type not in _PLAIN]
         names = [f.name for f in sorted(fields, key=lambda f: f.kw_only is True)]
-        found = _READERS[kind] = _reader(names)
+        found = _READERS[kind] = reader_of(names)
     return found
-
-
-def _reader(names: Sequence[str]) -> Callable[[Node], tuple[Any, ...]]:
-    if not names:
-        return lambda node: ()
-    read = attrgetter(*names)
-    return read if len(names) > 1 else lambda node: (read(node),)

@@ -60,7 +60,6 @@ ANY_TIMESTAMP = Kind("TIMESTAMP", lambda t: t in (n.TIMESTAMP, n.TIMESTAMP_NTZ),
 ANY_TIME = Kind("TIME", _is(n.Time), n.Time(6))
 ANY_ARRAY = Kind("ARRAY", _is(n.Array), n.Array(n.VOID, True))
 ANY_MAP = Kind("MAP", _is(n.Map), n.Map(n.VOID, n.VOID, True))
-ANY_STRUCT = Kind("STRUCT", _is(n.Struct))
 DAY_TIME = Kind(
     "INTERVAL DAY TO SECOND", lambda t: isinstance(t, n.Interval) and not t.year_month, n.Interval("day", "second")
 )

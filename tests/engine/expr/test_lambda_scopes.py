@@ -5,8 +5,6 @@ The names in brackets are the specification's for the same traversal.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from planproof import AnalysisError, Catalog
@@ -21,20 +19,15 @@ from planproof_engine.expr import (
     Lambda,
     Literal,
     Variable,
-    captured,
-    column_indexes,
     column_of,
-    scoped,
 )
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_down, transform_up
-from planproof_engine.expr.scopes import SCHEMAS, ExprScope, index_mapping
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer import laws
 from planproof_engine.types import INT
 
-GOLDEN = Path(__file__).parent / "golden"
 CATALOG = Catalog(
     {
         "t": [
@@ -65,6 +58,11 @@ def lambda_of(expression: str) -> Lambda:
     return next(e for e in item(expression).walk() if isinstance(e, Lambda))
 
 
+def captured(function: Lambda) -> tuple[Column, ...]:
+    """The columns that a lambda reads, each once."""
+    return tuple({e.id: e for e in function.walk() if isinstance(e, Column)}.values())
+
+
 def names(columns: tuple[Column, ...]) -> list[str]:
     return [c.name for c in columns]
 
@@ -81,12 +79,6 @@ def test_an_expression_applies_to_the_columns_that_it_reads_outside_its_paramete
     query = root("SELECT transform(xs, x -> x + 1) AS r FROM t")
     xs = next(c for c in query.children[0].output if c.name == "xs")
     assert laws.columns(query.expressions[0]) <= {xs.id}
-
-
-def test_a_parameter_has_no_column_index() -> None:
-    """[find_column_indexes_referenced_by_expr]"""
-    query = root("SELECT transform(xs, x -> x + c) AS r FROM t")
-    assert column_indexes(query.expressions[0], query.children[0].output) == (2, 4)
 
 
 def test_an_output_column_of_a_lambda_expression_is_the_item_not_its_parameter() -> None:
@@ -223,20 +215,6 @@ def test_grouping_sets_null_a_column_and_no_parameter_of_its_name() -> None:
     assert nulled(function, (), (), Conf()) is function
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("transform(xs, x -> x)", []),
-        ("transform(xs, x -> t.x)", ["x"]),
-        ("transform(xs, (x, i) -> x + i + a)", ["a"]),
-        ("aggregate(xs, 0, (acc, x) -> acc + x + c)", ["c"]),
-        ("transform(b, x -> transform(x, x -> x + a))", ["a"]),
-    ],
-)
-def test_captured_columns_are_known(expression: str, expected: list[str]) -> None:
-    assert names(captured(lambda_of(expression))) == expected
-
-
 def test_the_inner_parameter_shadows_the_outer_one() -> None:
     outer = lambda_of("transform(b, x -> transform(x, x -> x + 1))")
     inner = next(e for e in outer.body.walk() if isinstance(e, Lambda))
@@ -257,54 +235,3 @@ def test_a_parameter_is_in_no_plan_s_schema() -> None:
     ids = {v.id for e in query.all_expressions() if isinstance(e, Lambda) for v in e.parameters}
     assert len(ids) == 3
     assert not ids & {c.id for node in query.walk() for c in node.output}
-
-
-def test_scoped_hands_each_node_its_columns_and_parameters() -> None:
-    found = list(
-        scoped(root("SELECT transform(xs, x -> x + c) AS r FROM t WHERE a IN (SELECT x FROM u WHERE u.x = t.c)"))
-    )
-    variable, scope = next((e, s) for e, s in found if isinstance(e, Variable))
-    assert scope.lambdas[-1] == (variable,)
-    assert [f.relation for f in scope.schema][-1] == "lambda 1"
-    inside = [s for e, s in found if isinstance(e, Column) and e.relation == "u"]
-    assert inside
-    assert all(names(s.columns) == ["x"] for s in inside)
-    assert {c.name for s in inside for c in s.outer} >= {"a", "c"}
-    # Every column that an expression reads is one that its scope shows, and so is every variable.
-    for e, s in found:
-        if isinstance(e, Column):
-            assert e.id in {c.id for c in s.columns}
-        if isinstance(e, Variable):
-            assert e.id in {v.id for of in s.lambdas for v in of}
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_the_four_level_example(name: str) -> None:
-    assert four_levels(name) == (GOLDEN / f"{name.replace(' ', '_')}.txt").read_text()
-
-
-def four_levels(name: str) -> str:
-    """What each level of the example sees under one of the options: the row, both lambdas, the sum inside."""
-    example = Catalog({"t": [("a", "int", True), ("b", "array<array<int>>", True), ("c", "int", True)]})
-    found = plan(FOUR_LEVELS, example).root
-    lines = [FOUR_LEVELS, f"row             {found.children[0].schema}"]
-    for e, scope in scoped(found):
-        if isinstance(e, Lambda):
-            shown = f"({', '.join(v.name for v in e.parameters)}) ->"
-            lines.append(f"{shown:<15} {_seen(name, scope.within(e), e.body)}")
-        if isinstance(e, Call) and pretty(e).startswith("(("):
-            lines.append(f"{'b + c + i':<15} {_seen(name, scope, e)}")
-    return "\n".join(lines) + "\n"
-
-
-def _seen(name: str, scope: ExprScope, body: Expr) -> str:
-    """The schema; where columns are removed, with the new index of each old one that stays."""
-    schema = str(SCHEMAS[name](scope, body))
-    if name != "uncaptured removed":
-        return schema
-    return schema + "".join(f" {old} -> {new}" for old, new in index_mapping(body, scope.columns).items())
-
-
-if __name__ == "__main__":
-    for option in SCHEMAS:
-        (GOLDEN / f"{option.replace(' ', '_')}.txt").write_text(four_levels(option))

@@ -16,7 +16,7 @@ from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import unresolved
 from planproof_engine.analysis.names.scope import Scope, ambiguous
 from planproof_engine.analysis.refusals.checks import Subquery, is_grouping
-from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id
+from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id, is_aggregate
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_down, transform_up
@@ -133,7 +133,7 @@ class Aggregated:
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""
         made = {i.id for i in self.items if isinstance(i, Alias)}
-        calls = (e for e in expr.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
+        calls = (e for e in expr.walk() if is_aggregate(e))
         for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
             namesake = bool(ctx.scope.matches((column.name,))[0])
             raise ctx.env.rejected(
@@ -147,7 +147,7 @@ class Aggregated:
             return e
         if self.of_sets and isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
-        if self.of_sets and not (isinstance(e, Call) and e.function.category is Category.AGGREGATE):
+        if self.of_sets and not is_aggregate(e):
             return self._of_input(e, node, ctx)
         computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
@@ -157,7 +157,7 @@ class Aggregated:
             negated = self._computed(e.args[0])
             if negated is not None:
                 return evolve(e, args=(evolve(negated, span=None, repeats=True),))
-        if (isinstance(e, Call) and e.function.category is Category.AGGREGATE) or e in self.keys:
+        if is_aggregate(e) or e in self.keys:
             self.extended |= not is_grouping(e)
             return e
         if isinstance(e, Column):
@@ -243,7 +243,7 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
         for n in subquery.plan.walk()
         for root in n.expressions
         for call in root.walk()
-        if isinstance(call, Call) and call.function.category is Category.AGGREGATE
+        if is_aggregate(call)
         for e in call.walk()
         if hasattr(e, "column")
     }

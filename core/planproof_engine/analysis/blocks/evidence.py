@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.blocks.aggregated import Keys
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window
+from planproof_engine.expr import Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.rewrite import transform_down, transform_up
 from planproof_engine.functions.bind import inherited
@@ -106,7 +106,7 @@ def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Window):
             return _nulled_window(e, change)
-        if isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+        if is_aggregate(e):
             return e
         if e not in absent:
             return None

@@ -16,8 +16,7 @@ from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
 from planproof_engine.analysis.refusals.checks import holds_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_group
-from planproof_engine.expr import Alias, Call, Column, Expr, Literal
-from planproof_engine.expr.function import Category
+from planproof_engine.expr import Alias, Column, Expr, Literal, is_aggregate
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
@@ -157,7 +156,7 @@ class _Clause:
                 raise self._refuse_lateral(node)
             bound = without_aliases(bound, self.named)
         if holds_aggregate(bound):
-            found = next(e for e in bound.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE)
+            found = next(e for e in bound.walk() if is_aggregate(e))
             raise self.ctx.env.rejected_at(
                 "GROUP_BY_AGGREGATE",
                 f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",
@@ -211,7 +210,7 @@ def _column_outside(expr: Expr) -> bool:
     """Whether a column stands in the expression outside of its aggregate functions."""
     if isinstance(expr, Column):
         return True
-    if isinstance(expr, Literal) or (isinstance(expr, Call) and expr.function.category is Category.AGGREGATE):
+    if isinstance(expr, Literal) or is_aggregate(expr):
         return False
     return any(_column_outside(c) for c in expr.children)
 

@@ -39,8 +39,8 @@ from planproof_engine.expr import (
     ScalarSubquery,
     Window,
     column_of,
+    is_aggregate,
 )
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
 from planproof_engine.records import evolve
@@ -180,7 +180,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
     if isinstance(expr, Column):
         yield expr
         return
-    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+    if is_aggregate(expr):
         return
     if isinstance(expr, Call) and expr.function.name == "window_time":
         # It becomes a column of its own below the grouping, as the window does.

@@ -51,8 +51,8 @@ from planproof_engine.expr import (
     Window,
     column_of,
     fresh_id,
+    is_aggregate,
 )
-from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.families.casts import CASTS
@@ -186,7 +186,7 @@ def _aggregates_outside(bound: Expr, ctx: Context) -> bool:
     """Whether all aggregates of the condition belong to the enclosing query, in whose HAVING this subquery stands."""
     if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
         return False
-    calls = [e for e in bound.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE]
+    calls = [e for e in bound.walk() if is_aggregate(e)]
     return bool(calls) and all(of_outer_columns_only(c) for c in calls)
 
 
@@ -370,7 +370,7 @@ def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Con
     for e in expr.walk():
         if isinstance(e, Window):
             place = "WINDOW"
-        elif isinstance(e, Call) and e.function.category is Category.AGGREGATE:
+        elif is_aggregate(e):
             place = "AGGREGATE_FUNC"
         else:
             continue
@@ -475,7 +475,7 @@ def _aggregating(bound: Expr, over: Aggregated | None, node: q.Node, ctx: Contex
 def _aggregates_beside_windows(expr: Expr) -> bool:
     if isinstance(expr, Window):
         return False
-    found = isinstance(expr, Call) and expr.function.category is Category.AGGREGATE
+    found = is_aggregate(expr)
     return found or any(map(_aggregates_beside_windows, expr.children))
 
 

@@ -22,7 +22,18 @@ from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import holds_aggregate
 from planproof_engine.analysis.script import routines
-from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Lambda, Literal, Variable, fresh_id
+from planproof_engine.expr import (
+    Call,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Lambda,
+    Literal,
+    Variable,
+    fresh_id,
+    is_aggregate,
+)
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity, check_kinds, coerced
@@ -205,9 +216,7 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
     """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
     if node.over is None and any(holds_aggregate(a) for a in args):
-        inner = next(
-            e for a in args for e in a.walk() if isinstance(e, Call) and e.function.category is Category.AGGREGATE
-        )
+        inner = next(e for a in args for e in a.walk() if is_aggregate(e))
         raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planproof_engine.analysis.context import Environment
-from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, Outer, ScalarSubquery, Sort, Window
+from planproof_engine.expr import (
+    Call,
+    Column,
+    Exists,
+    Expr,
+    InSubquery,
+    Outer,
+    ScalarSubquery,
+    Sort,
+    Window,
+    is_aggregate,
+)
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.logical.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
@@ -161,7 +172,7 @@ def refuse_outer_below_joins(plan: Plan, node: q.Node, env: Environment) -> None
 
 def _refuse_mixed(expr: Expr, node: q.Node, env: Environment) -> None:
     for call in expr.walk():
-        if not (isinstance(call, Call) and call.function.category is Category.AGGREGATE):
+        if not is_aggregate(call):
             continue
         kinds = {type(e) for e in call.walk()}
         if Outer in kinds and Column in kinds:
@@ -178,6 +189,6 @@ def first_window_in_aggregate(expr: Expr) -> Window | None:
     if isinstance(expr, Window):
         parts = (*expr.call.children, *expr.partition, *expr.order)
         return next((w for p in parts if (w := first_window_in_aggregate(p)) is not None), None)
-    if isinstance(expr, Call) and expr.function.category is Category.AGGREGATE:
+    if is_aggregate(expr):
         return next((e for e in expr.walk() if isinstance(e, Window)), None)
     return next((w for c in expr.children if (w := first_window_in_aggregate(c)) is not None), None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, EVERY, NEVER, Args, Coerce, Many, Mismatch
+from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, EVERY, NEVER, Args, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, every, some
 from planproof_engine.functions import arithmetic as a
@@ -47,10 +47,6 @@ def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
 def _branches_check(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[-2:]
     return None if same_type(left.type, right.type) else different_types("if", (left, right))
-
-
-def _either_branch(args: Args, conf: Conf) -> bool:
-    return args[1].nullable or args[2].nullable
 
 
 def _zeroed(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -130,7 +126,7 @@ def _coalescing(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Ta
 TABLE: Table = lines(
     _coalescing("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _coalescing("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
-    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), _either_branch, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
     fn("nullif", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_compared, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
     fn("nullifzero", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, traits=ANSI_RAISES),
     fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, traits=ANSI_RAISES),

@@ -16,7 +16,7 @@ from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Evaluates, M
 from planproof_engine.functions.bind import apply, cast
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.functions.families.rules import is_foldable, null_where_it_fails
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
@@ -47,11 +47,6 @@ _UNITS = (
     *("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"),
     *("DAY", "DAYOFYEAR", "WEEK", "MONTH", "QUARTER", "YEAR"),
 )
-
-
-def _or_failing(args: Args, conf: Conf) -> bool:
-    """With ANSI off, a text that cannot be parsed and a date that does not exist become NULL."""
-    return not conf.ansi or EITHER(args, conf)
 
 
 def _days(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -180,8 +175,8 @@ TABLE: Table = lines(
     fn("unix_nanos", (_NANOS,), Decimal(21, 0), EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("timestamp_nanos", (OneOf((INTEGRAL, DECIMAL)),), TIMESTAMP_NANOS, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("timestamp_micros", (INTEGRAL,), TIMESTAMP, EITHER, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerces=_read_now, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
-    fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, _or_failing, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
+    fn("unix_timestamp", (Optional(_PARSED), Optional(ANY_STRING, _PATTERN)), LONG, null_where_it_fails, coerces=_read_now, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
+    fn("to_unix_timestamp", (_PARSED, Optional(ANY_STRING, _PATTERN)), LONG, null_where_it_fails, coerce=Coerce.EXPECTS, traits=replace(RAISES, magnitude=Magnitude.SECONDS)),
     fn("from_unixtime", (LONG, Optional(ANY_STRING, _PATTERN)), STRING, ALWAYS, traits=RAISES),
     fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
     fn("to_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),

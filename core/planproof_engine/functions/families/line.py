@@ -6,7 +6,7 @@ from typing import Any
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Args, Input, NullRule, Signature, TypeRule
-from planproof_engine.expr.nodes import Call, Expr, Literal
+from planproof_engine.expr.nodes import Call, Literal
 from planproof_engine.types import INT, STRING, Array, DataType, Map, as_nullable
 
 Table = list[tuple[str, Signature]]
@@ -72,11 +72,6 @@ def binary(symbol: str) -> Any:
     return show
 
 
-def is_literal(arg: Expr) -> bool:
-    """Whether the argument is a literal as it stands."""
-    return isinstance(arg, Literal)
-
-
 __all__ = [
     "Array",
     "Map",
@@ -86,7 +81,6 @@ __all__ = [
     "binary",
     "element",
     "fn",
-    "is_literal",
     "lines",
     "lit",
     "same",

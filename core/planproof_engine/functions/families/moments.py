@@ -13,7 +13,7 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES
 from planproof_engine.functions.bind import cast, cast_nullable, met
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import accepted
+from planproof_engine.functions.families.rules import accepted, null_where_it_fails
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
     DATE,
@@ -37,11 +37,6 @@ _SECONDS = Decimal(18, 6)
 _ZERO_SECONDS = Literal(0, _SECONDS, "0.000000")
 _FIELDS: tuple[Expected, ...] = (INT, INT, INT, INT, INT, Decimal(16, 6), ANY_STRING)
 _DATE_TIME: tuple[Expected, ...] = (DATE, ANY_TIME, ANY_STRING)
-
-
-def _or_failing(args: Args, conf: Conf) -> bool:
-    """With ANSI off, a text that cannot be parsed and a moment that does not exist become NULL."""
-    return not conf.ansi or EITHER(args, conf)
 
 
 def _session_stamp(args: Args, conf: Conf) -> DataType:
@@ -79,7 +74,7 @@ def _made_nullable(tries: bool, joined: bool) -> Callable[[Args, Conf], bool]:
     def rule(args: Args, conf: Conf) -> bool:
         if len(args) <= 3:
             return joined or EITHER(args, conf)
-        return tries or _or_failing(args, conf)
+        return tries or null_where_it_fails(args, conf)
 
     return rule
 
@@ -128,7 +123,7 @@ def _read_nullable(target: Callable[[Args, Conf], DataType], tries: bool) -> Cal
 
     def rule(args: Args, conf: Conf) -> bool:
         if len(args) > 1:
-            return tries or _or_failing(args, conf)
+            return tries or null_where_it_fails(args, conf)
         # Spark has no cast from a number to a timestamp without time zone, yet makes one here.
         if is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ:
             return True
@@ -161,14 +156,14 @@ _SPAN = (*([_WHOLE] * 6), Optional(_SECONDS, _ZERO_SECONDS))
 
 
 TABLE: Table = lines(
-    fn("make_date", (INT, INT, INT), DATE, _or_failing, traits=ANSI_RAISES),
+    fn("make_date", (INT, INT, INT), DATE, null_where_it_fails, traits=ANSI_RAISES),
     _maker("make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "make_timestamp({})"),
     _maker("make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
     _maker("make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "make_timestamp_ntz({})"),
     _maker("try_make_timestamp", _session_stamp, (1, 2, 3, 6, 7), "try_make_timestamp({})"),
     _maker("try_make_timestamp_ltz", TIMESTAMP, (2, 3, 6, 7), "make_timestamp({})"),
     _maker("try_make_timestamp_ntz", TIMESTAMP_NTZ, (2, 6), "try_make_timestamp_ntz(make_timestamp_ntz({}))"),
-    fn("make_interval", _SPAN, CALENDAR_INTERVAL, _or_failing, traits=ANSI_RAISES),
+    fn("make_interval", _SPAN, CALENDAR_INTERVAL, null_where_it_fails, traits=ANSI_RAISES),
     fn("try_make_interval", (INT, *_SPAN[1:]), CALENDAR_INTERVAL, ALWAYS, traits=PURE),
     fn("make_dt_interval", (*([_WHOLE] * 3), Optional(_SECONDS, _ZERO_SECONDS)), Interval("day", "second"), EITHER, traits=RAISES),
     fn("make_ym_interval", (_WHOLE, _WHOLE), Interval("year", "month"), EITHER, traits=RAISES),

@@ -8,7 +8,7 @@ from math import ceil, floor
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Many, Mismatch, Optional
+from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
 from planproof_engine.functions import arithmetic as a
@@ -66,10 +66,6 @@ def same_operands(
 
 def _summable(t: DataType) -> bool:
     return is_numeric(t) or isinstance(t, Interval) or t == CALENDAR_INTERVAL
-
-
-def _divisible(t: DataType) -> bool:
-    return t == LONG or isinstance(t, (Decimal, Interval))
 
 
 def arithmetic_type(rule: a.DecimalRule) -> Callable[[Args, Conf], DataType]:
@@ -281,10 +277,6 @@ def _if_type(args: Args, conf: Conf) -> DataType:
     return merged(args[1:])
 
 
-def _if_nullable(args: Args, conf: Conf) -> bool:
-    return args[1].nullable or args[2].nullable
-
-
 def _if(call: Call, pretty: Pretty) -> str:
     return f"(IF({', '.join(pretty(x) for x in call.args)}))"
 
@@ -378,7 +370,7 @@ TABLE: Table = lines(
     fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
     fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
     fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
-    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", _divisible, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
+    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_divisible, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
     _compared("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
     _compared("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
     _compared("<"),
@@ -404,6 +396,6 @@ TABLE: Table = lines(
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("rlike regexp regexp_like", (ANY_STRING, ANY_STRING), BOOLEAN, EITHER, show=lambda call, pretty: f"{call.shown.upper()}({pretty(call.args[0])}, {pretty(call.args[1])})", alias=True, traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
-    fn("if", (ANY, ANY, ANY), _if_type, _if_nullable, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("if", (ANY, ANY, ANY), _if_type, EITHER_BRANCH, coerces=_if_operands, coerce=Coerce.NONE, check=_if_check, show=_if, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
     fn("when", (ANY, ANY, Many(ANY)), _case_type, _case_nullable, coerces=_case_operands, coerce=Coerce.NONE, check=_case_check, show=_case, traits=replace(PURE, evaluates=Evaluates.CHOOSES, conditional=True, hands_on=branches, cost=Cost.FEW), in_words=True),
 )

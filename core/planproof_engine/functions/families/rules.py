@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import Args, Check, Coerce, Mismatch, TypeRule
+from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch, TypeRule
 from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import different_types, met, unexpected
 from planproof_engine.types import STRING, VARIANT, DataType, Map, is_string, same_type, walk
@@ -33,6 +33,11 @@ def is_foldable(expr: Expr) -> bool:
         fixed = function.foldable and not function.traits.volatile and name not in _REPLACED
         return fixed and (name == "typeof" or all(is_foldable(arg) for arg in expr.args))
     return False
+
+
+def null_where_it_fails(args: Args, conf: Conf) -> bool:
+    """With ANSI off, a text that cannot be parsed and a date or moment that does not exist become NULL."""
+    return not conf.ansi or EITHER(args, conf)
 
 
 def key_mismatch(types: Sequence[DataType]) -> Mismatch | None:
