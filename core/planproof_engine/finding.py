@@ -23,6 +23,9 @@ class Verdict(str, enum.Enum):
         return self.value
 
 
+PRINTED = ("which prints what dbt finds", "the columns that dbt_utils prints in a run")
+"""What a message says of a text that another compile, where tables stand, may print otherwise."""
+
 OF_ITSELF = "it reads itself"
 """How a finding says that the relation which is not there is the model's own."""
 
@@ -66,6 +69,11 @@ class Finding:
             return (
                 "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "
                 "a contract tells a model's."
+            )
+        if self.code == "PP111" and any(said in self.message for said in PRINTED):
+            return (
+                "Build what the model reads and compile again, or check the manifest of a run, such as "
+                "`dbt run --empty` in a schema of its own."
             )
         if self.code == "PP111" and self.found == "TABLE_OR_VIEW_NOT_FOUND":
             if OF_ITSELF in self.message:

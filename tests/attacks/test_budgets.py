@@ -83,6 +83,7 @@ HELD = {
     "a chain of products": doubling(40, "select a * a as a from {p}"),
     "a chain of greatest": doubling(40, "select greatest(a, a) as a from {p}"),
     "a chain of texts": doubling(40, "select concat(a, a) as a from {p}"),
+    "a star of 15,000 columns": f"select * from (select {columns(15_000)})",
     "a CASE of 10,000 branches": "select case "
     + " ".join(f"when a = {i} then {i}" for i in range(10_000))
     + " end as x from (select 1 as a)",

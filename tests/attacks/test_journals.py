@@ -58,7 +58,6 @@ class Scene:
         with pytest.MonkeyPatch.context() as patch:
 
             def commit(room: Any, publication: Any) -> Any:
-                publication.note_content()
                 found.append(publication.entry)
                 raise RuntimeError("far enough")
 

@@ -278,6 +278,25 @@ def test_explain_says_that_no_rule_fires(invoke, project):
     assert found.output.endswith("no rule fires: the compiled text runs byte for byte\n")
 
 
+def test_files_of_packages_are_named_as_they_lie_and_their_models_in_one_line(invoke, project):
+    root = project({f"m{i}": {"sql": "select 1 as id"} for i in range(8)})
+    file = root / "target" / "manifest.json"
+    manifest = json.loads(file.read_text())
+    for node in manifest["nodes"].values():
+        if node["name"] != "m0":
+            node["package_name"] = "bought"
+    file.write_text(json.dumps(manifest))
+    explained = invoke("explain", "m1", "--project-dir", root).output
+    assert "(dbt_packages/bought/models/m1.sql)" in explained
+    assert "(models/m0.sql)" in invoke("explain", "m0", "--project-dir", root).output
+    said = invoke("infer", "--dry-run", "--project-dir", root).output
+    left = [line for line in said.splitlines() if line.startswith("left out")]
+    assert left == [
+        "left out m1, m2, m3, m4, m5 and 2 more (--json names them): of the package bought, whose files are not this "
+        "project's"
+    ]
+
+
 def test_explain_answers_of_each_column_first(invoke, project):
     sql = "select id, id + 1 as next, nullif(id, 0) as most, '' as text from raw.orders where id is not null"
     directory = project(mart(sql), ORDERS)

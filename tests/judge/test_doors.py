@@ -23,6 +23,7 @@ from planproof.cli.pages import SOURCES, Case
 from planproof.project.location import ProjectLocation
 from planproof.project.request import Request
 from planproof.report.model import Report
+from planproof.settings import Settings
 from planproof_engine.codes import CODES
 from planproof_engine.finding import Finding
 
@@ -218,6 +219,18 @@ def test_cases_of_ansi_mode_are_judged_alike(name: str, shop: Dbt, session: Any,
 def test_run_finds_what_check_finds(alone: dict[str, set[Seen]], through: Any) -> None:
     found = through("run", "--json", "--select", *FAILING)
     assert found == {name: decided(alone[name]) for name in FAILING}
+
+
+def test_strict_planning_is_judged_alike(alone: dict[str, set[Seen]], through: Any, session: Any, ansi: Any) -> None:
+    name = "pp101_failing"
+    strict = {one._replace(verdict="violated") if one.code == "PP101" else one for one in alone[name]}
+    assert strict != alone[name]
+    options = ("--json", "--planning", "strict", "--select", name)
+    assert through("check", "--conf", "spark.sql.ansi.enabled=false", *options) == {name: strict}
+    assert through("run", *options) == {name: decided(strict)}
+    ansi(False)
+    guard = Guard(session, settings=Settings(planning="strict"))
+    assert seen(guard.check(Model(f"doors.{name}", CASES[name].sql)).findings) == strict
 
 
 def test_dbt_build_finds_what_check_finds(alone: dict[str, set[Seen]], shop: Dbt) -> None:

@@ -100,8 +100,8 @@ def test_what_was_frozen_says_which_rules_hold(dbt_manifest, tmp_path):
     frozen = tmp_path / "sources.json"
     frozen.write_text('{"version": 1, "spark": "4.0", "sources": {}}')
     project = read_project(manifest)
-    said = OfflineCheck(project, DBT_CONF, read_frozen(project, frozen), {}).judged_for()
-    assert said.startswith("judged for Databricks by the rules of Spark 4.0, named in ")
+    said = OfflineCheck(project, DBT_CONF, read_frozen(project, frozen), {}).rules_used()
+    assert said.startswith("checked for Databricks by the rules of Spark 4.0 (named in ")
 
 
 def test_a_target_of_databricks_that_is_named_stops_no_offline_check(tmp_path):

@@ -63,8 +63,9 @@ def test_what_a_later_compile_may_print_is_not_held_against_the_model(check, tem
     # What a model of a plain template lacks is known.
     assert reports["other"].verdict is Verdict.VIOLATED
     assert found(reports["pivot"]) == [("PP111" if asks else "PP110", None)]
-    said = " ".join(f.message for f in reports["pivot"].findings)
-    assert ("build what it reads, and compile again" in said) is asks
+    (finding,) = reports["pivot"].findings
+    assert ("which prints what dbt finds" in finding.message) is asks
+    assert finding.next_step.startswith("Build what the model reads and compile again") is asks
 
 
 def test_infer_and_explain_say_what_check_says(dbt_manifest):

@@ -25,7 +25,8 @@ def test_a_star_that_is_printed_for_dbt_compile_alone_is_not_judged(check, text)
     models = {"mart": {"sql": text, "parents": ["raw.orders"]}, "child": {"sql": "select id from shop.mart"}}
     reports = check(models)
     assert found(reports["mart"]) == [("PP111", None)]
-    assert "`dbt run --empty`" in logical(reports["mart"]).reason
+    assert "`dbt compile` alone gets a `*`" in logical(reports["mart"]).reason
+    assert "`dbt run --empty`" in reports["mart"].findings[0].next_step
     assert reports["child"].verdict is Verdict.UNPROVED
 
 

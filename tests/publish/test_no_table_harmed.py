@@ -231,3 +231,31 @@ def test_the_current_catalog_must_be_sparks_own() -> None:
     """A name of two parts is looked up in the current catalog, wherever the model says that it stands."""
     with pytest.raises(Refused, match="current catalog is other"):
         Names.of("spark_catalog.shop.orders", ("other", "shop"), "r", 1)
+
+
+def test_what_another_table_has_in_a_managed_tables_folder_stays(shop: Shop) -> None:
+    """Spark deletes such a folder with all that lies in it, when its table is dropped or overwritten."""
+    shop.sql("create table {t} (id int, d string) using parquet partitioned by (d)")
+    shop.sql("insert into {t} values (1, 'x')")
+    shop.sql(f"create table {shop.database}.plain using parquet as select 1 as id")
+    places = [
+        row[1]
+        for name in ("t", "plain")
+        for row in shop.spark.sql(f"describe extended {shop.database}.{name}").collect()
+        if row[0] == "Location"
+    ]
+    shop.sql(f"create table {shop.database}.inner using parquet location '{places[1]}/inner' as select 9 as id")
+    shop.sql(f"create table {shop.database}.parts (id int, p int) using parquet partitioned by (p)")
+    shop.sql(f"alter table {shop.database}.parts add partition (p = 1) location '{places[0]}/d=x/p'")
+    shop.sql(f"insert into {shop.database}.parts values (5, 1)")
+    shop.published("select 2 as id", table="plain")
+    shop.published("select 2 as id, 'x' as d", **OVERWRITE)
+    for table, sql, more in (
+        ("plain", "select 3L as id", {}),
+        ("t", "select 3 as id, 'x' as d", {"partition_by": ["d"]}),
+        ("t", "select 4 as id", {"materialized": "view"}),
+    ):
+        report = shop.publish(sql, table=table, **more)
+        if report.outcome == "failed":
+            assert "holds data of" in str(report.error) or "belong to no table of that name" in str(report.error)
+    assert (shop.rows("inner"), shop.rows("parts")) == ([(9,)], [(5, 1)])

@@ -145,7 +145,7 @@ def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], Any], at: int) -> lis
 
         return run
 
-    for method in ("step", "note_content", "change", "move", "delete"):
+    for method in ("step", "refuse_incomplete", "define", "move", "delete"):
         patch.setattr(Publication, method, before(getattr(Publication, method)))
     return seen
 

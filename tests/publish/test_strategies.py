@@ -15,9 +15,10 @@ from planproof.publish.formats import Parquet
 from planproof.publish.materialize import stage
 from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction import lock
+from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import Publication, publication
+from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.recover import recover
 from planproof.session.store import store_of
 from planproof_engine.catalog import split_name

@@ -10,8 +10,8 @@ import pytest
 from planproof import Guard, Model
 from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
+from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.publication import publication
 from planproof.session.store import store_of
 
 

@@ -27,7 +27,7 @@ def read(paths: Sequence[str], session: Any = None, others: bool = False) -> tup
     `session`, files that are not on this machine are read through Spark's own client, and many as a Spark job. What
     `others` wrote is read in a process that a damaged footer may end. Raises `FooterError` and `Undecodable`.
     """
-    footers = folded(_footers(paths, session, _apart if others else _here))
+    footers = folded(_footers(paths, session, _read_isolated if others else _here))
     first = next((f for f in footers if f.rows), footers[0] if footers else None)
     count = sum(f.files for f in footers)
     what = f"the footer of {'the one file' if count == 1 else f'each of {count} files'}"
@@ -48,7 +48,7 @@ def _here(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Foote
     return map(read_footer, paths, tails) if tails is not None else map(read_footer, paths)
 
 
-def _apart(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
+def _read_isolated(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
     """The same in a process of its own. Where that ends, it reads them by halves, so that the message names one."""
     try:
         return isolated(_read, paths, tails)
@@ -59,7 +59,7 @@ def _apart(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Foot
             raise Undecodable(f"{paths[0]}: no footer that pyarrow reads: {error}") from error
     half = len(paths) // 2
     parts = [(paths[at], tails[at] if tails is not None else None) for at in (slice(half), slice(half, None))]
-    return [footer for part in parts for footer in _apart(*part)]
+    return [footer for part in parts for footer in _read_isolated(*part)]
 
 
 def _read(paths: Sequence[str], tails: Sequence[bytes] | None) -> list[Footer]:

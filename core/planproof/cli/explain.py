@@ -82,7 +82,8 @@ def explain(
     if as_sql:
         click.echo(text)
     else:
-        click.echo(f"{node.relation} ({node.file})\n")
+        file = node.file if node.package in ("", project.name) else f"dbt_packages/{node.package}/{node.file}"
+        click.echo(f"{node.relation} ({file})\n")
         if as_plan:
             click.echo(_wrapped(text))
         else:

@@ -68,10 +68,16 @@ def infer(
     for shown, said in changed.items():
         click.echo(f"{'would write' if dry_run else 'wrote'} {shown}")
         click.echo("\n".join(f"  {line}" for line in said))
-    for name, reason in left.items():
-        click.echo(f"left out {name}: {reason}")
+    for reason in dict.fromkeys(left.values()):
+        names = [name for name, why in left.items() if why == reason]
+        more = f" and {len(names) - _NAMED} more (--json names them)" if len(names) > _NAMED else ""
+        click.echo(f"left out {', '.join(names[:_NAMED])}{more}: {reason}")
     if not changed:
         click.echo("nothing to write")
+
+
+_NAMED = 5
+"""How many models are named that are left out for one reason."""
 
 
 def _write(file: Path, text: str) -> None:

@@ -139,7 +139,7 @@ def _refusal(project: Project, node: ProjectNode) -> str | None:
     if node.is_python:
         return "a Python model, whose schema only its run shows"
     if node.package != project.name:
-        return f"it is of the package {node.package}, whose files are not this project's"
+        return f"of the package {node.package}, whose files are not this project's"
     if node.raw.get("version") is not None:
         return "it has versions; give each its own columns by hand"
     if node.materialized == "incremental" and config.get("on_schema_change") not in CONTRACTED_INCREMENTAL:

@@ -34,7 +34,7 @@ from planproof.report.model import Report
 from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
-from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, Finding, Verdict
+from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
 
@@ -296,10 +296,7 @@ class OfflineCheck:
         if node.sql is None:
             raise Unknown("a model that is not compiled; run `dbt compile`")
         if _COMPILE_ONLY.search(node.sql or ""):
-            raise Unknown(
-                "the columns that dbt_utils prints in a run: `dbt compile` alone gets a `*`; check the manifest "
-                "of a run, such as `dbt run --empty` in a schema of its own"
-            )
+            raise Unknown(f"{PRINTED[1]}: `dbt compile` alone gets a `*`, where no table stands yet")
         with self.catalog.noting() as read:
             try:
                 return plan(node.sql or "", self.catalog, conf=self._conf(node))
@@ -436,7 +433,7 @@ class OfflineCheck:
             return "its hooks may change what the query means"
         reader = reader_of(self.project, node)
         if reader is not None:
-            return f"its template calls {reader}, which prints what dbt finds: build what it reads, and compile again"
+            return f"its template calls {reader}, {PRINTED[0]}"
         incomplete = self.incomplete.get(node.unique_id)
         if incomplete is None:
             return None

@@ -7,6 +7,7 @@ one. A process that dies leaves what its format keeps of the publish, which `rec
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -27,7 +28,7 @@ from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.states import Stopped, tell
+from planproof.publish.transaction.states import STATES, Stopped, Target, tell
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
@@ -63,12 +64,25 @@ class Publish(Generic[P]):
         """Whether the publish came to its end; False where the audit forbids it. Raises `Evicted`, `Unsettled`, and
         what stopped it otherwise."""
         try:
-            return self._carry_out()
+            return self._carry_out_or_settle()
         except Evicted as eviction:
             if self.steps.format.is_committed(self.publication):
                 raise Evicted(
                     f"{self.job.model.name} (its new rows stand there, by a call that was under way)"
                 ) from eviction
+            self._give_way()
+            raise
+
+    def look(self) -> StoredTable | None:
+        """The relation as the catalog has it after the publish, against what was written."""
+        steps, job = self.steps, self.job
+        written = steps.materialization.written(job, self.publication)
+        return look(job, written, lambda: steps.format.describe(job, self.publication))
+
+    def _carry_out_or_settle(self) -> bool:
+        try:
+            return self._carry_out()
+        except Evicted:
             raise
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             if not self._settle(error) or not isinstance(error, Exception):
@@ -76,12 +90,6 @@ class Publish(Generic[P]):
             message = f"{self.job.model.name} was published, and its clean-up failed at first: {error}"
             self.job.draft.add(tell("finished", message))
             return True
-
-    def look(self) -> StoredTable | None:
-        """The relation as the catalog has it after the publish, against what was written."""
-        steps, job = self.steps, self.job
-        written = steps.materialization.written(job, self.publication)
-        return look(job, written, lambda: steps.format.describe(job, self.publication))
 
     def _carry_out(self) -> bool:
         job = self.job
@@ -147,6 +155,13 @@ class Publish(Generic[P]):
             if not isinstance(error, Exception):
                 raise error from second
             raise Unsettled(publication.entry, error, second, publication.next_step, is_transient) from error
+
+    def _give_way(self) -> None:
+        """An evicted publish removes what it has staged: whoever took the table over may have looked for it too
+        early."""
+        if STATES[self.publication.entry.step].target is Target.OLD:
+            with suppress(SparkFailure, AnalysisError):
+                self.publication.discard()
 
     def _staged(self) -> StagedWrite:
         return self.steps.format.staged(self.job, self.publication)

@@ -51,11 +51,9 @@ class Parquet:
 
     def commit(self, publication: Publication) -> list[Finding]:
         publication.refuse_changed()
-        publication.note_content()
-        others = publication.came_between()
+        publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        replaced = publication.are_replaced(others)
-        return [_replaced(publication, replaced)] if replaced else []
+        return [_replaced(publication)] if publication.others else []
 
     def refuse_changed(self, publication: Publication) -> None:
         publication.refuse_changed()
@@ -71,7 +69,8 @@ class Parquet:
         return settle(publication)
 
 
-def _replaced(publication: Publication, others: int) -> Finding:
+def _replaced(publication: Publication) -> Finding:
+    others = publication.others
     files = f"{others} file{'' if others == 1 else 's'}"
     message = (
         f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "

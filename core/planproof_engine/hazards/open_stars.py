@@ -20,8 +20,9 @@ def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     root = definitions.nodes[0]
     found: dict[str, str] = {}
     first = None
+    places: Places = {}
     for at, column in enumerate(root.output):
-        for scan, across in _starred(root, at, ""):
+        for scan, across in _starred(root, at, "", places):
             first = first or column.name
             found[scan.relation] = found.get(scan.relation) or across
     if first is not None:
@@ -34,21 +35,29 @@ def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         yield Suspicion(warning("PP129", first, "columns that are named", f"*{across}", message))
 
 
-def _starred(node: Plan, at: int, across: str) -> Iterator[tuple[Scan, str]]:
+Places = dict[int, dict[int, int]]
+"""Where a column stands in what a projection reads: by the projection's `id`, then the column's."""
+
+
+def _starred(node: Plan, at: int, across: str, places: Places) -> Iterator[tuple[Scan, str]]:
     """The sources from which the column at a place comes, where nothing in the text names it, and across what."""
     if isinstance(node, Scan):
         yield node, across
     elif isinstance(node, (Named, PassThrough, Filter)):
-        yield from _starred(node.child, at, across)
+        yield from _starred(node.child, at, across, places)
     elif isinstance(node, SetOperation):
         for side in node.inputs:
-            yield from _starred(side, at, f" in a {node.kind}")
+            yield from _starred(side, at, f" in a {node.kind}", places)
     elif isinstance(node, Join):
         left, over = len(node.left.output), " over a join"
-        yield from _starred(node.left, at, over) if at < left else _starred(node.right, at - left, over)
+        side, there = (node.left, at) if at < left else (node.right, at - left)
+        yield from _starred(side, there, over, places)
     elif isinstance(node, Project):
         item = node.items[at]
         if isinstance(item, Column) and item.span is None:
-            below = next((i for i, c in enumerate(node.child.output) if c.id == item.id), None)
+            if id(node) not in places:
+                # The first of several counts.
+                places[id(node)] = {c.id: i for i, c in reversed([*enumerate(node.child.output)])}
+            below = places[id(node)].get(item.id)
             if below is not None:
-                yield from _starred(node.child, below, across)
+                yield from _starred(node.child, below, across, places)

@@ -53,7 +53,8 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
         facts = _below(draft, job.session, entry.stage_location, planned)
     else:
         staging = publication.stored(entry.staging)
-        assert staging is not None
+        if staging is None:
+            raise SparkFailure(f"{entry.staging}, which was just written, is gone: was it dropped?", transient=True)
         partition_by = staging.partition_by
         facts = read_files(draft, job.session, staging, planned)
     facts = trusted(job, publication, facts)

@@ -13,8 +13,9 @@ from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain, refuse_foreign
+from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import Publication, publication
+from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local

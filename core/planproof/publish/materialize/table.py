@@ -9,9 +9,10 @@ from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import moves
-from planproof.publish.transaction.publication import Publication, publication
+from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import without_lengths

@@ -7,8 +7,9 @@ from dataclasses import replace
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.view import digest_of, statement_of
+from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import Publication, publication
+from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import StoredTable
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema

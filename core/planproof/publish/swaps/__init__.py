@@ -24,7 +24,9 @@ def settle(publication: Publication, force: bool = False) -> Ending:
     is journaled before it begins, because half of one can look like a finished publish. May be called again after it
     was interrupted itself. In a catalog that does not know the publish nothing is touched: it is given up where it was
     all but finished, its catalog is dead or `force` says so; else `SparkFailure` is raised.
+    Raises `Evicted` where another run has taken the table over.
     """
+    publication.fence()
     step, strategy = publication.entry.step, STRATEGIES[publication.entry.strategy]
     ending: Ending
     target = STATES[step].target

@@ -22,6 +22,7 @@ class Append:
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
         for move in moves:
             publication.move(move.source, move.target)
+        publication.refuse_changed()
         self._register(publication)
         publication.add_columns()
         self.finish(publication)
@@ -34,6 +35,8 @@ class Append:
         entry = publication.entry
         if entry.step == "clean":
             return True
+        if entry.step == "files" and publication.is_exchanged():
+            return False
         store = publication.store
         is_moved = all(store.exists(m.target) and not store.exists(m.source) for m in entry.moves)
         return is_moved and publication.has_columns()

@@ -22,6 +22,8 @@ class Location:
         publication.step("swap")
         publication.set_location(entry.target, entry.stage_location)
         publication.refuse_exchanged()
+        if entry.prior is not None and entry.prior.location is not None:
+            publication.count_others(publication.names_in(entry.prior.location))
         # A rescuer sees in the catalog that only cleaning is left.
         self.finish(publication)
 

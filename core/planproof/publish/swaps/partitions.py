@@ -29,6 +29,8 @@ class Partitions:
             self._point(publication, swap, swap.new)
         if not all(self._switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
+        publication.refuse_changed()
+        publication.count_others(name for swap in swaps if swap.old for name in publication.names_in(swap.old))
         publication.add_columns()
         publication.step("clean")
         self.finish(publication)
@@ -37,6 +39,8 @@ class Partitions:
         return publication.is_staged() or all(self._switched(publication))
 
     def is_swapped(self, publication: Publication) -> bool:
+        if publication.entry.step == "partitions" and publication.is_exchanged():
+            return False
         return all(self._switched(publication)) and publication.has_columns() and publication.is_whole()
 
     def undo(self, publication: Publication) -> None:
@@ -71,7 +75,7 @@ class Partitions:
         for swap in entry.partitions:
             if swap.old is None or any(within(location, swap.old) for location in kept):
                 continue
-            if self._is_ours(publication, swap.old):
+            if self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
                 self._delete(publication, swap.old)
 
     def _is_ours(self, publication: Publication, location: str) -> bool:

@@ -37,7 +37,7 @@ class Rename:
         self.finish(publication)
 
     def is_here(self, publication: Publication) -> bool:
-        if publication.is_staged():
+        if publication.is_staged() or publication.stored(publication.entry.away) is not None:
             return True
         target = publication.stored(publication.entry.target)
         if target is None:

@@ -33,7 +33,7 @@ class View:
             publication.rename(entry.target, entry.away, entry.prior.kind)
         try:
             publication.step("swap")
-            publication.change(statement)
+            publication.define(statement)
         except Evicted:
             publication.bring_back()
             raise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from planproof.publish.transaction.journal import Content
-from planproof.publish.transaction.names import within
+from planproof.publish.transaction.names import below, within
 from planproof.publish.transaction.partition import partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
@@ -31,15 +31,35 @@ def is_whole(store: Store, location: str, content: Content | None) -> bool:
     return all(found.get(name) == size for name, size in content)
 
 
-def files_of_table(session: Session, store: Store, table: StoredTable | None) -> Mapping[str, int] | None:
-    """All data files of a Parquet table, with their bytes, by their whole path; None where they cannot be told."""
-    if table is None or not table.is_plain_parquet or table.location is None:
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The data files in a table's folder and in those of its partitions, each by its path from the table's folder on,
+    or by its whole path where it lies outside. `own` are those that the table reads, `others` all that lie deeper."""
+
+    own: frozenset[str]
+    others: frozenset[str]
+
+
+def files_of_table(session: Session, store: Store, table: StoredTable | None) -> TableFiles | None:
+    """None where they cannot be told, or another format's log tells them."""
+    if table is None or table.kind != "table" or table.has_log or table.location is None:
         return None
     root = decoded(table.location)
     try:
         folders = [root]
         if table.partition_by and table.tracked:
-            folders += [p.location for p in partitions_of(session, table.name, table) if not within(p.location, root)]
-        return {f"{folder}/{name}": size for folder in folders for name, size in store.contents(folder).items()}
+            folders = [part.location for part in partitions_of(session, table.name, table)]
+        listed = [root, *(folder for folder in folders if not within(folder, root))]
+        found = {from_root(f"{one}/{name}", root) for one in listed for name in store.contents(one)}
     except (SparkFailure, AnalysisError):
         return None
+    if table.partition_by and not table.tracked:
+        return TableFiles(frozenset(found), frozenset())
+    read = {from_root(folder, root) for folder in folders}
+    own = frozenset(name for name in found if name.rpartition("/")[0] in read)
+    return TableFiles(own, frozenset(found - own))
+
+
+def from_root(location: str, root: str) -> str:
+    """The path of a location from a table's folder on; its whole path where it lies outside."""
+    return below(location, root) if within(location, root) else location

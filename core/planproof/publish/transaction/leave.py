@@ -248,8 +248,10 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
             if holdings.holder(old.location, {note.table.lower()}) is not None:
                 continue
             if store.exists(new):
-                # What lies there was replaced: no partition of the table has its data in it.
-                if any(within(one, new) or within(new, one) for one in data_of(session, note.table)[1:]):
+                # What lies there was replaced: no partition of the table, nor another table, has its data in it.
+                if holdings.holder(new, {note.table.lower()}) is not None or any(
+                    within(one, new) or within(new, one) for one in data_of(session, note.table)[1:]
+                ):
                     continue
                 store.delete(new)
             store.move(old.location, new)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.transaction.content import content_of, files_of_table, is_whole
-from planproof.publish.transaction.deletion import data_of
-from planproof.publish.transaction.journal import SWAPS, Entry, Journal, Prior
+from planproof.publish.transaction.content import TableFiles, content_of, files_of_table, from_root, is_whole
+from planproof.publish.transaction.deletion import Holdings, data_of
+from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import (
     PREFIX,
-    Names,
     Refused,
     join,
     literal,
@@ -23,18 +22,15 @@ from planproof.publish.transaction.names import (
     parent,
     refuse_unspeakable,
     slug,
-    version,
-    versions,
     within,
 )
-from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.partition import spec
-from planproof.publish.transaction.places import data_root
-from planproof.publish.transaction.states import UNDO, UNDONE
+from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.store import Store, decoded, store_of
+from planproof.session.store import Store, decoded
 from planproof_engine.catalog import split_name
+from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import as_ddl
@@ -46,7 +42,8 @@ class Publication:
     `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
     wrote them, as it ran, where Spark tells it; `planes`: all of a query that was written as it was analyzed.
     `watched`: every row that Python gave was looked at as it was written. `target` is the relation as the publish found
-    it, `replaced` the files that it had then, where the publish takes their place; `statement` gives a view its query.
+    it, `replaced` the files that it had then, where the publish takes their place, `others` how many of others it has
+    replaced, too; `statement` gives a view its query.
     `is_own`: this process began it, and did not read it from a journal."""
 
     next_step = "run `planproof recover` once the cause is gone"
@@ -56,7 +53,9 @@ class Publication:
     ) -> None:
         self.session, self.store, self.journal, self.lock = session, store, journal, lock
         self.target, self.is_own = target, False
-        self.replaced: Mapping[str, int] | None = None
+        self.replaced: TableFiles | None = None
+        self.others = 0
+        self._needs_lock = True
         self.statement: str | None = None
         self.unregistered: PhysicalSchema | None = None
         self.final: PhysicalSchema | None = None
@@ -72,23 +71,40 @@ class Publication:
         self.lock.fence()
         self.journal.step(name, **changes)
 
+    def fence(self) -> None:
+        """Raises `Evicted` where another run has taken the table over."""
+        if self._needs_lock:
+            self.lock.fence()
+
     def note(self, name: str, **changes: Any) -> None:
+        """What was staged is noted before it is audited; the journal has it from the next step on."""
+        if name == "audit":
+            changes["content"] = self._staged_content()
         self.journal.note(name, **changes)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         return self.session.rows(sql)
 
     def change(self, sql: str) -> None:
-        """Runs a statement that changes the catalog."""
-        self.lock.fence()
+        """Runs a statement of planproof's own that changes the catalog. Raises a transient `SparkFailure` where Spark
+        refuses it: the relations that it names are not as they were a moment ago. No model has a part in that."""
+        try:
+            self.define(sql)
+        except AnalysisError as error:
+            said = f"somebody changed {self.entry.model}, or what is staged for it, at the same time: {error.message}"
+            raise SparkFailure(said, error.condition, transient=True) from error
+
+    def define(self, sql: str) -> None:
+        """Runs a statement that changes the catalog, and that holds the model's own query."""
+        self.fence()
         self.session.rows(sql)
 
     def delete(self, location: str) -> None:
-        self.lock.fence()
+        self.fence()
         self.store.delete(location)
 
     def move(self, source: str, target: str) -> None:
-        self.lock.fence()
+        self.fence()
         self.store.move(source, target)
 
     def write(self, sql: str) -> None:
@@ -150,15 +166,30 @@ class Publication:
     def refuse_changed(self) -> None:
         """Raises `Refused` where the target is another relation than the one that was read under the lock: others need
         no lock of planproof's to alter, drop or rename it."""
-        now = self.stored(self.entry.target)
-        if _identity(now) == _identity(self.target):
+        if not self.is_exchanged():
             return
+        now = self.stored(self.entry.target)
         what = "is not there any more" if now is None else "was not there" if self.target is None else "is another one"
         raise Refused(
             f"{self.entry.model} {what}: somebody made, dropped, renamed or altered it while its new rows were staged. "
-            "It was left as it is, and nothing was published; run the model again",
+            f"It was left as it is, and nothing was published; {self.tell_prior()}run the model again",
             transient=True,
         )
+
+    def is_exchanged(self) -> bool:
+        """Whether the target is another relation by now than the one that the publish has found, as far as this process
+        knows that one."""
+        now = self.stored(self.entry.target)
+        if self.is_own:
+            return _identity(now) != _identity(self.target)
+        return now is not None and prior_of(now) != self.entry.prior
+
+    def tell_prior(self) -> str:
+        """Says where the old relation waits, if somebody gave its name to another one in the moment in which it had
+        stepped aside."""
+        if self.entry.prior is None or self.stored(self.entry.away) is None:
+            return ""
+        return f"what stood there before waits as {self.entry.away}; "
 
     def refuse_exchanged(self) -> None:
         """The same right after the call that pointed the target to the staged files: where it met another table that
@@ -179,34 +210,48 @@ class Publication:
             transient=True,
         )
 
-    def came_between(self) -> frozenset[str]:
-        """The files that others have put into the target since the publish began, where it takes others' place."""
-        if self.replaced is None:
-            return frozenset()
-        now = files_of_table(self.session, self.store, self.stored(self.entry.target))
-        return frozenset(now or ()) - self.replaced.keys()
+    def count_others(self, found: Iterable[str]) -> None:
+        """Counts the files that others have put into the target since the publish began, among those that it has just
+        replaced (as `content.TableFiles` names them): later nobody can tell them."""
+        if self.replaced is not None:
+            self.others = len(frozenset(found) - self.replaced.own)
 
-    def are_replaced(self, files: Iterable[str]) -> int:
-        """How many of these files the publish has replaced: of a partitioned overwrite those of its partitions."""
-        if self.entry.effect is not Effect.REPLACES_PARTITIONS:
-            return len(list(files))
-        old = [swap.old for swap in self.entry.partitions if swap.old is not None]
-        return sum(any(within(file, folder) for folder in old) for file in files)
+    def _prior_names(self) -> list[str]:
+        """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's
+        default place."""
+        files = files_of_table(self.session, self.store, self.stored(self.entry.away))
+        names = list(files.own) if files else []
+        prior, now = self.entry.prior, self.location(self.entry.target)
+        if prior is not None and prior.location is not None and not (now and within(now, prior.location)):
+            names += self.names_in(prior.location)
+        return names
+
+    def names_in(self, folder: str) -> list[str]:
+        """The data files right in a folder, as `content.TableFiles` names them; none where they cannot be listed."""
+        prior = self.entry.prior
+        root = prior.location if prior and prior.location else folder
+        with suppress(SparkFailure):
+            return [from_root(f"{folder}/{name}", root) for name in self.store.contents(folder) if "/" not in name]
+        return []
 
     def delete_replaced(self, folder: str) -> None:
-        """Deletes the files of a folder that the target had when the publish began, and the folder once no data lie in
-        it. What has come there since is another table's."""
+        """Deletes the files of a table's folder that the target had when the publish began, and the folder once no data
+        lie in it. What has come there since is another writer's, and what lies deeper is another table's. Whoever
+        recovers does not know what was there."""
         if self.replaced is None:
             self.delete_unused(folder)
             return
         if any(within(location, folder) for location in data_of(self.session, self.entry.target)):
             return
-        self.lock.fence()
+        self.fence()
         for name in self.store.contents(folder):
-            if f"{folder}/{name}" in self.replaced:
+            if name in self.replaced.own:
                 self.store.delete(f"{folder}/{name}")
         if not self.store.contents(folder):
-            self.delete(folder)
+            self.delete(join(folder, "_SUCCESS"))
+            self.store.prune(folder)  # Whoever puts a file there at this moment keeps it.
+            if self.store.exists(folder) and not self.store.contents(folder):
+                self.delete(folder)
 
     def bring_back(self) -> None:
         """Gives the old relation, which this publish has just put aside under a name that nobody else uses, its name
@@ -247,6 +292,12 @@ class Publication:
             held = data_of(self.session, self.entry.target)
         if not any(within(one, location) for one in held):
             self.delete(location)
+
+    def is_shared(self, folder: str) -> bool:
+        """Whether another table has data below a folder of this one; asked of the catalog where files lie deeper."""
+        if not any("/" in name for name in self.store.contents(folder)):
+            return False
+        return Holdings(self.session).holder(folder, {self.entry.target.lower()}) is not None
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
@@ -348,10 +399,18 @@ class Publication:
         """Whether all files that were audited lie where they were staged."""
         return is_whole(self.store, self.entry.stage_location, self.entry.content)
 
-    def note_content(self) -> None:
-        """Notes the files that were audited; the journal has them from the next step on."""
-        if self.entry.effect is not Effect.DEFINES:
-            self.note(self.entry.step, content=content_of(self.store, self.entry.stage_location))
+    def refuse_incomplete(self) -> None:
+        """Raises `Refused` where the files that were audited are not all that lies there now."""
+        found = self._staged_content()
+        if None not in (found, self.entry.content) and found != self.entry.content:
+            raise Refused(
+                f"{self.entry.model}: files below {self.entry.stage_location} were deleted, added or changed after "
+                "they had been audited; nothing was published. Run the model again",
+                transient=True,
+            )
+
+    def _staged_content(self) -> Content | None:
+        return None if self.entry.effect is Effect.DEFINES else content_of(self.store, self.entry.stage_location)
 
     @property
     def may_be_late(self) -> bool:
@@ -361,13 +420,19 @@ class Publication:
     def discard(self) -> None:
         """Removes what was staged: its files, and last its registration, by which the catalog knows the publish.
 
-        Files that a late call may still point to stay, for a later publish to sweep.
+        Files that a late call may still point to stay, for a later publish to sweep. As long as nothing of the target
+        was touched, all that was staged is this publish's own: no lock is asked for, and an evicted publish removes it.
         """
+        if self.is_own and STATES[self.entry.step].target is Target.OLD:
+            self._needs_lock = False
         if not (self.may_be_late and self.entry.swap.repoints):
             self.delete_unused(self.entry.stage_location)
         if self.entry.step == UNDO:
             self.step(UNDONE)
         self.drop_staging()
+        if not self._needs_lock:
+            self.withdraw()
+            self._needs_lock = True
 
     def withdraw(self) -> None:
         """Takes back the rows that this publish was to quarantine, wherever they stand by now."""
@@ -386,9 +451,13 @@ class Publication:
         entry, prior = self.entry, self.entry.prior
         if prior is None or self.stored(entry.away) is None:
             return
-        if prior.location is not None and (prior.managed or self.is_version(prior.location)):
+        if self.replaced is not None:
+            self.count_others(self._prior_names())
+        if prior.location is not None and self.is_version(prior.location):
             self.delete_unused(prior.location, now)
             self.sweep(prior.location)
+        elif prior.location is not None and prior.managed:
+            self.delete_replaced(prior.location)
         self.drop(entry.away, prior.kind)
 
 
@@ -408,88 +477,9 @@ def prior_of(target: StoredTable | None) -> Prior | None:
     return Prior(kind, managed, location, bool(target.partition_by))
 
 
-def publication(
-    session: Session,
-    names: Names,
-    target: StoredTable | None,
-    strategy: str,
-    root: str,
-    options: dict[str, Any],
-    lock: Lock | None,
-    home: str | None = None,
-    columns: tuple[tuple[str, str], ...] = (),
-    moved: bool = False,
-) -> Publication:
-    """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
-
-    `root` is where journal and locks lie, `lock` the target's, `home` the database's location where that is another
-    one: below it Spark puts managed tables. `columns` (name, type) are what the target gets with the new rows. `moved`:
-    the new table goes to the `location_root` of the options, wherever the old one lies."""
-    assert lock is not None, "a publish in steps holds a lock"
-    home = home or root
-    location_root = options.get("location_root")
-    prior = prior_of(target)
-    kept = prior is not None and prior.kind == "table" and not moved
-    swap = SWAPS[strategy]
-    managed = swap.renames and (prior.managed if prior and kept else not location_root)
-    data = data_root(target if kept else None, location_root, home)
-    folder = names.slug if within(data, home) and within(home, data) else names.full_slug
-    current = prior.location if prior else None
-    place = version(versions(data, folder), current, names.stamp)
-    staged = join(home, names.staging[-1])
-    entry = Entry(
-        model=".".join(names.target),
-        target=quoted(names.target),
-        staging=quoted(names.staging),
-        away=quoted(names.away),
-        strategy=strategy,
-        run=names.run,
-        attempt=names.attempt,
-        owner=Owner.here(names.stamp),
-        slug=names.slug,
-        root=root,
-        native=join(home, names.table.lower()),
-        stage_location=staged if managed else place,
-        external=not managed,
-        prior=prior,
-        columns=columns,
-        catalog=session.catalog_id,
-    )
-    store = store_of(session)
-    if swap.effect is not Effect.DEFINES:
-        folders = [entry.stage_location, entry.native, current, location_root]
-        refuse_unspeakable(session, folders, f"the folder of {entry.model}")
-    if managed:
-        _refuse_occupied(store, entry)
-    journal = Journal(store, _placed(store, entry, names.table, location_root))
-    found = Publication(session, store, journal, lock, target)
-    found.is_own = True
-    if swap.effect in (Effect.REPLACES, Effect.REPLACES_PARTITIONS):
-        found.replaced = files_of_table(session, store, target)
-    return found
-
-
 def _identity(table: StoredTable | None, placed: bool = True) -> tuple[object, ...] | None:
     """What makes a relation the one that it is; of a view, which is replaced whatever it says, its kind."""
     if table is None or table.kind != "table":
         return None if table is None else (table.kind,)
     own = (table.kind, table.schema.as_nullable(), table.partition_by, table.format, table.managed, table.created)
     return (*own, decoded(table.location or "")) if placed else own
-
-
-def _refuse_occupied(store: Store, entry: Entry) -> None:
-    """Spark renames no table onto a directory with files in it: it would refuse half way."""
-    own = entry.prior is not None and entry.prior.location is not None and within(entry.prior.location, entry.native)
-    if not own and store.names(entry.native):
-        raise Refused(
-            f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
-            "move or delete them"
-        )
-
-
-def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
-    """A first external table goes where dbt would have put it, if that place is free."""
-    if entry.prior is not None or not entry.swap.renames or not location_root:
-        return entry
-    place = join(location_root, table)
-    return entry if store.exists(place) else replace(entry, place=place)

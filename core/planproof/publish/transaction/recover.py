@@ -152,11 +152,13 @@ class _Entry:
     def settle(self, found: Journal) -> tuple[str, str]:
         asked, entry = self.asked, found.entry
         try:
-            ending = settle(Publication(asked.session, asked.store, found, self.held), asked.force)
+            publication = Publication(asked.session, asked.store, found, self.held)
+            ending = settle(publication, asked.force)
         finally:
             asked.holdings.forget()
         if ending == "left":
             return ending, f"this catalog does not know it; its files are left, {entry.stage_location} too"
         if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
             return ending, "there is no view now: run its model again"
-        return ending, ending
+        waiting = publication.tell_prior() if ending == "undone" else ""
+        return ending, f"{ending}; {waiting}another relation has its name" if waiting else ending

@@ -1,0 +1,113 @@
+"""How a publish in steps begins: what stands at its target, where it stages, and why it may not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planproof.judge.effect import Effect
+from planproof.publish.transaction.content import files_of_table
+from planproof.publish.transaction.deletion import Holdings
+from planproof.publish.transaction.journal import SWAPS, Entry, Journal
+from planproof.publish.transaction.lock import Lock
+from planproof.publish.transaction.names import Names, Refused, join, refuse_unspeakable, version, versions, within
+from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.places import data_root
+from planproof.publish.transaction.publication import Publication, prior_of
+from planproof.session.protocol import Session, StoredTable
+from planproof.session.store import Store, store_of
+from planproof_engine.quoting import quoted
+
+
+def publication(
+    session: Session,
+    names: Names,
+    target: StoredTable | None,
+    strategy: str,
+    root: str,
+    options: dict[str, Any],
+    lock: Lock | None,
+    home: str | None = None,
+    columns: tuple[tuple[str, str], ...] = (),
+    moved: bool = False,
+) -> Publication:
+    """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
+
+    `root` is where journal and locks lie, `lock` the target's, `home` the database's location where that is another
+    one: below it Spark puts managed tables. `columns` (name, type) are what the target gets with the new rows. `moved`:
+    the new table goes to the `location_root` of the options, wherever the old one lies."""
+    assert lock is not None, "a publish in steps holds a lock"
+    home = home or root
+    location_root = options.get("location_root")
+    prior = prior_of(target)
+    kept = prior is not None and prior.kind == "table" and not moved
+    swap = SWAPS[strategy]
+    managed = swap.renames and (prior.managed if prior and kept else not location_root)
+    data = data_root(target if kept else None, location_root, home)
+    folder = names.slug if within(data, home) and within(home, data) else names.full_slug
+    current = prior.location if prior else None
+    place = version(versions(data, folder), current, names.stamp)
+    staged = join(home, names.staging[-1])
+    entry = Entry(
+        model=".".join(names.target),
+        target=quoted(names.target),
+        staging=quoted(names.staging),
+        away=quoted(names.away),
+        strategy=strategy,
+        run=names.run,
+        attempt=names.attempt,
+        owner=Owner.here(names.stamp),
+        slug=names.slug,
+        root=root,
+        native=join(home, names.table.lower()),
+        stage_location=staged if managed else place,
+        external=not managed,
+        prior=prior,
+        columns=columns,
+        catalog=session.catalog_id,
+    )
+    store = store_of(session)
+    if swap.effect is not Effect.DEFINES:
+        folders = [entry.stage_location, entry.native, current, location_root]
+        refuse_unspeakable(session, folders, f"the folder of {entry.model}")
+    if managed:
+        _refuse_occupied(store, entry)
+    journal = Journal(store, _placed(store, entry, names.table, location_root))
+    found = Publication(session, store, journal, lock, target)
+    found.is_own = True
+    if swap.effect is not Effect.ADDS:
+        found.replaced = files_of_table(session, store, target)
+        if not swap.repoints:
+            _refuse_shared(found)
+    return found
+
+
+def _refuse_shared(publication: Publication) -> None:
+    """A managed table's folder goes with it, and with all that others have put into it."""
+    prior, replaced = publication.entry.prior, publication.replaced
+    if prior is None or not prior.managed or prior.location is None or replaced is None or not replaced.others:
+        return
+    holder = Holdings(publication.session).holder(prior.location, {publication.entry.target.lower()})
+    if holder is not None:
+        raise Refused(
+            f"{prior.location}, the folder of {publication.entry.model}, which it is about to leave, holds data of "
+            f"{holder}, too: give {holder} a folder of its own"
+        )
+
+
+def _refuse_occupied(store: Store, entry: Entry) -> None:
+    """Spark renames no table onto a directory with files in it: it would refuse half way."""
+    own = entry.prior is not None and entry.prior.location is not None and within(entry.prior.location, entry.native)
+    if not own and store.names(entry.native):
+        raise Refused(
+            f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
+            "move or delete them"
+        )
+
+
+def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
+    """A first external table goes where dbt would have put it, if that place is free."""
+    if entry.prior is not None or not entry.swap.renames or not location_root:
+        return entry
+    place = join(location_root, table)
+    return entry if store.exists(place) else replace(entry, place=place)
