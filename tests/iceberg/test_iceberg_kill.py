@@ -40,7 +40,7 @@ def victims() -> ModuleType:
 def run(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
     """A group of processes of its own, so that its end is not ours."""
     command = [sys.executable, str(SCRIPT), str(home), *args]
-    return subprocess.run(command, capture_output=True, text=True, cwd=home, start_new_session=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, cwd=home, start_new_session=True, timeout=900)
 
 
 def test_killed_at_every_step(victims: ModuleType, tmp_path: Path, lakes_of_a_server: dict[str, str]) -> None:
