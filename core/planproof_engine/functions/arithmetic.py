@@ -132,6 +132,7 @@ def _computable(t: DataType) -> bool:
 
 
 def is_divisible(t: DataType) -> bool:
+    """Whether `div` takes operands of this type as they are (Spark's `IntegralDivide.inputType`)."""
     return t == LONG or isinstance(t, (Decimal, Interval))
 
 
