@@ -242,7 +242,7 @@ def test_a_check_that_never_says_the_same_publishes_nothing(shop: Shop, monkeypa
 
 
 def test_rows_whose_footers_nobody_reads_are_counted(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def undecodable(*_: Any) -> Any:
+    def undecodable(*_: Any, **__: Any) -> Any:
         raise Undecodable("footers of a later writer")
 
     monkeypatch.setattr(quarantine.files, "read", undecodable)

@@ -92,7 +92,7 @@ def _macros(project: Project, node: ProjectNode) -> Iterator[str]:
         depends_on = waiting.pop().get("depends_on")
         called = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
         for key in called if isinstance(called, list) else ():
-            if key in seen or str(key).split(".")[1:2] in [[package] for package in _BUILT_IN]:
+            if not isinstance(key, str) or key in seen or key.split(".")[1:2] in [[package] for package in _BUILT_IN]:
                 continue
             seen.add(key)
             macro = project.macros.get(key)
