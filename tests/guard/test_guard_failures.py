@@ -126,7 +126,7 @@ def test_an_internal_error_publishes_nothing_and_is_not_swallowed(
 ) -> None:
     name = f"{database}.t"
     guard.publish(Model(name, "select 1 as id"))
-    monkeypatch.setattr("planproof.publish.audit.staged.files.read", lambda *given: 1 / 0)
+    monkeypatch.setattr("planproof.publish.audit.staged.files.read", lambda *given, **more: 1 / 0)
     report = guard.publish(Model(name, "select 2 as id"))
     assert (report.outcome, codes(report)[-1]) == ("failed", "PP901")
     assert "ZeroDivisionError" in report.details.traceback
