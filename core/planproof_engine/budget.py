@@ -28,7 +28,7 @@ _SURE = 1.0
 class OverBudget(BaseException):
     """Raised in the midst of work that costs more than it may. `budget` names what was used up.
 
-    It is no `Exception`: who makes do without a part that failed must not make do without this.
+    It is no `Exception`, so that no handler of ordinary errors swallows it.
     """
 
     budget = ""

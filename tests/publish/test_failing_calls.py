@@ -16,6 +16,7 @@ from planproof import Guard, Model
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import store_of
+from planproof_engine.origin import AnalysisError
 
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
 PARTS = "create table {t} using parquet partitioned by (d) as select * from values (1, 'x'), (2, 'y') as v(id, d)"
@@ -151,3 +152,25 @@ def test_the_report_says_what_the_target_is(name: str, lasting: bool, spark: Any
     else:
         pytest.fail("the publish never ended")
     assert {"failed"} <= set(outcomes) <= {"failed", "published"}
+
+
+def test_a_catalog_that_refuses_a_step_is_quoted_and_nobody_is_accused(spark: Any, session: Any, database: str) -> None:
+    """Some catalogs allow no SET LOCATION. Nobody has touched the table then, and the report must not say so."""
+
+    class Refusing(Failing):
+        def __call__(self, call: Callable[..., Any]) -> Callable[..., Any]:
+            def counted(*args: Any, **named: Any) -> Any:
+                if args and "SET LOCATION" in str(args[0]):
+                    raise AnalysisError("UNSUPPORTED", "no SET LOCATION here")
+                return call(*args, **named)
+
+            return counted
+
+    world = World(spark, session, database, "same")
+    world.prepare()
+    report = Guard(wired(session, Refusing(0, lasting=True))).publish(world.model)
+    assert (report.outcome, world.rows(), world.leftovers()) == ("failed", world.old, [])
+    assert "Spark refused a step of the publish of" in (report.error or "")
+    assert "somebody may have changed" in (report.error or "")
+    assert "no SET LOCATION here" in (report.error or "")
+    assert "violated" not in {f.verdict.value for f in report.findings}

@@ -38,7 +38,7 @@ class _Reader:
             process = self._started()
             assert process.stdin is not None
             assert process.stdout is not None
-            # Nobody waits for a timer that is 0 s late: it is cancelled.
+            # Without a limit the timer is never started.
             late = threading.Timer(seconds or 0, process.kill)
             if seconds is not None:
                 late.start()

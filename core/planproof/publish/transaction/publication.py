@@ -87,11 +87,14 @@ class Publication:
 
     def change(self, sql: str) -> None:
         """Runs a statement of planproof's own that changes the catalog. Raises a transient `SparkFailure` where Spark
-        refuses it: the relations that it names are not as they were a moment ago. No model has a part in that."""
+        refuses it: the model's query has no part in that, and most often the relations changed a moment ago."""
         try:
             self.define(sql)
         except AnalysisError as error:
-            said = f"somebody changed {self.entry.model}, or what is staged for it, at the same time: {error.message}"
+            said = (
+                f"Spark refused a step of the publish of {self.entry.model}; somebody may have changed the table, or "
+                f"what is staged for it, at the same time: {error.message}"
+            )
             raise SparkFailure(said, error.condition, transient=True) from error
 
     def define(self, sql: str) -> None:
