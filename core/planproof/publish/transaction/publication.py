@@ -195,23 +195,29 @@ class Publication:
         return f"what stood there before waits as {self.entry.away}; "
 
     def refuse_exchanged(self) -> None:
-        """The same right after the call that pointed the target to the staged files: where it met another table that
-        had come in that moment, that table is given its own files back, if they lie in its default place."""
+        """The same right after the call that pointed the target to the staged files: where it met a table that somebody
+        had altered, or made anew, in that moment, that table is given its own files back."""
         now, then = self.stored(self.entry.target), self.target
         if then is None or (now is not None and _identity(now, placed=False) == _identity(then, placed=False)):
             return
-        if (
-            now is not None
-            and now.managed
-            and now.location
-            and within(decoded(now.location), self.entry.stage_location)
-        ):
-            self.set_location(self.entry.target, self.entry.native)
+        if now is not None and now.location and within(decoded(now.location), self.entry.stage_location):
+            home = self._files_of_exchanged(now, then)
+            if home is not None:
+                self.set_location(self.entry.target, home)
         raise Refused(
-            f"{self.entry.model} was dropped or made anew by somebody just while it was published; look at it, and run "
-            "the model again",
+            f"{self.entry.model} was altered, dropped or made anew by somebody just while it was published; look at "
+            "it, and run the model again",
             transient=True,
         )
+
+    def _files_of_exchanged(self, now: StoredTable, then: StoredTable) -> str | None:
+        """Where the files of an exchanged table lie: where they did, if it is the one that was found, and in its
+        default place, if it is another one that is managed. None of another one that is not: nobody knows it."""
+        before, same = decoded(then.location or ""), (now.created, now.managed) == (then.created, then.managed)
+        others = Holdings(self.session)
+        if same and self.store.exists(before) and others.holder(before, {self.entry.target.lower()}) is None:
+            return before
+        return self.entry.native if now.managed else None
 
     def count_others(self, found: Iterable[str]) -> None:
         """Counts the files that others have put into the target since the publish began, among those that it has just
