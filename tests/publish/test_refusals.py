@@ -12,6 +12,7 @@ from planproof.judge.draft import Draft
 from planproof.publish.audit.refusals import met_null
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import SparkFailure
+from planproof_engine.catalog import RelationName
 
 SAID = "Null value appeared in non-nullable field:\n{path}\nIf the schema is inferred from a Scala tuple/case class, .."
 
@@ -26,7 +27,7 @@ def job(stored: str | None, promised: str) -> Any:
         target=None if kept is None else SimpleNamespace(schema=kept.schema, properties={}),
         draft=Draft(model, Settings()),
         examined=SimpleNamespace(locate=lambda name: None),
-        names=SimpleNamespace(target=("shop", "t")),
+        names=SimpleNamespace(target=RelationName(("shop", "t"))),
     )
 
 

@@ -22,7 +22,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import besides, content_within, is_file, is_within, path_within
 from planproof.session.files import data_files
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.conf import UnknownSpark, spark_version
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
@@ -64,7 +64,7 @@ class Frozen:
     spark: str | None = None
 
     def find(self, relation: str) -> Known | None:
-        wanted = tuple(part.lower() for part in split_name(relation))
+        wanted = RelationName.parse(relation).key
         return self.relations.get(wanted) or (self.relations.get(wanted[1:]) if len(wanted) > 2 else None)
 
 
@@ -84,7 +84,7 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     shown = _canonical(found, project.directory)
     return Frozen(
         {
-            tuple(p.lower() for p in split_name(str(name))): _frozen(entry, f"{found}: {name}", shown)
+            RelationName.parse(str(name)).key: _frozen(entry, f"{found}: {name}", shown)
             for name, entry in sources.items()
         },
         shown,

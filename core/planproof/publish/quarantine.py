@@ -25,14 +25,13 @@ from planproof.publish.bad_rows import (
     RUN,
     BadRows,
     Unquarantinable,
-    quarantine_of,
     shown,
 )
 from planproof.publish.materialize.materialization import Job, Publishing
 from planproof.publish.materialize.table import plain
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.names import Names, Refused, literal
+from planproof.publish.transaction.names import Names, Refused, literal, quarantine_of
 from planproof.publish.transaction.publication import column_list
 from planproof.quarantine import refusal
 from planproof.report.details import QuarantinedRows
@@ -168,7 +167,7 @@ def tidy(job: Job, format: Format[Any]) -> None:
         return
     oldest = (datetime.now(timezone.utc) - timedelta(days=settings.quarantine.days)).date().isoformat()
     try:
-        name, table = quarantine_of(job.names), format.quarantine()
+        name, table = quarantine_of(job.names.target).quoted, format.quarantine()
         table.expire(name, _open(job.session, table, name, plain(job.examined.promised)), oldest)
     except (Unquarantinable, Refused, AnalysisError, SparkFailure) as error:
         message = f"{job.model.name} was published; its quarantine could not be tidied: {error}"

@@ -21,7 +21,6 @@ from planproof.publish.transaction.publication import Publication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import DATE, DataType, is_integral
 
@@ -104,7 +103,7 @@ def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iter
     if not table.is_plain_parquet:
         raise Unread(f"it is stored as {table.format}")
     _refuse_untracked(table)
-    target, gone = quoted(job.names.target), set(replaced)
+    target, gone = job.names.target.quoted, set(replaced)
     # Names are listed at little cost, places are not.
     number = len(names(job.session, target)) if table.partition_by else 0
     if number > LOCAL:

@@ -33,7 +33,7 @@ def compare(job: Job, keys: Sequence[str], after: str) -> Comparison:
     """`after` is a relation of the rows that the table would hold. Raises `Refused` where the key is not unique, and
     `SparkFailure`."""
     assert job.target is not None
-    before = quoted(job.names.target)
+    before = job.names.target.quoted
     for relation, side in ((before, "published"), (after, "staged")):
         _refuse_repeated(job, keys, relation, side)
     old = {f.name.lower(): f.type for f in job.target.schema}

@@ -9,10 +9,9 @@ from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Judged
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
@@ -79,14 +78,9 @@ def reference(session: Session, constraint: Constraint, model: str, whole: str) 
     match = _REFERENCE.fullmatch(constraint.expression or "")
     if match is None:
         return None
-    parts = split_name(match.group(1).strip())
-    target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
-    return target, [c.strip().strip("`") for c in match.group(2).split(",")]
-
-
-def _full(session: Session, parts: Sequence[str]) -> list[str]:
-    """A relation's catalog, database and name, in lower case."""
-    return [part.lower() for part in (*session.namespace[: max(0, 3 - len(parts))], *parts)]
+    referred = RelationName.parse(match.group(1).strip())
+    is_own = referred.within(session.namespace) == RelationName.parse(model).within(session.namespace)
+    return whole if is_own else referred.quoted, [c.strip().strip("`") for c in match.group(2).split(",")]
 
 
 def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:

@@ -120,7 +120,7 @@ def _rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) 
         return
     before = change.before.rows if change is not None and change.before is not None else None
     if before is None:
-        before, how = int(job.session.rows(f"SELECT count(*) FROM {quoted(job.names.target)}")[0][0]), COUNTED
+        before, how = int(job.session.rows(f"SELECT count(*) FROM {job.names.target.quoted}")[0][0]), COUNTED
     if not before:
         return  # A table without rows has no percent of nulls. The limit `min` is there for that.
     share, (least, most) = (rows - before) * 100 / before, limits.change
@@ -173,7 +173,7 @@ def _partition_query(job: Job, new: str, columns: Sequence[str], allowed: Change
     shown = [*(f"CAST({key} AS STRING)" for key in keys), "`rows before`", "`rows after`"]
     worst = [f"max_by({one}, abs(`rows changed`)) FILTER (WHERE {' OR '.join(bounds)})" for one in shown]
     same = " AND ".join(f"n.{key} <=> o.{key}" for key in keys)
-    old = f"SELECT {by}, count(*) AS `rows before` FROM {quoted(job.names.target)} GROUP BY {by}"
+    old = f"SELECT {by}, count(*) AS `rows before` FROM {job.names.target.quoted} GROUP BY {by}"
     made = f"SELECT {by}, count(*) AS `rows after` FROM {new} GROUP BY {by}"
     kept = ", ".join(f"n.{key}" for key in keys)
     share = "(`rows after` - `rows before`) * 100D / `rows before` AS `rows changed`"

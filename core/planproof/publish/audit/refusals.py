@@ -50,7 +50,7 @@ def forbidden(job: Job, path: Path) -> str:
     return (
         f"{job.model.name} says NOT NULL of {dotted(path)} in its own schema, and what would be written holds a null "
         f"there; nothing was published. Filter the null, or make the column nullable: {first}ALTER TABLE "
-        f"{quoted(job.names.target)} ALTER COLUMN {quoted(path)} DROP NOT NULL"
+        f"{job.names.target.quoted} ALTER COLUMN {quoted(path)} DROP NOT NULL"
     )
 
 

@@ -28,7 +28,6 @@ from planproof.session.store import decoded, local
 from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import Char, String, Varchar
@@ -326,7 +325,7 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> Sto
 
     The target has changed by now: a failure of Spark here undoes no publish.
     """
-    name, draft = quoted(job.names.target), job.draft
+    name, draft = job.names.target.quoted, job.draft
     try:
         describe()
         now = job.session.registered(name)

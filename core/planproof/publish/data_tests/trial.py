@@ -15,9 +15,10 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.sql.stand_in import SESSION_CATALOG, stand_in
+from planproof_engine.sql.stand_in import stand_in
 
 COUNTED = "counted over the staged rows, before they were published"
 
@@ -30,18 +31,17 @@ class NotRun(Exception):
 class StagedRows:
     """The rows of one publish as `relation` of its session, in backticks, for as long as the tests run.
 
-    `target` is database and table, in lower case. `shown` is what stands for them afterwards, in a query that a person
+    `target` is the whole name. `shown` is what stands for them afterwards, in a query that a person
     runs; None where nothing does. `files` are all of them, where they lie on this machine, and `proved` is what the
-    plan says of them. `catalog` is what a whole name begins with, where the target is not in the session's own catalog.
+    plan says of them.
     """
 
     session: Session
-    target: tuple[str, str]
+    target: RelationName
     relation: str
     shown: str | None
     files: Stored | None = None
     proved: Shown | None = None
-    catalog: tuple[str, ...] = ()
 
     def text(self, sql: str) -> str:
         """A test's SQL over these rows. Raises `NotRun` where it cannot be said so."""
@@ -64,9 +64,7 @@ class StagedRows:
 
     def _text(self, sql: str, relation: str) -> str:
         try:
-            text, count = stand_in(
-                sql, (*self.catalog, *self.target), relation, self.session.namespace, self.session.conf
-            )
+            text, count = stand_in(sql, self.target, relation, self.session.namespace, self.session.conf)
         except (AnalysisError, Unknown) as error:
             raise NotRun(f"planproof does not read its SQL: {error}") from error
         if not count:
@@ -81,13 +79,9 @@ Tests = Callable[[StagedRows], Sequence[DataTestResult]]
 def try_tests(job: Job, staged: StagedWrite, tests: Tests) -> None:
     """Adds to the job's draft what the tests find in the staged rows: a test that fails is a violation. The report also
     names the tests that cannot run over these rows, each with the reason."""
-    *outer, database, table = job.names.target
-    catalog = tuple(part for part in outer if part.lower() != SESSION_CATALOG)
     with staged.tested() as rows:
-        target = database.lower(), table.lower()
-        found = _ask(
-            job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, shown(job), catalog)
-        )
+        target = job.names.target.within(job.session.namespace)
+        found = _ask(job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, shown(job)))
     if not found:
         return
     job.draft.tell(tests=found)

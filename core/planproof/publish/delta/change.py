@@ -56,7 +56,7 @@ class Change:
         # Rows that are added whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
         if model.incremental_strategy == "append":
-            publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
+            publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
             publication.whole = publication.whole or publication.reads
         return publication
 

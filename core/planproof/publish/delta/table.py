@@ -38,12 +38,12 @@ class Replacement:
         root = options.get("location_root")
         wanted = join(str(root), job.names.table) if root else None
         location = job.target.location if job.target is not None else None
-        base = self._tables.state(location or wanted or self._tables.place(quoted(job.names.target)))
+        base = self._tables.state(location or wanted or self._tables.place(job.names.target.quoted))
         refuse_replacement(job, base, wanted)
         home = job.root or database_root(job.session, job.names.database)
         sweep_earlier(left_by(decoded(wanted) if wanted else None), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
-        publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
+        publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:

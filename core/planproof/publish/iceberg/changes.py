@@ -50,7 +50,7 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
-        transaction = self._tables.change(quoted(job.names.target))
+        transaction = self._tables.change(job.names.target.quoted)
         if change.columns and not transaction.alters:
             transaction.discard()
             kind = job.session.capabilities.kind

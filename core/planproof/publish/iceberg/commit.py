@@ -21,7 +21,6 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
 LISTED = 500
@@ -189,7 +188,7 @@ def begun(
 ) -> Commit:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
-    names, model, target = job.names, job.model.name, quoted(job.names.target)
+    names, model, target = job.names, job.model.name, job.names.target.quoted
     refuse_unspeakable(job.session, [transaction.location], f"the folder of {model}")
     root = swept(job, tables)
     note = Note(

@@ -11,7 +11,6 @@ from planproof.publish.iceberg.table import Whole, partitions, properties, refus
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import same_type, without_lengths
@@ -34,7 +33,7 @@ class RowsReplaced(Whole):
                 f"{job.model.name}: {changes}, which a session of kind {kind} cannot change together with the rows. "
                 "Run it once where Spark's driver is at hand (in dbt: method: session)"
             )
-        return begun(job, self._tables, self._tables.change(quoted(job.names.target)), "replace")
+        return begun(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
 
     def stage(self, job: Job, publication: Commit) -> str:
         publication.set_apart()

@@ -54,7 +54,7 @@ class Replacement(Whole):
 
     def begin(self, job: Job) -> Commit:
         refuse_others(job)
-        target = quoted(job.names.target)
+        target = job.names.target.quoted
         transaction = self._tables.replace(target, job.examined.runs, partitions(job), properties(job))
         return begun(job, self._tables, transaction, "replace")
 

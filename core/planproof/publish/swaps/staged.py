@@ -117,7 +117,7 @@ class StagedFiles:
         target, new = self.job.target, dict(self.publication.entry.columns)
         if not self.effect.is_partial or target is None:
             return staged
-        name = quoted(self.job.names.target)
+        name = self.job.names.target.quoted
         old = [quoted((c,)) for c in target.schema.names]
         columns = ", ".join([*old, *(quoted((c,)) for c in new)])
         filled = ", ".join([*old, *(f"CAST(NULL AS {kind}) AS {quoted((c,))}" for c, kind in new.items())])

@@ -37,7 +37,7 @@ from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 
@@ -53,6 +53,10 @@ class Departure:
     version: str
     home: str
     form: int = _FORM
+
+    @property
+    def name(self) -> RelationName:
+        return RelationName.parse(self.table)
 
 
 def leave(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
@@ -124,7 +128,7 @@ class _Move:
     def settle(self, found: Departure) -> tuple[str, str]:
         self.version = found.version
         run = f"leave_{uuid.uuid4().hex[:10]}"
-        held = lock.acquire(self.store, self.root, slug(split_name(found.table)[-1]), run, found.table)
+        held = lock.acquire(self.store, self.root, slug(found.name.last), run, found.table)
         try:
             return _carried(self.session, self.store, self.holdings, self.location, found)
         finally:
@@ -144,22 +148,22 @@ def _beside(version: str) -> str:
 def _home(table: StoredTable, data: str) -> str:
     """Where a table's own files lie without planproof: beside its versions, or where they lie already."""
     location = decoded(table.location or "")
-    return join(data, split_name(table.name)[-1]) if _version_of(location) is not None else location
+    return join(data, RelationName.parse(table.name).last) if _version_of(location) is not None else location
 
 
 def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: Departure) -> str | None:
     """Why a note is not believed: whoever can write below a database's folder can write one."""
-    parts = tuple(split_name(note.table))
-    if len(parts) != 2 or name != _file_of(parts):
+    table = note.name
+    if len(table.parts) != 2 or name != _file_of(table.parts):
         return f"it is no note of {note.table}"
     try:
-        own = database_root(session, (parts[0],))
+        own = database_root(session, table.namespace)
     except Refused as refusal:
         return str(refusal)
     if not (within(own, root) and within(root, own)):
         return f"{note.table} is a table of another database"
-    home = join(parent(parent(parent(note.version))), parts[1])
-    if not is_version_of(note.version, parts) or has_detour(note.home):
+    home = join(parent(parent(parent(note.version))), table.last)
+    if not is_version_of(note.version, table) or has_detour(note.home):
         return f"{note.version} is no version of {note.table}"
     lies = data_of(session, note.table)[:1]
     if note.home != home and not any(within(note.home, one) and within(one, note.home) for one in lies):
@@ -168,7 +172,7 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
         link = link_in(location, own if within(location, own) else parent(parent(parent(note.version))))
         if link is not None:
             return f"{link} is a link"
-    holder = holdings.holder(note.version, {note.table.lower()}) or holdings.holder(note.home, {note.table.lower()})
+    holder = holdings.holder(note.version, [note.name]) or holdings.holder(note.home, [note.name])
     return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
 
 
@@ -209,7 +213,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
     if not within(location, note.version) and not within(location, note.home):
         store.delete(file)
         return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
-    holder = holdings.holder(note.version, {note.table.lower()}) if within(location, note.version) else None
+    holder = holdings.holder(note.version, [note.name]) if within(location, note.version) else None
     if holder is not None:
         return "refused", f"{note.version} holds data of {holder}, too: drop it, or give it files of its own"
     refuse_unspeakable(session, [note.home], "its home")
@@ -245,11 +249,11 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
         if not old.partition or _version_of(old.location) is None or within(old.location, note.home):
             continue
         if store.exists(old.location):
-            if holdings.holder(old.location, {note.table.lower()}) is not None:
+            if holdings.holder(old.location, [note.name]) is not None:
                 continue
             if store.exists(new):
                 # What lies there was replaced: no partition of the table, nor another table, has its data in it.
-                if holdings.holder(new, {note.table.lower()}) is not None or any(
+                if holdings.holder(new, [note.name]) is not None or any(
                     within(one, new) or within(new, one) for one in data_of(session, note.table)[1:]
                 ):
                     continue

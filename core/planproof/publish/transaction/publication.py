@@ -29,7 +29,7 @@ from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
@@ -156,11 +156,11 @@ class Publication:
         table's files. Where `spark.sql.caseSensitive` is on, Spark looks for them in one that is spelt as the name was
         (HiveExternalCatalog.renameTable).
         """
-        *database, table = split_name(name)
-        if table == table.lower() or not self.session.conf.case_sensitive or self.is_in_memory():
+        named = RelationName.parse(name)
+        if not self.session.conf.case_sensitive or self.is_in_memory():
             return name
         # The database's name must stay the one that the old name has.
-        return quoted((*database, table.lower()))
+        return named.sibling(named.key[-1]).quoted
 
     def is_in_memory(self) -> bool:
         """Whether the session's catalog is one that ends with it."""
@@ -274,7 +274,7 @@ class Publication:
         entry, prior = self.entry, self.entry.prior
         if prior is None or not prior.managed or prior.location is None or self.store.exists(prior.location):
             return
-        old = join(parent(entry.native), split_name(entry.away)[-1])
+        old = join(parent(entry.native), RelationName.parse(entry.away).last)
         named_still = self.stored(entry.target) is not None and self.stored(entry.away) is None
         if named_still and self.store.exists(old):
             self.move(old, prior.location)
@@ -300,12 +300,12 @@ class Publication:
         """Whether another table has data below a folder of this one; asked of the catalog where files lie deeper."""
         if not any("/" in name for name in self.store.contents(folder)):
             return False
-        return Holdings(self.session).holder(folder, {self.entry.target.lower()}) is not None
+        return Holdings(self.session).holder(folder, [RelationName.parse(self.entry.target)]) is not None
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
         entry = self.entry
-        own = entry.slug, ".".join(slug(part) for part in split_name(entry.target))
+        own = entry.slug, ".".join(slug(part) for part in RelationName.parse(entry.target).parts)
         return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
 
     def is_staged(self) -> bool:
