@@ -31,6 +31,7 @@ from planproof.publish.data_tests.trial import NotRun
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.sql.heads import Statement, read_head
 
@@ -284,12 +285,12 @@ class Gate:
             return columns
         added = [c for statement in changes for c in statement.clauses.get("columns", ())]
         stored = self.questions.guard().session.table(state.node.target.quoted)
-        last = {name.lower() for name in (stored.partition_by if stored else ())}
+        last = ColumnNames(stored.partition_by if stored else ())
         new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
         return [
-            *(c for c in columns if c.name.lower() not in last),
+            *(c for c in columns if c.name not in last),
             *new,
-            *(c for c in columns if c.name.lower() in last),
+            *(c for c in columns if c.name in last),
         ]
 
     def check_contract(self, sql: str, columns: Sequence[Column] = ()) -> None:

@@ -27,6 +27,7 @@ from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation
@@ -165,11 +166,11 @@ class Trials:
         state = _state(session, relations, {})
         if table is None or state is None:
             return
-        columns = {name.lower() for name in table.schema.names}
+        columns = ColumnNames(table.schema.names)
         tests = {asked: [test]}
         for other in self._beside(test):
             question = self._question(other)
-            own = question is not None and question.relation == asked.relation and question.column.lower() in columns
+            own = question is not None and question.relation == asked.relation and question.column in columns
             if question is not None and own and self._counted(other, session, None) is None:
                 tests.setdefault(question, []).append(other)
         found = counted_together(session, asked.relation.quoted, tests, "with others, {tests}")

@@ -17,7 +17,7 @@ from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
 from planproof_engine.catalog import Relation, RelationName, split_name
 from planproof_engine.conf import Conf
-from planproof_engine.schema import LogicalField
+from planproof_engine.schema import ByColumn, LogicalField
 
 _ROWS = "*"
 _OF_ALL = ("removed", "moved")
@@ -210,10 +210,10 @@ def _key(relation: str, column: str) -> str:
 
 def _shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:
     """A contract's promises are what readers may rely on; without one, what the plan gives."""
-    promised = {f.name.lower(): not f.nullable for f in contract.schema} if contract is not None else {}
+    promised = ByColumn((f.name, not f.nullable) for f in (contract.schema if contract else ()))
 
     def column(f: LogicalField) -> ColumnShape:
-        derived, name = not f.nullable or f.evidence is not None, f.name.lower()
+        derived, name = not f.nullable or f.evidence is not None, f.name
         return ColumnShape(f.name, f.type, promised.get(name, derived), name in promised, derived)
 
     columns = tuple(map(column, relation.schema))

@@ -24,6 +24,7 @@ from planproof.project.reads import besides, content_within, is_file, is_within,
 from planproof.session.files import data_files
 from planproof_engine.catalog import RelationName
 from planproof_engine.conf import UnknownSpark, spark_version
+from planproof_engine.schema import ByColumn, ColumnNames
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
 _MOST_FILES = 10_000
@@ -135,17 +136,15 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
 def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
     """Why columns of a source hold no null: what its files show, else what its author declares, else what they test. A
     stored V1 table forgets NOT NULL when Spark reads it back, so that none of it is a flag."""
-    declared, tested = (
-        declared_not_null(node.raw),
-        {name.lower() for name in project.tested_not_null.get(node.unique_id, ())},
-    )
+    declared = ColumnNames(declared_not_null(node.raw))
+    tested = ColumnNames(project.tested_not_null.get(node.unique_id, ()))
     found = dict(known.evidence)
     for name, _, nullable in known.columns:
         if name in found or not nullable:
             continue
-        if name.lower() in declared:
+        if name in declared:
             found[name] = f"the source {node.relation} declares it NOT NULL"
-        elif name.lower() in tested:
+        elif name in tested:
             found[name] = f"the test not_null of the source {node.relation} holds it"
     return found
 
@@ -211,17 +210,17 @@ def _location(raw: Mapping[str, Any]) -> str | None:
 def _seed(project: Project, node: ProjectNode) -> Known | Unread:
     """dbt infers a seed's types from its data; only types that the project states for every column are sure."""
     config = node.raw.get("config") or {}
-    stated = {str(k).lower(): str(v) for k, v in (config.get("column_types") or {}).items()}
+    stated = ByColumn((str(k), str(v)) for k, v in (config.get("column_types") or {}).items())
     header = _header(project, node)
     names = header or [name for name, _, _ in declared_columns(node.raw)]
-    missing = [name for name in names if name.lower() not in stated]
+    missing = [name for name in names if name not in stated]
     if not names or missing:
         which = f"the column {missing[0]!r}" if missing else "its columns"
         return Unread(
             f"the seed {node.relation} states no column_types for {which}; state them for every column, or run `dbt "
             "seed` and then `planproof freeze`"
         )
-    fields = tuple(_typed((name, stated[name.lower()], True), node.label) for name in names)
+    fields = tuple(_typed((name, stated[name], True), node.label) for name in names)
     return Known(fields, f"column_types of {node.file or node.name}")
 
 

@@ -40,7 +40,7 @@ from planproof.settings import Settings
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import STRING, as_ddl, same_type
 
 _RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
@@ -202,7 +202,7 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     assert contract is not None
     schema = _in_order(staged.schema(), job.examined.promised)
     columns = tuple(f.name for f in schema)
-    own = {name.lower() for name in columns} & {f.name for f in OWN}.union(PARTITIONS)
+    own = ColumnNames(columns) & {f.name for f in OWN}.union(PARTITIONS)
     if own:
         raise Unquarantinable(f"the model has a column {min(own)}, which the quarantine has of its own")
     terms = row_terms.row_terms(contract, schema, job.draft.settings)
@@ -220,8 +220,8 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
 
 def _in_order(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
     """The staged columns in the model's order: a table has its partitions last."""
-    at = {name.lower(): i for i, name in enumerate(model.names)}
-    return PhysicalSchema(tuple(sorted(staged, key=lambda f: at.get(f.name.lower(), len(at)))))
+    at = ByColumn((name, i) for i, name in enumerate(model.names))
+    return PhysicalSchema(tuple(sorted(staged, key=lambda f: at.get(f.name, len(at)))))
 
 
 def _open(session: Session, table: QuarantineTable[Any], name: str, schema: PhysicalSchema) -> StoredTable:
@@ -232,8 +232,8 @@ def _open(session: Session, table: QuarantineTable[Any], name: str, schema: Phys
         stored = table.stored(name)
         if stored is None:
             raise SparkFailure(f"{shown(name)} was made, and the catalog does not show it")
-    names = {f.name.lower() for f in stored.schema}
-    is_own = tuple(c.lower() for c in stored.partition_by) == PARTITIONS and {f.name for f in OWN} <= names
+    names = ColumnNames(stored.schema.names)
+    is_own = tuple(ColumnNames(stored.partition_by)) == PARTITIONS and {f.name for f in OWN} <= names
     if stored.kind != "table" or stored.format != table.stored_as or not is_own:
         raise Unquarantinable(f"{shown(name)} exists and is no quarantine; rename it")
     lacks = _missing(name, stored.schema, schema)
@@ -245,14 +245,14 @@ def _open(session: Session, table: QuarantineTable[Any], name: str, schema: Phys
 def _missing(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> list[tuple[str, str]]:
     """The columns, name and type, that a quarantine lacks. Raises `Unquarantinable` where it has one in another
     type."""
-    known = {f.name.lower(): f for f in held}
+    known = by_name(held)
     for f in schema:
-        has = known.get(f.name.lower())
+        has = known.get(f.name)
         if has is not None and not same_type(has.type, f.type):
             raise Unquarantinable(
                 f"{shown(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; rename or drop it"
             )
-    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name.lower() not in known]
+    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name not in known]
 
 
 def _creation(name: str, schema: PhysicalSchema, stored_as: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from planproof_engine.schema import by_name
+
 
 @dataclass(frozen=True, slots=True)
 class Values:
@@ -31,10 +33,6 @@ class TableVersion:
     rows: int | None
     columns: tuple[Values, ...] = ()
     unread: str | None = None
-
-    @property
-    def by_name(self) -> dict[str, Values]:
-        return {column.name.lower(): column for column in self.columns}
 
     def without_values(self) -> TableVersion:
         """The same, without what rows hold."""
@@ -68,11 +66,9 @@ class TableChange:
 
     def pairs(self) -> Iterator[tuple[Values | None, Values | None]]:
         """Each column before and after, in the new order; those that are gone come last."""
-        old = self.before.by_name if self.before else {}
-        for new in self.after.columns:
-            yield old.pop(new.name.lower(), None), new
-        for gone in old.values():
-            yield gone, None
+        old, new = by_name(self.before.columns if self.before else ()), by_name(self.after.columns)
+        yield from ((old.get(column.name), column) for column in self.after.columns)
+        yield from ((column, None) for name, column in old.items() if name not in new)
 
     def parts(self) -> list[str]:
         """`12,034 -> 11,871 rows`, `amount: nulls 0 -> 214`: the rows, and what differs."""

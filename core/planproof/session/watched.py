@@ -25,7 +25,7 @@ from planproof.session.java import items
 from planproof.session.protocol import NULL_FOUND
 from planproof.session.schemas import physical_schema
 from planproof_engine.quoting import backticked
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
@@ -105,7 +105,7 @@ def _behind_filter(spark: SparkSession, kind: str, node: Any) -> Any:
 def _is_flat(claimed: PhysicalSchema) -> bool:
     """Whether only whole columns claim NOT NULL, each under a name of its own: the flags of items cannot be
     restored."""
-    names = {name.lower() for name in claimed.names}
+    names = ColumnNames(claimed.names)
     nested_as_nullable = all(f.type == g.type for f, g in zip(claimed, claimed.as_nullable()))
     return nested_as_nullable and len(names) == len(claimed)
 

@@ -21,7 +21,7 @@ from planproof.publish.transaction.publication import Publication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ByColumn, PhysicalSchema
 from planproof_engine.types import DATE, DataType, is_integral
 
 LOCAL, REMOTE = 200, 32
@@ -126,13 +126,13 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
         raise Unread("names differ by case in this session")
     if len(paths) > bound:
         raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
-    seen, types = Seen(), {f.name.lower(): f.type for f in schema}
+    seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)
         for (path, part), tail in zip(found, tails):
             rows, columns = extents(path, tail)
             inner = values(part.partition) if part.partition else []
-            keys = {name.lower(): _key(types.get(name.lower()), text, rows) for name, text in inner}
+            keys = {name.lower(): _key(types.get(name), text, rows) for name, text in inner}
             for name, extent in keys.items() if rows else ():
                 seen.keys.setdefault(name, set()).add(extent.low)
             seen.add(rows, {**columns, **keys}, [*types])

@@ -28,7 +28,7 @@ from planproof.session.store import decoded, local
 from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import Char, String, Varchar
 
@@ -123,11 +123,11 @@ def _told(job: Job, publication: Publication) -> TableChange | None:
 
 def as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
-    partitions = {name.lower() for name in partition_by}
+    partitions = ColumnNames(partition_by)
     texts = {
         dotted((f.name,))
         for f in examined.promised
-        if f.name.lower() in partitions and isinstance(f.type, (String, Char, Varchar))
+        if f.name in partitions and isinstance(f.type, (String, Char, Varchar))
     }
     return examined._replace(evidence={k: why for k, why in examined.evidence.items() if k not in texts})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
 from planproof_engine.catalog import RelationName
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, folded
 from planproof_engine.types import STRING, DataType
 
 _OF_SOME_ROWS = frozenset(
@@ -133,7 +133,7 @@ def _proved(question: Question, shown: Shown, relations: Relations) -> str | Non
     if question.kind == "unique":
         return _key(shown, {column}) or shown.counted.get(column)
     if question.kind == "unique_combination_of_columns":
-        return _key(shown, {name.lower() for name in question.columns})
+        return _key(shown, ColumnNames(question.columns))
     if question.kind == "relationships":
         part = shown.parts.get(column)
         same = part is not None and (part.relation, part.column.lower()) == (question.other, question.field.lower())
@@ -143,7 +143,7 @@ def _proved(question: Question, shown: Shown, relations: Relations) -> str | Non
     return None
 
 
-def _key(shown: Shown, columns: set[str]) -> str | None:
+def _key(shown: Shown, columns: Set[str]) -> str | None:
     found = (f"{why} {', '.join(sorted(key))}".strip() for key, why in shown.keys.items() if key <= columns)
     return next(found, None)
 
@@ -299,9 +299,8 @@ def stored_below(
 
 def _field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
     """The column of that name that the files hold."""
-    wanted = name if case_sensitive else name.lower()
-    known = stored.schema.fields if stored is not None else ()
-    fields = [f for f in known if (f.name if case_sensitive else f.name.lower()) == wanted]
+    wanted, known = folded(name, case_sensitive), stored.schema.fields if stored is not None else ()
+    fields = [f for f in known if folded(f.name, case_sensitive) == wanted]
     if len(fields) != 1 or stored is None or fields[0].name in stored.beside:
         return None
     return fields[0]

@@ -19,6 +19,7 @@ from planproof_engine.depth import deeply
 from planproof_engine.finding import Verdict
 from planproof_engine.logical.rows import StoredColumn, rows_of
 from planproof_engine.origin import AnalysisError
+from planproof_engine.schema import ColumnNames
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
@@ -62,7 +63,7 @@ def shown(job: Job) -> Shown | None:
     if len(names) != len(output) or len(set(names)) != len(names):
         return None
     promised, evidence = job.examined.promised, _evidence(job)
-    partitions = {name.lower() for name in job.model.partition_by}
+    partitions = ColumnNames(job.model.partition_by)
     kept = {
         c.id: name
         for name, c, f in zip(names, output, promised)

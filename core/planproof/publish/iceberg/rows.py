@@ -11,7 +11,7 @@ from planproof.publish.iceberg.table import Whole, partitions, properties, refus
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, by_name
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import same_type, without_lengths
 
@@ -65,7 +65,7 @@ def _changes(job: Job) -> str | None:
 
 def _other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
     """How the columns differ: which are more, which are missing, which have another type, or else their order."""
-    new, old = ({f.name.lower(): f for f in schema} for schema in (wanted, stored))
+    new, old = (by_name(schema) for schema in (wanted, stored))
     said = [f"{field.name} is new" for name, field in new.items() if name not in old]
     said += [f"{field.name} is missing" for name, field in old.items() if name not in new]
     said += [

@@ -8,17 +8,17 @@ from dataclasses import replace
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
     """Runs the statement on what is staged under a name, and returns it. `columns` are those of the table by then."""
-    known, produced = {name.lower() for name in columns.names}, job.examined.planes.analyzed.names
+    known, produced = ColumnNames(columns.names), job.examined.planes.analyzed.names
     text, strategy = unterminated(job.examined.sql), job.model.incremental_strategy
     # A merge's clauses say what is stored; they may ask for other columns, too.
-    if strategy != "merge" and any(name.lower() not in known for name in produced):
-        kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
+    if strategy != "merge" and any(name not in known for name in produced):
+        kept = ", ".join(quoted((name,)) for name in produced if name in known)
         text = f"SELECT {kept} FROM (\n{text}\n)"
     if strategy == "merge":
         clauses = unterminated(merges(job))
@@ -61,10 +61,10 @@ def with_stored_columns(job: Job) -> Job:
     target, adds = job.target, job.model.options.get("adds")
     if target is None or adds is None:
         return job
-    known = {name.lower() for name in (*target.schema.names, *adds)}
+    known = ColumnNames((*target.schema.names, *adds))
 
     def stored(schema: PhysicalSchema) -> PhysicalSchema:
-        return PhysicalSchema(tuple(f for f in schema if f.name.lower() in known))
+        return PhysicalSchema(tuple(f for f in schema if f.name in known))
 
     planes = job.examined.planes
     declared = None if planes.declared is None else stored(planes.declared)

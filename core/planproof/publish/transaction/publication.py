@@ -32,7 +32,7 @@ from planproof.session.store import Store, decoded
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import as_ddl
 
 
@@ -331,8 +331,8 @@ class Publication:
         if not self.entry.columns:
             return []
         table = self.stored(self.entry.target)
-        known = {name.lower() for name in table.schema.names} if table else set()
-        return [(name, kind) for name, kind in self.entry.columns if name.lower() not in known]
+        known = ColumnNames(table.schema.names if table else ())
+        return [(name, kind) for name, kind in self.entry.columns if name not in known]
 
     def sweep(self, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
         """Removes the versions that bear the mark of `version`, but those `kept` and what was kept after a rejection.
