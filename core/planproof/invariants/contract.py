@@ -144,7 +144,7 @@ def _is_part(one: str, other: str) -> bool:
 def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:
     there = f"the model produces {', '.join(found.names) or 'no column'}"
     if near is not None:
-        unseen = "" if near.lower() == promised.name.lower() else f" ({near!a}, not {promised.name!a})"
+        unseen = "" if folded(near) == folded(promised.name) else f" ({near!a}, not {promised.name!a})"
         there = f"the model spells it {near}{unseen}, and names are compared exactly"
     elif renamed is not None:
         there += f"; renamed? {promised.name} -> {renamed}, same type"

@@ -15,7 +15,7 @@ from planproof.invariants.file_schemas import once
 from planproof.invariants.registered import widens
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
 from planproof_engine.types import (
     BINARY,
     BYTE,
@@ -103,7 +103,7 @@ def in_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Fin
     away = ColumnNames(partition_by)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
-        last = {p.column.lower(): p for p in footer.in_path}
+        last = ByColumn((p.column, p) for p in footer.in_path)
         found += [(_in_path(footer, p), footer.files) for name, p in last.items() if name in away and not p.agrees]
     return once(found)
 

@@ -12,7 +12,7 @@ from planproof.invariants.contract import counted_rows, how_many
 from planproof.session.protocol import SparkPlanes
 from planproof_engine.claim import Facts, Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name
+from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name, folded
 
 CODES = ("PP203", "PP204", "PP302")
 """The codes of what `check` finds."""
@@ -37,8 +37,8 @@ def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[
         return [_changed(plane, None, f"{len(analyzed)} columns", f"{len(later)} columns")]
     found: list[Finding] = []
     for ours, theirs in zip(analyzed, later):
-        same = ours.name == theirs.name or (plane == "executed" and ours.name.lower() == theirs.name.lower())
-        if not same:
+        minds_case = plane != "executed"
+        if folded(ours.name, minds_case) != folded(theirs.name, minds_case):
             found.append(_changed(plane, (ours.name,), f"the name {ours.name}", f"the name {theirs.name}"))
         differences = type_differences(ours.type, theirs.type, (ours.name,))
         found += [_changed(plane, d.path, d.promised, d.found) for d in differences]

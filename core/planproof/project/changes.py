@@ -11,6 +11,7 @@ from typing import Any
 
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
+from planproof_engine.catalog import RelationName
 from planproof_engine.claim import dotted
 from planproof_engine.schema import by_name
 from planproof_engine.types import DataType, parse_type
@@ -110,7 +111,7 @@ def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False)
             gone = after is None
             yield SchemaChange(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
         return
-    if not elsewhere and before.relation.lower() != after.relation.lower():
+    if not elsewhere and RelationName.parse(before.relation) != RelationName.parse(after.relation):
         yield SchemaChange(before.relation, None, BREAKING, "moved", before.relation, after.relation)
     yield from _columns(before, after)
     for constraint in sorted(before.constraints - after.constraints):

@@ -101,11 +101,11 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
         return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
     except AnalysisError as error:
         return Inferred(node, reason=check.refused(node, error))
-    names = [c.name.lower() for c in columns]
-    if len(set(names)) < len(names):
+    names = ColumnNames(c.name for c in columns)
+    if len(names) < len(columns):
         return Inferred(node, reason="it produces two columns of one name")
     # A description is enough to spoil it: dbt builds no model whose contract has a column without a type.
-    spare = [name for name in documented_columns(node.raw) if name.lower() not in names]
+    spare = [name for name in documented_columns(node.raw) if name not in names]
     if spare:
         return Inferred(node, reason=f"its YAML names {', '.join(spare)}, which it does not produce")
     broken = _broken(node, columns, plan.physical_schema, conf)

@@ -12,6 +12,7 @@ from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
+from planproof_engine.schema import ColumnNames
 from planproof_engine.types import DataType, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
@@ -234,22 +235,22 @@ def documented_columns(node: Node) -> list[str]:
     return list(_columns(node, label_of(node)))
 
 
-def declared_not_null(node: Node) -> set[str]:
-    """The columns, in lower case, that a constraint promises NOT NULL."""
+def declared_not_null(node: Node) -> ColumnNames:
+    """The columns that a constraint promises NOT NULL."""
     where = label_of(node)
-    return {
-        name.lower()
+    return ColumnNames(
+        name
         for form, names in _raw_constraints(node, _columns(node, where), where)
         if form.get("type") in ("not_null", "primary_key")
         for name in names
-    }
+    )
 
 
 def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
     """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
     columns, not_null = _columns(node, label_of(node)), declared_not_null(node)
     return [
-        (name, str(column["data_type"]), name.lower() not in not_null)
+        (name, str(column["data_type"]), name not in not_null)
         for name, column in columns.items()
         if column.get("data_type")
     ]

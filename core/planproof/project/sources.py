@@ -136,7 +136,7 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
 def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
     """Why columns of a source hold no null: what its files show, else what its author declares, else what they test. A
     stored V1 table forgets NOT NULL when Spark reads it back, so that none of it is a flag."""
-    declared = ColumnNames(declared_not_null(node.raw))
+    declared = declared_not_null(node.raw)
     tested = ColumnNames(project.tested_not_null.get(node.unique_id, ()))
     found = dict(known.evidence)
     for name, _, nullable in known.columns:

@@ -21,7 +21,7 @@ from planproof.publish.transaction.publication import Publication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ByColumn, PhysicalSchema
+from planproof_engine.schema import ByColumn, PhysicalSchema, folded
 from planproof_engine.types import DATE, DataType, is_integral
 
 LOCAL, REMOTE = 200, 32
@@ -132,7 +132,7 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
         for (path, part), tail in zip(found, tails):
             rows, columns = extents(path, tail)
             inner = values(part.partition) if part.partition else []
-            keys = {name.lower(): _key(types.get(name), text, rows) for name, text in inner}
+            keys = {folded(name): _key(types.get(name), text, rows) for name, text in inner}
             for name, extent in keys.items() if rows else ():
                 seen.keys.setdefault(name, set()).add(extent.low)
             seen.add(rows, {**columns, **keys}, [*types])
@@ -166,8 +166,8 @@ def _key(kind: DataType | None, text: str | None, rows: int) -> Extent:
 
 
 def _values(name: str, kind: DataType, seen: Seen) -> Values:
-    extent = seen.columns.get(name.lower(), Extent(0))
-    distinct = _distinct(extent, seen.keys.get(name.lower()))
+    extent = seen.columns.get(folded(name), Extent(0))
+    distinct = _distinct(extent, seen.keys.get(folded(name)))
     if extent.unknown or extent.low is None:
         return Values(name, kind.simple, extent.nulls, distinct=distinct, unknown=extent.unknown)
     return Values(name, kind.simple, extent.nulls, text_of(extent.low), text_of(extent.high), distinct)

@@ -14,7 +14,7 @@ from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.paths import nested_fields
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, folded
 
 _NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
@@ -55,5 +55,5 @@ def forbidden(job: Job, path: Path) -> str:
 
 
 def _promises(schema: PhysicalSchema, path: Path) -> bool:
-    wanted = [part.lower() for part in path]
-    return any(f.promises and [part.lower() for part in f.path] == wanted for f in nested_fields(schema))
+    wanted = list(map(folded, path))
+    return any(f.promises and list(map(folded, f.path)) == wanted for f in nested_fields(schema))

@@ -89,7 +89,7 @@ class Relations:
         """Whether a relation's column is of that type by now."""
         table = self._table(name)
         fields = table.schema.fields if table is not None else ()
-        return [f.type for f in fields if f.name.lower() == column.lower()] == [t]
+        return [f.type for f in fields if folded(f.name) == folded(column)] == [t]
 
     def _table(self, name: RelationName) -> StoredTable | None:
         if name not in self._tables:
@@ -127,7 +127,7 @@ def _count(question: Question, relations: Relations, steps: int = 0) -> Failures
 
 def _proved(question: Question, shown: Shown, relations: Relations) -> str | None:
     """Why no row can fail, whatever the sources hold."""
-    column = question.column.lower()
+    column = folded(question.column)
     if question.kind == "not_null":
         return shown.filled.get(column)
     if question.kind == "unique":
@@ -136,7 +136,7 @@ def _proved(question: Question, shown: Shown, relations: Relations) -> str | Non
         return _key(shown, ColumnNames(question.columns))
     if question.kind == "relationships":
         part = shown.parts.get(column)
-        same = part is not None and (part.relation, part.column.lower()) == (question.other, question.field.lower())
+        same = part is not None and (part.relation, folded(part.column)) == (question.other, folded(question.field))
         # A view may show other rows each time.
         if part is not None and same and relations.is_table(part.relation):
             return f"its values are those of {part.relation}.{part.column}"
@@ -150,7 +150,7 @@ def _key(shown: Shown, columns: Set[str]) -> str | None:
 
 def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Failures | None:
     """The rows are some of another relation's rows: none fails where none of those does."""
-    part = shown.parts.get(question.column.lower())
+    part = shown.parts.get(folded(question.column))
     if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
     below = replace(question, relation=part.relation, column=part.column)
@@ -261,7 +261,7 @@ def _whole(relations: Relations, name: RelationName, column: str, case_sensitive
     """A relation and its column that hold the same values, which may lie in files where those of a view do not."""
     for _ in range(0 if case_sensitive else MOST_STEPS):
         shown = relations.plan(name) if relations.files(name) is None else None
-        part = shown.parts.get(column.lower()) if shown is not None else None
+        part = shown.parts.get(folded(column)) if shown is not None else None
         if part is None or not part.whole or not relations.has(part.relation, part.column, part.type):
             break
         name, column = part.relation, part.column

@@ -19,7 +19,7 @@ from planproof_engine.depth import deeply
 from planproof_engine.finding import Verdict
 from planproof_engine.logical.rows import StoredColumn, rows_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ColumnNames
+from planproof_engine.schema import ColumnNames, folded
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
@@ -59,7 +59,7 @@ def shown(job: Job) -> Shown | None:
         return None
     named = [name for name, _ in job.model.options.get("columns") or ()] if job.draft.effect is Effect.DEFINES else []
     output = plan.root.output
-    names = [str(name).lower() for name in named or [c.name for c in output]]
+    names = [folded(str(name)) for name in named or [c.name for c in output]]
     if len(names) != len(output) or len(set(names)) != len(names):
         return None
     promised, evidence = job.examined.promised, _evidence(job)
@@ -87,7 +87,7 @@ def _promised(job: Job, known: set[str]) -> dict[str, str]:
         return {}
     proved = {f.promised for f in job.draft.findings if f.code == "PP507" and f.verdict is Verdict.PROVED}
     keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key") and str(c) in proved]
-    names = [c.columns[0].lower() for c in keys if len(c.columns) == 1]
+    names = [folded(c.columns[0]) for c in keys if len(c.columns) == 1]
     return {name: f"the contract's key {name}, counted before the publish" for name in names if name in known}
 
 

@@ -25,7 +25,7 @@ from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import Char, Varchar, same_type, without_lengths
 
@@ -156,7 +156,7 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
             f"the catalog does not hold the partitions of {job.model.name}: the session sets {MANAGED_PARTITIONS} "
             "to false, or the table was written so. Set it to true, and run MSCK REPAIR TABLE or with full_refresh=True"
         )
-    wanted, found = [c.lower() for c in job.model.partition_by], [c.lower() for c in target.partition_by]
+    wanted, found = (list(map(folded, names)) for names in (job.model.partition_by, target.partition_by))
     # Rows are added by name, whatever the partitions; only what is overwritten depends on them.
     if job.model.incremental_strategy == "insert_overwrite" and wanted and wanted != found:
         raise Refused(

@@ -46,13 +46,16 @@ class Holdings:
         self._known = None
 
     def _read(self) -> Iterator[tuple[RelationName, str]]:
-        session = self._session
-        for database, *_ in session.rows("SHOW DATABASES"):
-            for row in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
-                if str(row[2]).lower() == "true":
-                    continue
-                name = RelationName((str(database), str(row[1])))
-                yield from ((name, location) for location in data_of(session, name.quoted))
+        for name in registered(self._session):
+            yield from ((name, location) for location in data_of(self._session, name.quoted))
+
+
+def registered(session: Session) -> Iterator[RelationName]:
+    """The tables and views of the session's own catalog."""
+    for database, *_ in session.rows("SHOW DATABASES"):
+        for _, table, is_temporary, *_ in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
+            if str(is_temporary).lower() != "true":
+                yield RelationName((str(database), str(table)))
 
 
 def data_of(session: Session, name: str) -> list[str]:

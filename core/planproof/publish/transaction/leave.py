@@ -15,7 +15,15 @@ from dataclasses import asdict, dataclass
 
 from planproof.publish.notes.notebook import notes
 from planproof.publish.transaction import journal, lock
-from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
+from planproof.publish.transaction.deletion import (
+    Holdings,
+    data_of,
+    has_detour,
+    is_version_of,
+    link_in,
+    link_in_state,
+    registered,
+)
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import (
     PREFIX,
@@ -39,7 +47,6 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 
 _FORM = 1
 """The version of a note's form. Another version of planproof finishes what another form says."""
@@ -75,16 +82,16 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         if link is not None:
             reports.append(report_link(link))
             continue
-        for name in _noted(store, root):
-            move = _Move(session, store, holdings, root, name)
-            reports.append(settle(move, name))
+        for file in _noted(store, root):
+            move = _Move(session, store, holdings, root, file)
+            reports.append(settle(move, file))
             if move.version is not None:
                 beside[_beside(move.version)] = None
-    for parts, table, versions in list(_guarded(session)):
-        root = _root_of(session, parts, known)
+    for name, table, versions in list(_guarded(session)):
+        root = _root_of(session, name, known)
         beside.update(dict.fromkeys(map(_beside, versions)))
-        note = Departure(quoted(parts), versions[0], _home(table, data_root(table, None, root)))
-        reports.append(settle(_Move(session, store, holdings, root, _file_of(parts), note)))
+        note = Departure(name.quoted, versions[0], _home(table, data_root(table, None, root)))
+        reports.append(settle(_Move(session, store, holdings, root, _file_of(name), note)))
     holdings.forget()
     for folder in beside:
         reports += _swept(store, holdings, folder, force)
@@ -136,8 +143,8 @@ class _Move:
             self.holdings.forget()
 
 
-def _file_of(parts: tuple[str, ...]) -> str:
-    return f"{slug(parts[0])}.{slug(parts[1])}.json"
+def _file_of(table: RelationName) -> str:
+    return f"{'.'.join(map(slug, table.parts))}.json"
 
 
 def _beside(version: str) -> str:
@@ -154,7 +161,7 @@ def _home(table: StoredTable, data: str) -> str:
 def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: Departure) -> str | None:
     """Why a note is not believed: whoever can write below a database's folder can write one."""
     table = note.name
-    if len(table.parts) != 2 or name != _file_of(table.parts):
+    if len(table.parts) != 2 or name != _file_of(table):
         return f"it is no note of {note.table}"
     try:
         own = database_root(session, table.namespace)
@@ -176,21 +183,19 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
     return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
 
 
-def _guarded(session: Session) -> Iterator[tuple[tuple[str, str], StoredTable, list[str]]]:
+def _guarded(session: Session) -> Iterator[tuple[RelationName, StoredTable, list[str]]]:
     """The tables that lie in a version directory, or have partitions in some, with these directories."""
-    for database, *_ in session.rows("SHOW DATABASES"):
-        for row in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
-            parts = (str(database), str(row[1]))
-            if str(row[2]).lower() == "true" or parts[1].startswith(PREFIX):
-                continue
-            try:
-                table = session.table(quoted(parts))
-                lies = data_of(session, quoted(parts)) if table is not None and table.kind == "table" else []
-            except (AnalysisError, SparkFailure):
-                continue  # A table that cannot be read, of another format, was not published by us.
-            versions = [version for one in lies if (version := _version_of(one)) is not None]
-            if table is not None and versions:
-                yield parts, table, list(dict.fromkeys(versions))
+    for name in registered(session):
+        if name.last.startswith(PREFIX):
+            continue
+        try:
+            table = session.table(name.quoted)
+            lies = data_of(session, name.quoted) if table is not None and table.kind == "table" else []
+        except (AnalysisError, SparkFailure):
+            continue  # A table that cannot be read, of another format, was not published by us.
+        versions = [version for one in lies if (version := _version_of(one)) is not None]
+        if table is not None and versions:
+            yield name, table, list(dict.fromkeys(versions))
 
 
 def _version_of(location: str) -> str | None:
@@ -201,8 +206,8 @@ def _version_of(location: str) -> str | None:
     return version if len(names) > 1 and mark_of(version) is not None else None
 
 
-def _root_of(session: Session, parts: tuple[str, str], roots: list[str]) -> str:
-    own = database_root(session, (parts[0],))
+def _root_of(session: Session, table: RelationName, roots: list[str]) -> str:
+    own = database_root(session, table.namespace)
     return next((root for root in roots if within(own, root) and within(root, own)), own)
 
 
