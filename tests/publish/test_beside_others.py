@@ -385,6 +385,24 @@ def test_a_staging_table_that_somebody_drops_at_the_last_moment_costs_no_row(
     assert len(there.other.sql(f"show tables in {there.database}").collect()) == (name == "rename")
 
 
+def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(
+    place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, plain = place("append"), Publication.move
+
+    def move(self: Publication, source: str, target: str) -> None:
+        self.store.delete(source)
+        plain(self, source, target)
+
+    monkeypatch.setattr(Publication, "move", move)
+    report = there.publish()
+    assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, there.old), report.error
+    assert "somebody deleted it" in str(report.error)
+    assert Guard(there.other).recover() == []
+    monkeypatch.undo()
+    assert (there.publish().outcome, there.rows()) == ("published", there.new)
+
+
 @pytest.mark.parametrize("lies", ["at home", "in a version", "elsewhere"])
 def test_a_table_that_is_pointed_elsewhere_at_the_last_moment_loses_no_row(
     lies: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

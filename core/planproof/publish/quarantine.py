@@ -210,7 +210,7 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     try:
         row = job.session.rows(row_terms.tally_query(marked, terms))[0]
     except SparkFailure as failure:
-        if failure.transient:
+        if failure.outside:
             raise
         raise Unquarantinable(str(failure)) from failure
     rows, bad, *each = (int(number or 0) for number in row)

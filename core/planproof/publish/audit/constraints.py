@@ -52,7 +52,7 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
     try:
         counts = session.rows(count_queries.check_query(relation, [c.expression or "" for c in checks]))[0]
     except (AnalysisError, SparkFailure) as error:
-        if getattr(error, "transient", False):
+        if getattr(error, "outside", False):
             raise
         queries = [count_queries.check_query(relation, [c.expression or ""]) for c in checks]
         return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
@@ -89,7 +89,7 @@ def _counted(session: Session, constraint: Constraint, query: str, what: tuple[s
     except AnalysisError as error:
         return _unreadable(constraint, str(error))
     except SparkFailure as failure:
-        if failure.transient:
+        if failure.outside:
             raise
         return _unreadable(constraint, str(failure))
     return _finding(constraint, int(number or 0), what)

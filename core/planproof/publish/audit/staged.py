@@ -302,7 +302,7 @@ def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
     try:
         decided, failing = count_queries.count(session, relation, open_terms, expressions)
     except (AnalysisError, SparkFailure) as error:
-        if not expressions or getattr(error, "transient", False):
+        if not expressions or getattr(error, "outside", False):
             raise
         decided, failing = count_queries.count(session, relation, open_terms)[0], None
     draft.findings = [f for f in draft.findings if f not in open_terms]

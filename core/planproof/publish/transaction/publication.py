@@ -86,16 +86,17 @@ class Publication:
         return self.session.rows(sql)
 
     def change(self, sql: str) -> None:
-        """Runs a statement of planproof's own that changes the catalog. Raises a transient `SparkFailure` where Spark
-        refuses it: the model's query has no part in that, and most often the relations changed a moment ago."""
+        """Runs a statement of planproof's own that changes the catalog. Raises `SparkFailure` where Spark refuses it:
+        the model's query has no part in that. Most often the relations changed a moment ago, and it is transient."""
         try:
             self.define(sql)
         except AnalysisError as error:
-            said = (
-                f"Spark refused a step of the publish of {self.entry.model}; somebody may have changed the table, or "
-                f"what is staged for it, at the same time: {error.message}"
-            )
-            raise SparkFailure(said, error.condition, transient=True) from error
+            said = f"Spark refused a step of the publish of {self.entry.model}"
+            refused = SparkFailure(f"{said}: {error.message}", error.condition, transient=True)
+            if refused.transient:
+                others = "somebody may have changed the table, or what is staged for it, at the same time"
+                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, transient=True)
+            raise refused from error
 
     def define(self, sql: str) -> None:
         """Runs a statement that changes the catalog, and that holds the model's own query."""
