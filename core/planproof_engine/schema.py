@@ -63,12 +63,12 @@ class ByColumn(Mapping[str, T]):
         return len(self._items)
 
 
-class Named(Protocol):
+class _Named(Protocol):
     @property
     def name(self) -> str: ...
 
 
-N = TypeVar("N", bound=Named)
+N = TypeVar("N", bound=_Named)
 
 
 def by_name(fields: Iterable[N]) -> ByColumn[N]:

@@ -31,7 +31,7 @@ from planproof.publish.materialize.materialization import Job, Publishing
 from planproof.publish.materialize.table import plain
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.names import Names, Refused, literal, quarantine_of
+from planproof.publish.transaction.names import Names, Refused, quarantine_of
 from planproof.publish.transaction.publication import column_list
 from planproof.quarantine import refusal
 from planproof.report.details import QuarantinedRows
@@ -40,6 +40,7 @@ from planproof.settings import Settings
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import literal
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import STRING, as_ddl, same_type
 

@@ -14,11 +14,11 @@ from planproof.publish.delta.refusals import refuse_other, refuse_replacement
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import pairs
 from planproof.publish.notes.notebook import sweep_earlier
-from planproof.publish.transaction.names import Refused, join, literal
+from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decoded
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 

@@ -15,12 +15,13 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook, sweep_earlier
 from planproof.publish.notes.publication import NotedPublication, Stage
-from planproof.publish.transaction.names import Refused, literal, refuse_unspeakable
+from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import literal
 from planproof_engine.schema import PhysicalSchema
 
 LISTED = 500

@@ -8,12 +8,12 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.names import literal, within
+from planproof.publish.transaction.names import within
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import as_ddl

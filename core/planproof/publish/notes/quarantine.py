@@ -16,9 +16,9 @@ from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.publication import NotedPublication
-from planproof.publish.transaction.names import Refused, literal
+from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Moved, Session, StoredTable
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import backticked, literal
 from planproof_engine.schema import ByColumn, PhysicalSchema
 from planproof_engine.types import as_ddl
 

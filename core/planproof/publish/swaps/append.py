@@ -7,11 +7,12 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move
-from planproof.publish.transaction.names import Refused, below, join, literal
+from planproof.publish.transaction.names import Refused, below, join
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
+from planproof_engine.quoting import literal
 
 
 class Append:

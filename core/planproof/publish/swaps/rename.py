@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from planproof.publish.transaction.content import is_whole
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import Refused, join, literal, parent, within
+from planproof.publish.transaction.names import Refused, join, parent, within
 from planproof.publish.transaction.partition import locations, names, partitions_of, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.verification import parent_version
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decoded
 from planproof_engine.catalog import RelationName
+from planproof_engine.quoting import literal
 
 
 class Rename:

@@ -12,11 +12,11 @@ from planproof.publish.data_tests.decided import Stored, stored_as, stored_below
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
 from planproof.publish.swaps.view import column_names
-from planproof.publish.transaction.names import PREFIX, literal
+from planproof.publish.transaction.names import PREFIX
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.types import as_ddl

@@ -30,7 +30,6 @@ from planproof.publish.transaction.names import (
     STATE,
     Refused,
     join,
-    literal,
     mark_of,
     parent,
     refuse_unspeakable,
@@ -47,6 +46,7 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import literal
 
 _FORM = 1
 """The version of a note's form. Another version of planproof finishes what another form says."""

@@ -30,15 +30,6 @@ class Refused(Stopped):
         self.transient = transient
 
 
-def literal(text: str) -> str:
-    """A Spark string literal.
-
-    >>> print(literal("it's"))
-    'it\\'s'
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def refuse_unspeakable(session: Session, texts: Iterable[str | None], what: str) -> None:
     """Raises `Refused` for a text that `literal` does not spell in this session: with this setting, Spark takes the
     backslash that stands before a backslash or a quote for a part of the text."""

@@ -13,17 +13,7 @@ from planproof.publish.transaction.content import TableFiles, content_of, files_
 from planproof.publish.transaction.deletion import Holdings, data_of
 from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import (
-    PREFIX,
-    Refused,
-    join,
-    literal,
-    mark_of,
-    parent,
-    refuse_unspeakable,
-    slug,
-    within,
-)
+from planproof.publish.transaction.names import PREFIX, Refused, join, mark_of, parent, refuse_unspeakable, slug, within
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
@@ -31,7 +21,7 @@ from planproof.session.protocol import Session, SparkFailure, SparkPlanes, Store
 from planproof.session.store import Store, decoded
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import as_ddl
 
