@@ -181,7 +181,7 @@ class Guard:
             return format.names(model, self.run, next(self._tries))
 
         names = next_names()
-        home = database_root(self.session, names.database) if format.is_journaled else ""
+        home = database_root(self.session, names.target.namespace) if format.is_journaled else ""
         root = self.root or home
         with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, False)) as (held, appeared):
             target = format.target(names)
@@ -307,7 +307,7 @@ class Guard:
 def _may_read(draft: Draft, names: Names) -> bool:
     """Whether the model's query may read its own target: its text names it, or a view, which may read anything."""
     views = any(source.kind != "table" for source in draft.sources.values())
-    return views or names.table.lower() in draft.model.sql.lower()
+    return views or names.target.last.lower() in draft.model.sql.lower()
 
 
 def _refuse_unknown(

@@ -46,7 +46,7 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
-        sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.database))
+        sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.target.namespace))
         publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
         # Rows that are added whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.

@@ -54,7 +54,7 @@ class DeltaPublication(NotedPublication):
             format="delta",
             base=base.version,
         )
-        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.database), note))
+        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
         self.whole = _looks_at_all(job)
         self.reads = True
         self.published: PhysicalSchema | None = None

@@ -36,11 +36,11 @@ class Replacement:
         if options.get("buckets"):
             raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")
         root = options.get("location_root")
-        wanted = join(str(root), job.names.table) if root else None
+        wanted = join(str(root), job.names.target.last) if root else None
         location = job.target.location if job.target is not None else None
         base = self._tables.state(location or wanted or self._tables.place(job.names.target.quoted))
         refuse_replacement(job, base, wanted)
-        home = job.root or database_root(job.session, job.names.database)
+        home = job.root or database_root(job.session, job.names.target.namespace)
         sweep_earlier(left_by(decoded(wanted) if wanted else None), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
         publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)

@@ -44,7 +44,7 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
 
 def _verify_new(names: Names, home: str | None, note: Note) -> None:
     """No table is there: only what lies where its catalog would have put it is known to be this publish's."""
-    own = (names.table, f"{names.table}_{names.stamp}", names.staging.last)
+    own = (names.target.last, f"{names.target.last}_{names.stamp}", names.staging.last)
     at = next((at for name in own if home is not None and same(note.location, at := join(home, name))), None)
     if at is None:
         raise Disbelieved(f"location: {note.location} is not where the catalog would put {note.target}")

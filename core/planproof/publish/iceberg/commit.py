@@ -176,7 +176,7 @@ def swept(job: Job, tables: Changing) -> str | None:
     """Sweeps what dead publishes of the target have left, and says so. Returns where notes lie, None for nowhere."""
     root = job.root or None
     with suppress(SparkFailure, AnalysisError):
-        root = root or tables.namespace_location(job.names.database)
+        root = root or tables.namespace_location(job.names.target.namespace)
     if root is None:
         return None
     root = decoded(root)

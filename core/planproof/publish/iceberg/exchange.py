@@ -21,10 +21,10 @@ class OverView(Replacement):
 
     def begin(self, job: Job) -> Commit:
         staging, given = job.names.staging.in_schema.quoted, properties(job)
-        home = self._tables.namespace_location(job.names.database)
+        home = self._tables.namespace_location(job.names.target.namespace)
         if home is not None:
             # The name is another one by the time that people look.
-            given.setdefault("location", join(home, f"{job.names.table}_{job.names.stamp}"))
+            given.setdefault("location", join(home, f"{job.names.target.last}_{job.names.stamp}"))
         transaction = self._tables.replace(staging, job.examined.runs, partitions(job), given)
         commit = begun(job, self._tables, transaction, "exchange")
         return Exchange(job, commit)

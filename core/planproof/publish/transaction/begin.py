@@ -59,7 +59,7 @@ def publication(
         owner=Owner.here(names.stamp),
         slug=names.slug,
         root=root,
-        native=join(home, names.table.lower()),
+        native=join(home, names.target.last.lower()),
         stage_location=staged if managed else place,
         external=not managed,
         prior=prior,
@@ -72,7 +72,7 @@ def publication(
         refuse_unspeakable(session, folders, f"the folder of {entry.model}")
     if managed:
         _refuse_occupied(store, entry)
-    journal = Journal(store, _placed(store, entry, names.table, location_root))
+    journal = Journal(store, _placed(store, entry, names.target.last, location_root))
     found = Publication(session, store, journal, lock, target)
     found.is_own = True
     if swap.effect is not Effect.ADDS:

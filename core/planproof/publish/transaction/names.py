@@ -117,16 +117,8 @@ class Names:
         return f"{self.run}_{self.attempt}"
 
     @property
-    def database(self) -> tuple[str, ...]:
-        return self.target.namespace
-
-    @property
-    def table(self) -> str:
-        return self.target.last
-
-    @property
     def slug(self) -> str:
-        return slug(self.table)
+        return slug(self.target.last)
 
     @property
     def full_slug(self) -> str:
