@@ -260,12 +260,17 @@ class Publication:
         current = self.location(self.entry.target)
         return current is not None and within(current, self.entry.stage_location)
 
+    @property
+    def away_home(self) -> str:
+        """Where a managed table lies by default while it stands aside."""
+        return join(parent(self.entry.native), RelationName.parse(self.entry.away).last)
+
     def return_old_directory(self) -> None:
         """Moves the old table's directory back, where a rename died that had moved it and not yet the table's name."""
         entry, prior = self.entry, self.entry.prior
         if prior is None or not prior.managed or prior.location is None or self.store.exists(prior.location):
             return
-        old = join(parent(entry.native), RelationName.parse(entry.away).last)
+        old = self.away_home
         named_still = self.stored(entry.target) is not None and self.stored(entry.away) is None
         if named_still and self.store.exists(old):
             self.move(old, prior.location)
@@ -452,6 +457,10 @@ class Publication:
             self.sweep(prior.location)
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
+        if prior.kind == "table" and prior.managed and prior.location and not within(prior.location, entry.native):
+            # Hive deletes what it holds for the table's folder, whatever Spark shows: somebody may have pointed it to
+            # files of his own a moment before it stepped aside.
+            self.set_location(entry.away, self.away_home)
         self.drop(entry.away, prior.kind)
 
 
