@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from planproof.publish.transaction.content import is_whole
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import Refused, join, parent, within
+from planproof.publish.transaction.names import Refused, join, within
 from planproof.publish.transaction.partition import locations, names, partitions_of, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.verification import parent_version
@@ -160,7 +160,7 @@ def _room_made(publication: Publication) -> Iterator[None]:
     """While a table is given its name back. The catalog renames none onto a folder with files: those that lie at its
     default place, where it does not lie any more, stand beside it meanwhile, and stay there if it brings others."""
     entry, store = publication.entry, publication.store
-    aside = join(parent(entry.native), f"{RelationName.parse(entry.away).last}_found")
+    aside = f"{publication.away_home}_found"
     if entry.prior is not None and entry.prior.managed and store.contents(entry.native) and not store.exists(aside):
         publication.move(entry.native, aside)
     try:
@@ -169,6 +169,8 @@ def _room_made(publication: Publication) -> Iterator[None]:
         if store.exists(aside) and not store.contents(entry.native):
             publication.delete(entry.native)
             publication.move(aside, entry.native)
+            if publication.stored(entry.target) is not None:
+                publication.set_location(entry.target, entry.native)  # Hive has it where the others pointed it to.
 
 
 def repoint(publication: Publication, table: str, former: str | None, now: StoredTable | None) -> None:
