@@ -138,7 +138,8 @@ def _delete_overwritten(publication: Publication) -> None:
     for place in own:
         if holdings.holder(place, old) is None:
             publication.delete(place)
-            store.prune(parent_version(place))
+            if not store.contents(parent_version(place)):
+                publication.delete(parent_version(place))
 
 
 def _refuse_repointed(publication: Publication) -> None:
