@@ -48,10 +48,13 @@ class Draft:
     """Collects what one check, publish or audit finds out about `model`.
 
     `beyond` is the reason for every plane of which nothing was said: `not reached` until the judgement comes to it.
+    `is_brief`: the report is to have neither the plan's outline nor the lineage.
     """
 
-    def __init__(self, model: Judged, settings: Settings, beyond: str = "not reached") -> None:
-        self.model, self.settings = model, settings.in_force
+    def __init__(
+        self, model: Judged, settings: Settings, beyond: str = "not reached", *, is_brief: bool = False
+    ) -> None:
+        self.model, self.settings, self.is_brief = model, settings.in_force, is_brief
         self.findings: list[Finding] = []
         self.rewrites: tuple[Rewrite, ...] = ()
         self.executed_sql: str | None = None

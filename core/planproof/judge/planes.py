@@ -198,7 +198,8 @@ def _logical(
 def _planned(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
     draft.read(logical.read(plan))
-    draft.tell(**plan_details(plan))
+    if not draft.is_brief:
+        draft.tell(**plan_details(plan))
     if any(check.finding.code in (NARROWED, *UNDECIDED) for check in plan.checks):
         draft.tell(lenient=True)
     overflow = draft.settings.overflow

@@ -114,13 +114,15 @@ def _never_built(report: Report) -> Report:
 
 @dataclass(slots=True)
 class OfflineCheck:
-    """The state of one check: the catalog grows by every node that was visited."""
+    """The state of one check: the catalog grows by every node that was visited. `is_brief`: its reports lack plans and
+    lineage."""
 
     project: Project
     conf: Conf
     frozen: Frozen
     overrides: Mapping[str, Any] = field(default_factory=dict)
     finished: Callable[[str, Report], None] | None = None
+    is_brief: bool = False
     catalog: NotedCatalog = field(init=False)
     unread: dict[str, str] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
@@ -382,7 +384,7 @@ class OfflineCheck:
 
     def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
         settings = settings_of(node.raw, overrides=self.overrides)
-        draft = Draft(subject, settings, beyond=OFFLINE)
+        draft = Draft(subject, settings, beyond=OFFLINE, is_brief=self.is_brief)
         draft.tell(
             unique_id=node.unique_id,
             name=node.name,

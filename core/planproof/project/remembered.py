@@ -25,7 +25,7 @@ _UNREAD = ("created_at",)
 class JudgedNode:
     """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
 
-    `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
+    `large` is None in a brief check. `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
     `head` is what the cache's entry begins with, `form` the report where the check before told it.
     """
 
@@ -39,10 +39,10 @@ class JudgedNode:
     form: Form | None = None
 
     @classmethod
-    def of(cls, node: ProjectNode, visit: Visit) -> JudgedNode:
+    def of(cls, node: ProjectNode, visit: Visit, *, is_brief: bool) -> JudgedNode:
         if visit.report is None:
             return cls(b"", b"", visit.state)
-        small, large = pack(visit.report, node.sql)
+        small, large = pack(visit.report, node.sql, is_brief=is_brief)
         return cls(small, large, visit.state, visit.asked, bool(visit.listed))
 
     def report(self, node: ProjectNode) -> Report | None:

@@ -271,6 +271,7 @@ class Request:
             cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or cores(),
             earlier=earlier,
+            is_brief=brief,
         )
         return list(found)
 

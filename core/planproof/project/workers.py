@@ -110,7 +110,7 @@ def _work(check: OfflineCheck, connection: Connection, others: list[Connection])
 def _answer(check: OfflineCheck, key: str, left: Mapping[str, State]) -> Answer:
     node = check.project.nodes[key]
     try:
-        return JudgedNode.of(node, check.alone(node, left))
+        return JudgedNode.of(node, check.alone(node, left), is_brief=check.is_brief)
     except Wanted as wanted:
         return wanted
     except Exception as error:  # It is raised again by the one who asked.
