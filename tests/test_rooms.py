@@ -32,8 +32,8 @@ SHIPPED = ("core", "dbt_plugin", "operators")
 CORE = ROOT / "core"
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "planproof_engine": (
-        ("budget", "zone"),
-        ("codes", "conf", "depth", "origin", "quoting", "records"),
+        ("budget", "records", "zone"),
+        ("codes", "conf", "depth", "origin", "quoting"),
         ("finding", "types"),
         ("schema",),
         ("catalog", "claim", "expr"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import quoted_if_needed
 
@@ -21,7 +22,7 @@ def dotted(path: Path) -> str:
     return ".".join(quoted_if_needed(part) for part in path)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Facts:
     """Counted over all rows: `rows`, and nulls per place where known. `source` says where the counts come from.
 
@@ -39,7 +40,7 @@ class Facts:
 ALL, SAMPLE, PART = "all", "sample", "part"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Claim:
     """What one plane claims. `looked_at` is `all`, `sample` or `part` (the rest could not be read), `what` says of
     what, for people.

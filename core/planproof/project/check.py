@@ -43,7 +43,7 @@ def check_project(
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
     `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
     on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
-    neither changes a report. Where the check `is_brief`, reports lack plans and lineage; those that `earlier` knows also
+    neither changes a report. Those of a check that `is_brief` lack plans and lineage; those that `earlier` knows also
     lack the text of healthy models. Raises `ProjectError` where the project cannot be read, or a model that `select` or
     `selector` names is not compiled; without them, where none is: the rest is judged, and a remark names those. Another
     names the models with `guard: off`, which have no report.

@@ -25,8 +25,9 @@ _UNREAD = ("created_at",)
 class JudgedNode:
     """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
 
-    `large` is None in a brief check. `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
-    `head` is what the cache's entry begins with, `form` the report where the check before told it.
+    `large` is None in a brief check. `besides` are nodes that the text reads and the manifest does not list among its
+    parents, where the cache says so. `head` is what the cache's entry begins with, `form` the report where the check
+    before told it.
     """
 
     small: bytes

@@ -39,7 +39,7 @@ from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.costs import costly
 from planproof_engine.optimizer.element_paths import Ordinals, element_paths, without_longer
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.types import Array, Map, Struct
 
 ArrayRef = tuple[int, Ordinals]
@@ -50,7 +50,7 @@ VALUES = -1
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Site:
     """One call that reads elements of the array `source`, and of these the fields `paths` alone.
 
@@ -71,7 +71,7 @@ class Site:
     unnamed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Made:
     """A column that holds elements of another array; `site` is the call that makes it.
 

@@ -12,6 +12,7 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.repeated import names_repeated
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
+from planproof_engine.records import record
 from planproof_engine.schema import LogicalSchema
 
 _PASSES = 50
@@ -21,7 +22,7 @@ class RewriteCycle(RuntimeError):
     """Raised where rules undo each other without end: a defect of the rules, never of the query."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fired:
     """One application of a rule that changed the plan."""
 
@@ -30,7 +31,7 @@ class Fired:
     after: Plan
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RefusedRule:
     """A rule whose result had another schema (I6), or repeated a (relation, name) that no node repeated before (I1):
     the rule is named, and its result thrown away."""
@@ -41,7 +42,7 @@ class RefusedRule:
     repeated: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Optimized:
     """The plan after all rules, which of them fired, and which were refused for breaking I6."""
 

@@ -17,7 +17,7 @@ from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARI
 from planproof_engine.optimizer.costs import weight
 from planproof_engine.optimizer.element_paths import Ordinals, path_over, uses_itself, without_longer
 from planproof_engine.optimizer.retype import derived, fits, substituted
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.types import Array, DataType, Map, Struct, walk
 
 _WORTH, _WORTH_ZIPPED = 3, 4
@@ -279,7 +279,7 @@ class _Attempt:
         return evolve(made, span=span) if isinstance(made, GetField) else made
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Pruned:
     """The array that stands for the source, and the paths over elements of `ref` that its elements' fields were."""
 
