@@ -16,12 +16,13 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
 from planproof.report.model import Report
 from planproof.report.packed import pack, report_of, unpack
+from planproof_engine.records import record
 
 _UNREAD = ("created_at",)
 """Keys of a manifest's node that nothing reads and dbt writes anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JudgedNode:
     """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
 

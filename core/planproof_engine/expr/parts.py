@@ -34,7 +34,7 @@ def name_parts(kind: type, **properties: type) -> None:
 def changed_parts(node: object, family: type[Node], change: Callable[[Node], Node]) -> dict[str, Any]:
     """The fields of `node` in which `change` puts another node in place of a part, with their new values."""
     found: dict[str, Any] = {}
-    names, read = shape_of(type(node), family)
+    names, read = shape_of(type(node), family)  # type: ignore[arg-type]  # mypy takes type[Node] for unhashable
     for name, old in zip(names, read(node)) if names else ():
         if type(old) is tuple:
             new = change_each(old, change)
