@@ -95,7 +95,7 @@ class Commands(click.Group):
 
 def _said(error: Exception) -> str:
     from planproof.session.protocol import SparkFailure
-    from planproof_engine.functions.declared import DeclarationError
+    from planproof_engine.python_functions import DeclarationError
 
     if isinstance(error, DeclarationError):
         return str(error)

@@ -17,12 +17,12 @@ from planproof.report.details import Details
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
-from planproof_engine.budget import OverBudget
+from planproof_engine import OverBudget
 from planproof_engine.claim import Claim
 from planproof_engine.finding import Finding, Rewrite, Verdict
 
 if TYPE_CHECKING:
-    from planproof_engine.optimizer.lowering import Lowered
+    from planproof_engine.python_functions import Lowered
 
 TOO_LARGE = "PP113"
 

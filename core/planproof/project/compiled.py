@@ -158,7 +158,7 @@ def relocate(
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
     if start < 0:
-        from planproof_engine.sql.ending import unterminated
+        from planproof_engine.texts import unterminated
 
         # Closing semicolons, and what follows them, are left out where the text stands inside another one.
         start = planned.find(unterminated(compiled))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof_engine.functions.declared import DeclarationError
+from planproof_engine.python_functions import DeclarationError
 from planproof_engine.records import record
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.subject import Subject, failed, too_large, unreadable
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
@@ -39,7 +39,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
+    from planproof_engine import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
 
@@ -291,7 +291,7 @@ class OfflineCheck:
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         if node.is_python:
             raise Unknown("a Python model, whose schema only its run shows")
@@ -420,7 +420,7 @@ class OfflineCheck:
 
     def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
         """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         with self.catalog.noting():
             return plan(text, self.catalog, conf=self._conf(node))

@@ -417,7 +417,7 @@ def is_lasting(error: BaseException) -> bool:
     """
     if type(error).__name__ == "CompileFailed":
         return "Database Error" not in str(error)
-    from planproof_engine.functions.declared import DeclarationError
+    from planproof_engine.python_functions import DeclarationError
 
     return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
 

@@ -23,7 +23,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import backticked
 from planproof_engine.records import record
-from planproof_engine.sql.heads import may_change, read_head
+from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
     from planproof.project.data_tests import DataTests
@@ -333,7 +333,7 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     promised = [name.lower() for name in wanted]
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof_engine.sql.ending import unterminated
+    from planproof_engine.texts import unterminated
 
     columns = ", ".join(map(backticked, wanted))
     return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")

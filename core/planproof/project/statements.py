@@ -127,7 +127,7 @@ class Around:
 
     def run(self, hooks: Iterable[Hook], moment: str) -> None:
         """The plain hooks of one moment, in their order. Raises `SparkFailure`, which names the hook."""
-        from planproof_engine.sql.ending import unterminated  # The grammar: a check with nothing new needs none of it.
+        from planproof_engine.texts import unterminated
 
         for hook in hooks:
             if hook.moment == moment and hook.runs and hook.is_plain:

@@ -9,7 +9,7 @@ from planproof.project.errors import UnreadableContract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.report.model import Report
-from planproof_engine.budget import OverBudget
+from planproof_engine import OverBudget
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.records import record

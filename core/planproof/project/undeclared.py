@@ -14,13 +14,12 @@ from dataclasses import replace
 
 from planproof.judge.doubts import Incomplete
 from planproof.project.manifest import ProjectNode
-from planproof_engine.analysis.names.mentioned import mentioned
 from planproof_engine.catalog import Catalog, Relation
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
-from planproof_engine.sql.heads import read_head
+from planproof_engine.texts import mentioned, read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType
 
 Parts = tuple[str, ...]
@@ -114,7 +113,7 @@ class Supposition:
 
         A name that is ambiguous only where a relation gets it is left out: with it Spark rejects the query in any case.
         """
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         is_ambiguous = error is not None and _ambiguous(error) is not None
         failure: AnalysisError | Unknown = Unknown("what its names mean")

@@ -12,8 +12,7 @@ from dataclasses import replace
 from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Report
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
 from planproof_engine.records import record
 

@@ -33,8 +33,7 @@ from planproof.report.parts import (
     uncounted,
     where,
 )
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
 from planproof_engine.types import quoted_if_needed
 

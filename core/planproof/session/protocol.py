@@ -15,8 +15,8 @@ from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
 if TYPE_CHECKING:
-    from planproof_engine.functions.declared import Function
     from planproof_engine.functions.nested import ListCall
+    from planproof_engine.python_functions import Function
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
