@@ -29,7 +29,7 @@ from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200

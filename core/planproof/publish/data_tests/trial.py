@@ -18,7 +18,7 @@ from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.sql.stand_in import stand_in
+from planproof_engine.texts import stand_in
 
 COUNTED = "counted over the staged rows, before they were published"
 

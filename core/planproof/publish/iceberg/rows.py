@@ -12,7 +12,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.schema import PhysicalSchema, by_name
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import same_type, without_lengths
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"

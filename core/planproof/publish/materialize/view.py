@@ -12,7 +12,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class View:
