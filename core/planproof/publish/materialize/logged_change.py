@@ -9,7 +9,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
