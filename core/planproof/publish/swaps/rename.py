@@ -170,8 +170,9 @@ def _room_made(publication: Publication) -> Iterator[None]:
         if store.exists(aside) and not store.contents(entry.native):
             publication.delete(entry.native)
             publication.move(aside, entry.native)
-            if publication.stored(entry.target) is not None:
-                publication.set_location(entry.target, entry.native)  # Hive has it where the others pointed it to.
+            # Hive still has the table where the others pointed it to, and Spark tells it of another folder alone.
+            for folder in (aside, entry.native) if publication.stored(entry.target) is not None else ():
+                publication.set_location(entry.target, folder)
 
 
 def repoint(publication: Publication, table: str, former: str | None, now: StoredTable | None) -> None:

@@ -458,9 +458,9 @@ class Publication:
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
         if prior.kind == "table" and prior.managed and prior.location and not within(prior.location, entry.native):
-            # Hive deletes what it holds for the table's folder, whatever Spark shows: somebody may have pointed it to
-            # files of his own a moment before it stepped aside.
-            self.set_location(entry.away, self.away_home)
+            # Hive deletes what it holds for the table's folder, which Spark does not show after a rename: somebody may
+            # have pointed it to files of his own a moment before. Spark tells Hive of another folder alone.
+            self.set_location(entry.away, f"{self.away_home}_dropped")
         self.drop(entry.away, prior.kind)
 
 
