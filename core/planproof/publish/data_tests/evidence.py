@@ -139,7 +139,7 @@ class Plans:
 
     def find(self, session: Session, name: RelationName, table: StoredTable) -> Shown | None:
         """What holds of a relation that stands there as `table`; None where it is not what was published."""
-        held = self._held.get(name)
+        held = self._held.get(name.within(session.namespace))
         if held is None or held.table != _unnamed(table):
             return None
         try:

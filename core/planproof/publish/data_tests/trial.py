@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planproof.own_errors import describe, place_of
 from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count
@@ -54,13 +54,18 @@ class StagedRows:
     def count(self, asked: Question, plans: Plans) -> Failures | None:
         """What a test of which the meaning is known counts in these rows, where plans and files tell."""
         own: Own = {self.target: (self.files, self.proved)}
-        return count(asked, Relations(self.session, plans, own, {self.target: self.relation}))
+        return count(self.whole(asked), Relations(self.session, plans, own, {self.target: self.relation}))
 
     def together(self, questions: Iterable[Question]) -> dict[Question, Failures]:
         """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
-        own = (asked for asked in questions if asked.relation == self.target)
+        own = (asked for asked in questions if self.whole(asked).relation == self.target)
         when = "over the staged rows, {tests}, before they were published"
         return counted_together(self.session, self.relation, own, when)
+
+    def whole(self, asked: Question) -> Question:
+        """The same question, of whole names."""
+        there, other = self.session.namespace, asked.other
+        return replace(asked, relation=asked.relation.within(there), other=other and other.within(there))
 
     def _text(self, sql: str, relation: str) -> str:
         try:
@@ -154,7 +159,10 @@ _Known = tuple[Question, Thresholds, "Failures | None"]
 def _known(test: DataTest, staged: StagedRows) -> _Known | None:
     limits = Thresholds.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
     asked = question(test.sql) if limits is not None else None
-    if asked is None or limits is None or staged.target not in (asked.relation, asked.other):
+    if asked is None or limits is None:
+        return None
+    asked = staged.whole(asked)
+    if staged.target not in (asked.relation, asked.other):
         return None
     return asked, limits, staged.count(asked, Plans())
 
