@@ -143,7 +143,7 @@ def test_tables_are_reached_by_what_the_server_hands_out_which_is_told_nobody(
     two = "select * from values (1L, 'a'), (2L, 'b') as v(id, day)"
     bad = "select * from values (7L, 'b'), (null, 'b') as v(id, day)"
     reports = [guard.publish(model(name, "table", two))]
-    assert "files" in {p.plane for p in reports[0].details.planes if p.status == "read"}, said(reports[0])
+    assert "files" in {p.plane for p in reports[0].planes if p.status == "read"}, said(reports[0])
     reports += [guard.publish(model(name, strategy)) for strategy in ("append", "insert_overwrite", "merge", "table")]
     assert [r.outcome for r in reports] == ["published"] * 5, [said(r) for r in reports]
     reports += [guard.publish(model(name, "append", bad))]
