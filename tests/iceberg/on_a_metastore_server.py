@@ -56,7 +56,7 @@ class Server:
         if not (self.home / "locks").exists():
             hive.metastore.txn.TxnDbUtil.prepDb(configuration)
             (self.home / "locks").touch()
-        bridge = jvm.org.apache.hadoop.hive.thrift.HadoopThriftAuthBridge()
+        bridge = hive.shims.ShimLoader.getHadoopThriftAuthBridge()
         serve = hive.metastore.HiveMetaStore.startMetaStore
         threading.Thread(target=_until_it_dies, args=(serve, PORT, bridge, configuration), daemon=True).start()
         for _ in range(240):
