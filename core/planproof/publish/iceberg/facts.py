@@ -15,8 +15,7 @@ from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
-from planproof_engine.claim import Claim, Facts
-from planproof_engine.paths import nested_fields
+from planproof_engine.claim import Claim, Facts, nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
 
