@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.session.failures import translated
-from planproof.session.files import is_hidden
-
-_ASSUMED = 64 * 1024
-"""Bytes at a file's end that are read at once: most footers are shorter."""
+from planproof.session.files import footer_of, is_hidden
 
 
 class HadoopFiles:
@@ -41,9 +38,7 @@ class HadoopFiles:
         with translated():
             files, where = self._opened(path)
             size = int(files.getFileStatus(where).getLen())
-            end = self._range(files, where, max(0, size - _ASSUMED), size)
-            length = int.from_bytes(end[-8:-4], "little") + 8
-            return end[-length:] if length <= len(end) else self._range(files, where, max(0, size - length), size)
+            return footer_of(lambda start, stop: self._range(files, where, start, stop), size)
 
     def _range(self, files: Any, where: Any, start: int, stop: int) -> bytes:
         stream = files.open(where)
