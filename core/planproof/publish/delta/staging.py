@@ -28,6 +28,7 @@ class StagedTable:
         self.location = join(decoded(base.location), self.folder)
         self.relation = quoted(("delta", self.location))
         self._first = 0
+        self.is_named = False
 
     def clone(self, session: Session) -> None:
         """Begins as a shallow clone of the base: the commits from the second one on are the change."""
@@ -40,6 +41,7 @@ class StagedTable:
     def say(self, note: str) -> None:
         """Has the folder itself name the note of its publish: proof of whose it is where no catalog knows the place."""
         self.store.write(join(self.location, LOG, _NOTED), note)
+        self.is_named = True
 
     @cached_property
     def written(self) -> Staged:
