@@ -78,7 +78,7 @@ class DeltaPublication(NotedPublication):
         return self.staged.count(self._session)
 
     def state(self) -> LogState:
-        return self.staged.state()
+        return self.staged.state
 
     def schema(self) -> PhysicalSchema:
         return self.state().schema

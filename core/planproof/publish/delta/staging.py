@@ -54,7 +54,9 @@ class StagedTable:
         except UnknownAction as unknown:
             raise Refused(f"{unknown}; planproof cannot publish it") from unknown
 
+    @cached_property
     def state(self) -> LogState:
+        """Once its rows are written, nobody changes it."""
         return self.tables.state(self.location)
 
     def paths(self) -> list[str]:
