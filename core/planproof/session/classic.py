@@ -21,7 +21,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
-from planproof.session.files import data_files, is_hidden
+from planproof.session.files import data_files, footer_of, is_hidden
 from planproof.session.frames import FrameSession
 from planproof.session.iceberg import Iceberg
 from planproof.session.java import items, option, pairs
@@ -44,8 +44,6 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
-_ASSUMED = 64 * 1024
-"""Bytes at a file's end that are read at once: most footers are shorter."""
 _REMEMBERED = 1000
 """How many catalog entries a session remembers; each is an object in the JVM."""
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
@@ -465,9 +463,7 @@ class ClassicSession(FrameSession):
         with translated():
             files, where = self._opened(path)
             size = int(files.getFileStatus(where).getLen())
-            end = self._range(files, where, max(0, size - _ASSUMED), size)
-            length = int.from_bytes(end[-8:-4], "little") + 8
-            return end[-length:] if length <= len(end) else self._range(files, where, max(0, size - length), size)
+            return footer_of(lambda start, stop: self._range(files, where, start, stop), size)
 
     def _range(self, files: Any, where: Any, start: int, stop: int) -> bytes:
         stream = files.open(where)
