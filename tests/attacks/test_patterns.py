@@ -1,5 +1,5 @@
-"""No pattern of ours takes long over a text that somebody wrote for it: a text of so many characters costs a second at
-most, wherever the pattern repeats something."""
+"""No pattern of ours takes long over a text that somebody wrote for it: a text of so many characters costs half a
+second at most, wherever the pattern repeats something."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ except ImportError:  # Python 3.10.
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("core/planproof", "core/planproof_engine", "operators/airflow_planproof", "dbt_plugin/dbt_planproof")
-LENGTH = 20_000
-SECONDS = 1.0
+LENGTH = 12_000
+SECONDS = 0.5
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 FILL = "word"
 """What stands in the place of a value that a pattern is made of."""
@@ -168,9 +168,8 @@ def branches(tree: Any) -> set[str]:
     return found
 
 
-def plain(text: str) -> Iterator[str]:
+def plain() -> Iterator[str]:
     """Texts that trouble many patterns."""
-    del text
     for part in (" ", "\n", "a", "1", "'", '"', "`", "(", "{{", "{%", "/*", "/**/", "--\n", "a.", "a,", "=", ";", "-"):
         yield part * (LENGTH // len(part)) + "\0"
         yield "set" + part * (LENGTH // len(part)) + "\0"
@@ -191,7 +190,7 @@ def seconds(pattern: re.Pattern[str], method: str, text: str) -> float:
         if method in ("sub", "subn"):
             pattern.sub("", text)
         elif method == "finditer":
-            list(pattern.finditer(text))
+            sum(1 for _ in pattern.finditer(text))
         else:
             getattr(pattern, method)(text)
     except _Late:
@@ -210,6 +209,6 @@ def test_no_text_takes_long(at: str) -> None:
     text, flags, method = FOUND[at]
     pattern = re.compile(text, flags)
     tree = parser.parse(text, flags)
-    for attack in dict.fromkeys((*attacks(tree), *plain(text))):
+    for attack in dict.fromkeys((*attacks(tree), *plain())):
         took = seconds(pattern, method, attack)
         assert took < SECONDS, (round(took, 2), text, attack[:60], attack[-20:])

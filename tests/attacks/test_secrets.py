@@ -133,7 +133,13 @@ print("told:", sum(SECRET.encode() in words for words in seen))
 """
 
 
-@pytest.mark.parametrize("opened", ["planproof.session.embedded(conf)", "planproof.session.opened_by_dbt(conf)"])
+@pytest.mark.parametrize(
+    "opened",
+    [
+        pytest.param("planproof.session.embedded(conf)", marks=pytest.mark.conformance),
+        "planproof.session.opened_by_dbt(conf)",
+    ],
+)
 def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
     """pyspark would write each setting on the command line of the JVM, which all users of the machine can read."""
     if not Path("/proc/self/cmdline").exists():
