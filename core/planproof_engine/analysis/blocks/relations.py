@@ -110,7 +110,8 @@ def _cte_reference(name: str, plan: Plan) -> Plan:
     renewed: dict[int, Column] = {}
     for column in plan.output:
         renewed.setdefault(column.id, _renewed(column, (name,)))
-    return Named((name,), plan, tuple(evolve(renewed[c.id], name=c.name) for c in plan.output))
+    columns = ((renewed[c.id], c.name) for c in plan.output)
+    return Named((name,), plan, tuple(c if c.name == shown else evolve(c, name=shown) for c, shown in columns))
 
 
 def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
@@ -156,7 +157,7 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
         )
 
 
-def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
+def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     relation = env.catalog.find(parts)
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
@@ -172,9 +173,9 @@ def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
             fresh_id(),
             f.name,
             f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
-            f.nullable,
+            f.nullable or node.is_stream,
             qualifier,
-            f.evidence if f.nullable else None,
+            f.evidence if f.nullable and not node.is_stream else None,
         )
         for f in relation.schema
     )
