@@ -19,7 +19,7 @@ from planproof.project.kept_lines import with_own_lines
 from planproof.project.reads import content
 from planproof.project.tails import growing
 from planproof.project.yaml_text import refuse_large, yaml_of
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine import OverBudget, bounded
 
 
 def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
