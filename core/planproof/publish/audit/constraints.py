@@ -17,7 +17,7 @@ from planproof_engine.quoting import quoted
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
 _DANGLE = "row refers to nothing", "rows refer to nothing"
-_REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
+_REFERENCE = re.compile(r"(?:references\s+)?(.+)", re.I | re.S)
 
 
 def broken(
@@ -76,12 +76,13 @@ def _foreign(session: Session, constraint: Constraint, relation: str, model: str
 def reference(session: Session, constraint: Constraint, model: str, whole: str) -> tuple[str, list[str]] | None:
     """The relation that a foreign key refers to, as it stands in FROM, and its columns; `whole` stands for the model's
     own. None where the constraint cannot be read."""
-    match = _REFERENCE.fullmatch(constraint.expression or "")
-    if match is None:
+    named, _, columns = (constraint.expression or "").strip().rpartition("(")
+    match = _REFERENCE.fullmatch(named.strip())
+    if match is None or not columns.endswith(")") or ")" in columns[:-1] or len(columns) < 2:
         return None
-    parts = split_name(match.group(1).strip())
+    parts = split_name(match.group(1))
     target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
-    return target, [c.strip().strip("`") for c in match.group(2).split(",")]
+    return target, [c.strip().strip("`") for c in columns[:-1].split(",")]
 
 
 def _full(session: Session, parts: Sequence[str]) -> list[str]:
