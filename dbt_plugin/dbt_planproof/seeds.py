@@ -22,7 +22,7 @@ from planproof_engine.texts import Statement
 
 EMPTY = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""
-_INSERT = re.compile(r"\s*insert\s+into\s+((?:`(?:[^`]|``)*`|[^\s`])+)\s+values(?=[\s(])", re.I)
+_INSERT = re.compile(r"\s*insert\s+into\s+((?:`(?:[^`]|``)*`(?!`)|[^\s`])+)\s+values(?=[\s(])", re.I)
 
 
 @dataclass(frozen=True)

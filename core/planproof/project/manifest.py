@@ -17,7 +17,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
 from planproof.project.nodes import Node, label_of, mapping_at, materialized_of, model_of, relation_of
 from planproof.project.reads import content, is_file
-from planproof.project.shapes import check_node
+from planproof.project.shapes import check_node, check_test
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
 from planproof.project.target_folder import target_folder
 from planproof.project.texts import Texts
@@ -308,6 +308,8 @@ def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[s
             raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
         if key in relations:
             yield key, _node(key, texts.completed(node), relations, where)
+        elif node.get("resource_type") == "test":
+            check_test(node, f"{where}: {key}")
 
 
 def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:

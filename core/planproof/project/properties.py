@@ -19,6 +19,7 @@ from planproof.project.kept_lines import with_own_lines
 from planproof.project.reads import content
 from planproof.project.tails import growing
 from planproof.project.yaml_text import refuse_large, yaml_of
+from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, folded
 
 
@@ -28,6 +29,14 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
     What the author declared stays: a column's own type and constraints are never changed. Raises `ProjectError` for a
     file that cannot be read, or in which an anchor shares between models what is to differ.
     """
+    try:
+        with bounded():
+            return _with_contracts(file, inferred)
+    except OverBudget as over:
+        raise ProjectError(f"{file}: to keep its comments and order takes more {over} than it may; split it") from None
+
+
+def _with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
     yaml = _yaml()
     own = _own_text(file)
     form, inferred = _loaded(yaml, file, own), list(inferred)
@@ -106,7 +115,7 @@ def _yaml() -> YAML:
 def _loaded(yaml: YAML, file: Path, text: str) -> Any:
     try:
         form = yaml.load(text)
-    except YAMLError as error:
+    except (YAMLError, ValueError, AttributeError, TypeError, RecursionError) as error:  # Of `a: &a {<<: *a}`, say.
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     if form is None:
         return CommentedMap(version=2)

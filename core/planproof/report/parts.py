@@ -321,7 +321,7 @@ def one_line(text: str) -> str:
 
 
 _UNSEEN = "\N{REPLACEMENT CHARACTER}"
-_COMMAND = re.compile(r"(?m)^(\s*)(?=::)|(##)(?=\[)")
+_COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\[)")
 """Where a line would be a command to GitHub's runner (`::error ...`), or to Azure's (`##[error]`, anywhere in it)."""
 
 

@@ -16,7 +16,7 @@ from planproof_engine.origin import AnalysisError
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
 _DANGLE = "row refers to nothing", "rows refer to nothing"
-_REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
+_REFERENCE = re.compile(r"(?:references\s+)?(.+)", re.I | re.S)
 
 
 def broken(
@@ -75,12 +75,13 @@ def _foreign(session: Session, constraint: Constraint, relation: str, model: str
 def reference(session: Session, constraint: Constraint, model: str, whole: str) -> tuple[str, list[str]] | None:
     """The relation that a foreign key refers to, as it stands in FROM, and its columns; `whole` stands for the model's
     own. None where the constraint cannot be read."""
-    match = _REFERENCE.fullmatch(constraint.expression or "")
-    if match is None:
+    named, _, columns = (constraint.expression or "").strip().rpartition("(")
+    match = _REFERENCE.fullmatch(named.strip())
+    if match is None or not columns.endswith(")") or ")" in columns[:-1] or len(columns) < 2:
         return None
-    referred = RelationName.parse(match.group(1).strip())
+    referred = RelationName.parse(match.group(1))
     is_own = referred.within(session.namespace) == RelationName.parse(model).within(session.namespace)
-    return whole if is_own else referred.quoted, [c.strip().strip("`") for c in match.group(2).split(",")]
+    return whole if is_own else referred.quoted, [c.strip().strip("`") for c in columns[:-1].split(",")]
 
 
 def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:

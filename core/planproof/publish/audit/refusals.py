@@ -15,7 +15,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema, folded
 
-_NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the schema is inferred", re.S | re.I)
+_NULL = re.compile(r"null value appeared in non-nullable field:(.+?)If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
 
 
@@ -26,7 +26,7 @@ def met_null(job: Job, failure: SparkFailure) -> bool:
     found = _NULL.search(str(failure))
     if found is None:
         return False
-    path = tuple(part.strip() for part in found[1].splitlines())
+    path = tuple(part.strip() for part in found[1].strip().splitlines())
     if job.target is None or not _promises(job.target.schema, path):
         return False
     contract = job.model.contract
