@@ -33,7 +33,7 @@ from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
-from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
+from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
@@ -168,9 +168,7 @@ class OfflineCheck:
         `left` holds at least `project.stored_parents`. Raises `Wanted` for a node that the text reads besides, and
         `Unportable`.
         """
-        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
-            noted.clear()
-        self.catalog.forget()
+        self.forget()
         self.take(left)
         key = node.unique_id
         self._is_alone, self.reports[key] = True, None
@@ -180,6 +178,12 @@ class OfflineCheck:
             self._is_alone = False
         asked = tuple(self.catalog.asked)
         return Visit(report, self.left(node), asked, self.names if self.catalog.was_listed else ())
+
+    def forget(self) -> None:
+        """Forgets what was seen of every node."""
+        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
+            noted.clear()
+        self.catalog.forget()
 
     def take(self, left: Mapping[str, State]) -> None:
         """Has what other nodes left as if they had been visited here."""
@@ -250,45 +254,6 @@ class OfflineCheck:
             self._register(node, known)
         return None
 
-    def rules_used(self) -> str:
-        """By which Spark's rules the models were checked, who said so, and the release that tests compare them with."""
-        version = self.conf.spark
-        if self.overrides.get("spark"):
-            why = "as asked"
-        elif self.frozen.spark == version:
-            why = f"named in {self.frozen.file}"
-        elif self.conf.databricks:
-            why = "that of the newest runtime that is known"
-        else:
-            why = "the newest that is known" if version == SPARKS[-1] else "as asked"
-        if self.conf.databricks:
-            return (
-                f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
-                f"{RELEASES[version]}; what Databricks adds is unknown, by name"
-            )
-        return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
-
-    def remark(self) -> str | None:
-        """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
-        of_no_model = (n for n in self.project.nodes.values() if n.kind in ("source", "seed"))
-        missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
-        if not missing:
-            return None
-        it = "them" if len(missing) > 1 else "it"
-        what = (
-            f"schemas of {len(missing)} sources and seeds are" if len(missing) > 1 else "schema of 1 source or seed is"
-        )
-        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        if self.frozen.file is not None:
-            return (
-                f"the {what} not known ({shown}), and {self.frozen.file} does not hold {it}; once Spark knows {it} "
-                "(`dbt seed` loads a seed), run `planproof freeze` again"
-            )
-        return (
-            f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
-            f"reads {it} can be judged"
-        )
-
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
         from planproof_engine import plan
@@ -336,16 +301,13 @@ class OfflineCheck:
                 self.stale[node.unique_id] = (
                     said if said.startswith("it reads ") else f"it reads {parent.relation}: {said}"
                 )
-        known = {parent.relation: self._origin(parent) for parent in parents}
+        known = {p.relation: self.origins.get(p.unique_id) or self.unread.get(p.unique_id, "") for p in parents}
         frozen = {
             relation.name: self.frozen.file or ""
             for parts, relation in read.items()
             if relation is not None and parts not in self.stored
         }
         self.inputs[node.unique_id] = {**known, **frozen}
-
-    def _origin(self, node: ProjectNode) -> str:
-        return self.origins.get(node.unique_id) or self.unread.get(node.unique_id, "")
 
     # --- one model --------------------------------------------------------------------------------------------------
 
