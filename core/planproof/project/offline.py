@@ -33,7 +33,7 @@ from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
 from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
-from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
+from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
@@ -92,7 +92,7 @@ def _of_an_older_text(report: Report, changed: str | None) -> Report:
     """Nothing is proved or violated of a model whose files changed since dbt compiled it, or those of one it reads."""
     if changed is None:
         return report
-    message = f"{changed} since dbt compiled it: run `dbt compile`, or `planproof check --compile`"
+    message = f"{changed} since dbt compiled it"
     doubted = [
         replace(f, verdict=Verdict.UNPROVED, message=f"as compiled before the change: {f.message}")
         for f in report.findings
@@ -247,45 +247,6 @@ class OfflineCheck:
         else:
             self._register(node, known)
         return None
-
-    def rules_used(self) -> str:
-        """By which Spark's rules the models were checked, who said so, and the release that tests compare them with."""
-        version = self.conf.spark
-        if self.overrides.get("spark"):
-            why = "as asked"
-        elif self.frozen.spark == version:
-            why = f"named in {self.frozen.file}"
-        elif self.conf.databricks:
-            why = "that of the newest runtime that is known"
-        else:
-            why = "the newest that is known" if version == SPARKS[-1] else "as asked"
-        if self.conf.databricks:
-            return (
-                f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
-                f"{RELEASES[version]}; what Databricks adds is unknown, by name"
-            )
-        return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
-
-    def remark(self) -> str | None:
-        """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
-        of_no_model = (n for n in self.project.nodes.values() if n.kind in ("source", "seed"))
-        missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
-        if not missing:
-            return None
-        it = "them" if len(missing) > 1 else "it"
-        what = (
-            f"schemas of {len(missing)} sources and seeds are" if len(missing) > 1 else "schema of 1 source or seed is"
-        )
-        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        if self.frozen.file is not None:
-            return (
-                f"the {what} not known ({shown}), and {self.frozen.file} does not hold {it}; once Spark knows {it} "
-                "(`dbt seed` loads a seed), run `planproof freeze` again"
-            )
-        return (
-            f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
-            f"reads {it} can be judged"
-        )
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
