@@ -94,6 +94,8 @@ def test_a_project_is_run_broken_audited_and_run_from_an_older_compile(project, 
     assert "2 rows" in audit.stdout
     spark.sql(f"insert into {database}.mart values (3, null)")
     assert invoke(project, "audit").exit_code == 1
+    nothing = invoke(project, "audit", "--select", "state:modified", "--state", str(project / "target"))
+    assert (nothing.exit_code, nothing.stdout.startswith("nothing to audit")) == (0, True), nothing.output
 
     refused = invoke(project, "run", "--manifest", manifest)
     assert refused.exit_code == 2
