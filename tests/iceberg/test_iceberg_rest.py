@@ -6,6 +6,9 @@ asked again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from rest_catalog import Server
 from planproof import Contract, Guard, Model
 from planproof.report.model import Report
 from planproof.session.iceberg import IcebergTransaction
+from planproof.settings import Settings
 from planproof_engine.finding import Verdict
 
 _COLUMNS = [("id", "bigint", False), ("day", "string", True)]
@@ -105,6 +109,59 @@ def test_others_rows_are_told_of_though_the_answer_is_lost(
     assert (report.outcome, len(commits)) == ("published", 2), said(report)
     assert [f.found for f in report.findings if f.code == "PP621"] == [replaced], said(report)
     assert held(iceberg, table) == ([(5, "a")] if strategy == "table" else [(2, "b"), (5, "a"), (8, "c")])
+
+
+_SECRET = "s3cr3t-of-the-server"
+
+
+@pytest.fixture
+def handed_out(lake_rest: str, rest_server: Server, iceberg: Any) -> Iterator[str]:
+    """A database whose tables are reached by what the server hands out alone: their files lie in memory, where nobody
+    finds them who asks the catalog's own settings, or the path."""
+    rest_server.handed_out = {
+        "io-impl": "org.apache.iceberg.inmemory.InMemoryFileIO",
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": _SECRET,
+    }
+    try:
+        yield lake_rest
+    finally:
+        for row in iceberg.sql(f"show tables in {lake_rest}").collect():
+            iceberg.sql(f"drop table {lake_rest}.{row['tableName']}")
+        rest_server.handed_out = {}
+
+
+def test_tables_are_reached_by_what_the_server_hands_out_which_is_told_nobody(
+    handed_out: str, guard: Guard, iceberg: Any, spark_dir: Path, capfd: Any, monkeypatch: Any
+) -> None:
+    name, settings = f"{handed_out}.t", Settings(on_violation="quarantine")
+    commit, on_disk = IcebergTransaction.commit, list[str]()
+
+    def looked_at(self: IcebergTransaction) -> None:
+        on_disk.extend(p.read_text(errors="replace") for p in (spark_dir / "lake_rest").rglob("*.json"))
+        commit(self)
+        on_disk.extend(p.read_text(errors="replace") for p in (spark_dir / "lake_rest").rglob("*.json"))
+
+    monkeypatch.setattr(IcebergTransaction, "commit", looked_at)
+    reports = [guard.publish(model(name, "table", "select * from values (1L, 'a'), (2L, 'b') as v(id, day)"))]
+    reports += [guard.publish(model(name, strategy)) for strategy in ("append", "insert_overwrite", "merge")]
+    assert [r.outcome for r in reports] == ["published"] * 4, [said(r) for r in reports]
+    assert not list((spark_dir / "lake_rest").rglob("*.parquet")), "the files were to be reached by no path"
+    held_now = sorted(tuple(row) for row in iceberg.sql(f"select id, day from {name}").collect())
+    assert held_now == [(2, "b"), (5, "a")]
+    bad = "select * from values (7L, 'b'), (null, 'b') as v(id, day)"
+    reports += [guard.publish(model(name, "append", bad))]
+    assert (reports[-1].outcome, "PP505" in {f.code for f in reports[-1].findings}) == ("rejected", True)
+    reports += [guard.publish(replace(model(name, "append", bad), settings=settings))]
+    assert reports[-1].outcome == "published", said(reports[-1])
+    assert iceberg.sql(f"select * from {name}__quarantine").count() == 1
+    reports += [guard.audit(name, Contract(_COLUMNS)), guard.audit(name, Contract([("id", "string", True)]))]
+    assert [str(r.verdict) for r in reports[-2:]] == ["proved", "violated"]
+    told = [*capfd.readouterr(), *on_disk]
+    for report in reports:
+        told += [report.to_json(), report.to_html(), str(report)]
+    assert any('"planproof_' in text or "/planproof_" in text for text in on_disk), "no note was read"
+    assert [text for text in told if _SECRET in text] == []
 
 
 def said(report: Report) -> str:

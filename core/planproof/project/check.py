@@ -37,22 +37,24 @@ def check_project(
     cache: Cache | None = None,
     jobs: int = 1,
     earlier: Earlier | None = None,
+    is_brief: bool = False,
 ) -> list[Report]:
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
     `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
     on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
-    neither changes a report. Those that `earlier` knows lack what a brief check leaves out. Raises `ProjectError` where
-    the project cannot be read, or a model that `select` or `selector` names is not compiled; without them, where none
-    is: the rest is judged, and a remark names those. Another names the models with `guard: off`, which have no report.
+    neither changes a report. Those of a check that `is_brief` lack plans and lineage; those that `earlier` knows also
+    lack the text of healthy models. Raises `ProjectError` where the project cannot be read, or a model that `select` or
+    `selector` names is not compiled; without them, where none is: the rest is judged, and a remark names those. Another
+    names the models with `guard: off`, which have no report.
     """
     project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     select = tuple([select] if isinstance(select, str) else select)
     guarded, off = guarded_of(selected(project, select, exclude, selector, state), overrides)
     chosen, left = compiled(guarded, bool(select or selector))
-    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
+    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {}, is_brief=is_brief)
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     told = progress if progress is not None else lambda report: None

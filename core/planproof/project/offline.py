@@ -31,7 +31,7 @@ from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.subject import Subject, failed, too_large, unreadable
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
@@ -39,7 +39,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
+    from planproof_engine import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
 
@@ -114,13 +114,15 @@ def _never_built(report: Report) -> Report:
 
 @dataclass(slots=True)
 class OfflineCheck:
-    """The state of one check: the catalog grows by every node that was visited."""
+    """The state of one check: the catalog grows by every node that was visited. `is_brief`: its reports lack plans and
+    lineage."""
 
     project: Project
     conf: Conf
     frozen: Frozen
     overrides: Mapping[str, Any] = field(default_factory=dict)
     finished: Callable[[str, Report], None] | None = None
+    is_brief: bool = False
     catalog: NotedCatalog = field(init=False)
     unread: dict[str, str] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
@@ -250,7 +252,7 @@ class OfflineCheck:
 
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         if node.is_python:
             raise Unknown("a Python model, whose schema only its run shows")
@@ -343,7 +345,7 @@ class OfflineCheck:
 
     def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
         settings = settings_of(node.raw, overrides=self.overrides)
-        draft = Draft(subject, settings, beyond=OFFLINE)
+        draft = Draft(subject, settings, beyond=OFFLINE, is_brief=self.is_brief)
         draft.tell(
             unique_id=node.unique_id,
             name=node.name,
@@ -379,7 +381,7 @@ class OfflineCheck:
 
     def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
         """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         with self.catalog.noting():
             return plan(text, self.catalog, conf=self._conf(node))

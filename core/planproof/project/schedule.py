@@ -143,7 +143,7 @@ class Schedule:
         return {key: self.states[key] for key in keys}
 
     def _judged_here(self, node: ProjectNode) -> JudgedNode:
-        return JudgedNode.of(node, self.check.alone(node, self._left(node)))
+        return JudgedNode.of(node, self.check.alone(node, self._left(node)), is_brief=self.check.is_brief)
 
     def _kept(self, node: ProjectNode, judged: JudgedNode) -> None:
         key, report = self._keys.get(node.unique_id), judged.report(node)

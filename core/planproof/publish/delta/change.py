@@ -24,7 +24,7 @@ from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 

@@ -20,7 +20,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decoded
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class Replacement:

@@ -12,8 +12,7 @@ from planproof.publish.audit.python_claims import trusted
 from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
-from planproof_engine.claim import Claim, Facts
-from planproof_engine.paths import nested_fields
+from planproof_engine.claim import Claim, Facts, nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
 

@@ -156,7 +156,7 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
         )
 
 
-def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
+def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     relation = env.catalog.find(parts)
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
@@ -172,9 +172,9 @@ def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
             fresh_id(),
             f.name,
             f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
-            f.nullable,
+            f.nullable or node.is_stream,
             qualifier,
-            f.evidence if f.nullable else None,
+            f.evidence if f.nullable and not node.is_stream else None,
         )
         for f in relation.schema
     )
