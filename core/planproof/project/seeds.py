@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from io import StringIO
 from pathlib import Path
 
@@ -191,6 +191,8 @@ def _number(value: str) -> Decimal:
         return Decimal(digits.replace(",", "")) * sign
     except InvalidOperation:
         raise _Unfit from None
+    except Overflow:  # More than a decimal holds.
+        return Decimal("Infinity")
 
 
 def _dates(name: str, values: set[str]) -> Typed:
