@@ -6,10 +6,10 @@ import pytest
 from offline_reports import ID, ORDERS, VIEW
 
 from planproof.project import ProjectError, read_project
-from planproof.project.check_remarks import rules_used
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
+from planproof.project.remarks import rules_used
 from planproof.project.sources import read_frozen
 from planproof_engine.finding import Verdict
 

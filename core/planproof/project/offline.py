@@ -168,9 +168,7 @@ class OfflineCheck:
         `left` holds at least `project.stored_parents`. Raises `Wanted` for a node that the text reads besides, and
         `Unportable`.
         """
-        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
-            noted.clear()
-        self.catalog.forget()
+        self.forget()
         self.take(left)
         key = node.unique_id
         self._is_alone, self.reports[key] = True, None
@@ -180,6 +178,12 @@ class OfflineCheck:
             self._is_alone = False
         asked = tuple(self.catalog.asked)
         return Visit(report, self.left(node), asked, self.names if self.catalog.was_listed else ())
+
+    def forget(self) -> None:
+        """Forgets what was seen of every node."""
+        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
+            noted.clear()
+        self.catalog.forget()
 
     def take(self, left: Mapping[str, State]) -> None:
         """Has what other nodes left as if they had been visited here."""
@@ -297,16 +301,13 @@ class OfflineCheck:
                 self.stale[node.unique_id] = (
                     said if said.startswith("it reads ") else f"it reads {parent.relation}: {said}"
                 )
-        known = {parent.relation: self._origin(parent) for parent in parents}
+        known = {p.relation: self.origins.get(p.unique_id) or self.unread.get(p.unique_id, "") for p in parents}
         frozen = {
             relation.name: self.frozen.file or ""
             for parts, relation in read.items()
             if relation is not None and parts not in self.stored
         }
         self.inputs[node.unique_id] = {**known, **frozen}
-
-    def _origin(self, node: ProjectNode) -> str:
-        return self.origins.get(node.unique_id) or self.unread.get(node.unique_id, "")
 
     # --- one model --------------------------------------------------------------------------------------------------
 

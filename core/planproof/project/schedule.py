@@ -207,9 +207,7 @@ class Schedule:
         """Nodes that wait for each other, or that cannot be sent to another process, are judged in the manifest's
         order."""
         check = self.check
-        for noted in (check.unread, check.origins, check.incomplete, check.stale, check.inputs, check.reports):
-            noted.clear()
-        check.catalog.forget()
+        check.forget()
         check.take(self.states)
         for key in sorted(self._missing.keys() - self._found.keys(), key=self._order.__getitem__):
             report = check.visit(self.project.nodes[key])

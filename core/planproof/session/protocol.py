@@ -213,6 +213,10 @@ class Transaction(Protocol):
     def files(self) -> Sequence[str]:
         """The data files that were added, sorted, as the format names them."""
 
+    def footer(self, path: str) -> bytes:
+        """The footer of a Parquet file that was added, read as the table's files are, by what its catalog hands out.
+        Raises `SparkFailure`."""
+
     def rows(self) -> int:
         """How many rows stand in the data files that were added."""
 

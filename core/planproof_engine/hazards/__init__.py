@@ -20,7 +20,6 @@ from planproof_engine.hazards.lossy_casts import lossy_casts, stand_in
 from planproof_engine.hazards.narrowing import CODE as NARROWED
 from planproof_engine.hazards.narrowing import narrowing
 from planproof_engine.hazards.natural_keys import natural_keys
-from planproof_engine.hazards.needed import plans
 from planproof_engine.hazards.open_stars import open_stars
 from planproof_engine.hazards.padding import padding
 from planproof_engine.hazards.positions import swapped
@@ -92,7 +91,6 @@ __all__ = [
     "concerns",
     "hazards",
     "loss_of",
-    "plans",
     "stand_in",
     "suspected_increments",
     "swapped",

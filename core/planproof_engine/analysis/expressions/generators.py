@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.calls import bind_call, plain_call, without_schema
+from planproof_engine.analysis.expressions.calls import bind_call, plain_call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.refusals.checks import refuse_nested_generator
+from planproof_engine.analysis.refusals.routines import without_schema
 from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan

@@ -1,9 +1,13 @@
-"""What a check says once, of all models: whose rules it took, and which schemas nobody told it."""
+"""What a check says of the project as a whole: by which rules it was checked, and which schemas are not known."""
 
 from __future__ import annotations
 
-from planproof.project.offline import OfflineCheck
+from typing import TYPE_CHECKING
+
 from planproof_engine.conf import RELEASES, SPARKS
+
+if TYPE_CHECKING:
+    from planproof.project.offline import OfflineCheck
 
 
 def rules_used(check: OfflineCheck) -> str:
@@ -25,7 +29,7 @@ def rules_used(check: OfflineCheck) -> str:
     return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
 
 
-def missing_schemas(check: OfflineCheck) -> str | None:
+def remark_on_schemas(check: OfflineCheck) -> str | None:
     """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
     of_no_model = (n for n in check.project.nodes.values() if n.kind in ("source", "seed"))
     missing = [node.relation for node in of_no_model if node.unique_id in check.unread]
