@@ -20,6 +20,7 @@ from pathlib import Path
 
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
+from planproof.project.nodes import mapping_at
 from planproof.project.reads import content_within, is_file
 from planproof.publish.transaction.names import literal, refuse_unspeakable
 from planproof.session.protocol import Session, SparkFailure
@@ -48,7 +49,7 @@ class Seed:
 def read_seed(project: Project, node: ProjectNode) -> Seed:
     """The seed of a node, from its file. Raises `ProjectError`, which names the file and what to do."""
     config = node.raw.get("config") or {}
-    stated = {str(name): str(given) for name, given in (config.get("column_types") or {}).items()}
+    stated = {str(name): str(given) for name, given in mapping_at(config, "column_types", node.label).items()}
     delimiter = str(config.get("delimiter") or ",")
     try:
         for name, given in stated.items():
