@@ -22,9 +22,9 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import mapping_at
 from planproof.project.reads import content_within, is_file
-from planproof.publish.transaction.names import literal, refuse_unspeakable
+from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import backticked, literal
 from planproof_engine.types import TypeSyntaxError, parse_type
 
 BATCH = 10_000
