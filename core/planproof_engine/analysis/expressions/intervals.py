@@ -35,9 +35,10 @@ def _singular(unit: str) -> str:
 def _value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
-        raise AnalysisError(
-            "_LEGACY_ERROR_TEMP_0026", f"Can only use numbers in an interval's values, but got {text!r}.", origin
-        )
+        # The parser refuses letters; of all else `IntervalUtils.stringToInterval` finds that it is no number.
+        letters = any(map(str.isalpha, text))
+        condition = "_LEGACY_ERROR_TEMP_0026" if letters else "INVALID_INTERVAL_FORMAT.INVALID_VALUE"
+        raise AnalysisError(condition, f"Can only use numbers in an interval's values, but got {text!r}.", origin)
     value = Number("".join(text.split()))
     return -value if negative else value
 
