@@ -38,7 +38,7 @@ from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
-from planproof_engine.api import LogicalPlan, plan
+from planproof_engine import LogicalPlan, plan
 from planproof_engine.catalog import Catalog
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError

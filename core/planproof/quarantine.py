@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from planproof_engine.records import record
 
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 _KEEP = re.compile(r"\s*(\d+)\s*d\s*")
@@ -35,7 +36,7 @@ class QuarantineError(ValueError):
     """Raised for what cannot be read as such. The message names the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Quarantine:
     """At most `most` rows, or a `share` of the staged ones in percent, may be quarantined. Without both any number may
     be, but never all. They are kept for `days`."""

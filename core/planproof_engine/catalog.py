@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from planproof_engine.budget import spared
 from planproof_engine.quoting import backticked
+from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.types import DataType, parse_type
 
@@ -16,7 +17,7 @@ Columns = Iterable[tuple[str, "str | DataType", bool]]
 _IDENTITIES = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Relation:
     """A table or view: its dotted name, its fields (with the evidence that upstream proved), and what it is."""
 

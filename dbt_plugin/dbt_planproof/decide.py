@@ -35,8 +35,7 @@ from dbt_planproof.statement_models import (
 )
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
-from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Statement, may_change
+from planproof_engine.texts import Statement, may_change, unterminated
 
 _READS = ("read", "about")
 _MERGES = ("merge", "merge_some")

@@ -31,8 +31,7 @@ from planproof.publish.data_tests.trial import NotRun
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Statement, read_head
+from planproof_engine.texts import Statement, read_head, unterminated
 
 Answered = tuple[AdapterResponse, Any]
 """What dbt gets for a statement that the gate answers: the response, and a table without rows."""

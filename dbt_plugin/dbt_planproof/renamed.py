@@ -14,7 +14,7 @@ from planproof.session.protocol import SparkFailure
 from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.heads import Statement
+from planproof_engine.texts import Statement
 
 
 def with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:

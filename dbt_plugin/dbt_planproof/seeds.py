@@ -18,7 +18,7 @@ from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.heads import Statement
+from planproof_engine.texts import Statement
 
 EMPTY = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""

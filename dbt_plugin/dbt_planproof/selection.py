@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -124,6 +123,8 @@ def _previous(state: Path | None, project_dir: Path | None) -> Any:
 @contextmanager
 def _flags(project_dir: Path | None) -> Iterator[None]:
     """Within the block dbt's flags are those of the project; what compares states asks them."""
+    from argparse import Namespace
+
     from dbt import flags
     from dbt.config.project import read_project_flags
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
 from planproof_engine.quoting import backticked, quoted
-from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Statement
+from planproof_engine.texts import Statement, unterminated
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planproof.contract import Model
 from planproof_engine.origin import Origin
-from planproof_engine.sql.heads import Query, Statement
+from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Relation

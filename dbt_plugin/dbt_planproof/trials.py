@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dbt_planproof.states import NodeState
     from dbt_planproof.this_thread import ThisThread
     from planproof.session.protocol import Session
-    from planproof_engine.sql.heads import Statement
+    from planproof_engine.texts import Statement
 
 _MACROS = (
     "materialization_test_default",

@@ -58,9 +58,13 @@ def is_commit(path: str, body: bytes) -> bool:
     return "/tables/" in path and b'"requirements"' in body and bool(json.loads(body).get("updates"))
 
 
+IN_MEMORY = {"io-impl": "org.apache.iceberg.inmemory.InMemoryFileIO"}
+"""Files of one JVM's memory: who is not told so finds none of them."""
+
+
 @contextmanager
-def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehouse: Path) -> Iterator[Server]:
-    """A server on 127.0.0.1 whose tables lie in the folder `warehouse`."""
+def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehouse: Path | None) -> Iterator[Server]:
+    """A server on 127.0.0.1 whose tables lie in the folder `warehouse`, or in memory."""
     drivers, library = driver
     hadoop = sorted((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-*.jar"))
     logging = sorted((Path(pyspark.__file__).parent / "jars").glob("commons-logging-*.jar"))
@@ -79,14 +83,14 @@ def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehous
         gateway.shutdown()
 
 
-def _started(gateway: Any, database: Path, warehouse: Path) -> str:
+def _started(gateway: Any, database: Path, warehouse: Path | None) -> str:
     jvm = gateway.jvm
     properties = {
         "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
         "uri": f"jdbc:sqlite:{database}",
         "jdbc.schema-version": "V1",
         "clients": "1",
-        "warehouse": warehouse.as_uri(),
+        **({"warehouse": warehouse.as_uri()} if warehouse is not None else {"warehouse": "mem://lake", **IN_MEMORY}),
     }
     configuration = jvm.org.apache.hadoop.conf.Configuration()
     catalog = jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog("behind", properties, configuration)

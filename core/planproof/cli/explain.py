@@ -18,11 +18,11 @@ from planproof.project import ProjectError
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import explain_model
 from planproof.report.parts import harmless
-from planproof_engine.codes import CODES
+from planproof_engine.finding import CODES
 from planproof_engine.origin import Unknown
 
 if TYPE_CHECKING:
-    from planproof_engine.api import Rewriting
+    from planproof_engine import Rewriting
     from planproof_engine.schema import LogicalField, LogicalSchema
 
 
@@ -51,9 +51,8 @@ def explain(
 
     It reads the compiled project, and needs neither Java nor Spark.
     """
-    from planproof_engine.api import optimize
-    from planproof_engine.sql.layout import laid_out
-    from planproof_engine.sql.unparse import unparse
+    from planproof_engine import optimize
+    from planproof_engine.texts import laid_out, unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)

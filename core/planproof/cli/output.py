@@ -37,9 +37,9 @@ _WIDTH = 120
 def console(stderr: bool = False) -> Console:
     """A console on the current stream, as wide as the terminal, or as COLUMNS says."""
     stream = sys.stderr if stderr else sys.stdout
-    found = Console(file=stream, highlight=False)
+    found = Console(file=stream, highlight=False, emoji=False)
     if not found.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
-        found = Console(file=stream, highlight=False, width=_WIDTH)
+        found = Console(file=stream, highlight=False, emoji=False, width=_WIDTH)
     return found
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.hazards.loss import loss
-from planproof_engine.hazards.positions import swapped
+from planproof_engine.hazards import loss_of, swapped
 from planproof_engine.quoting import backticked
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import (
@@ -31,10 +30,10 @@ from planproof_engine.types import (
     Decimal,
     Map,
     Struct,
+    can_store_assign,
     is_integral,
     without_lengths,
 )
-from planproof_engine.types.casts import can_store_assign
 
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _FRACTIONAL = (FLOAT, DOUBLE)
@@ -173,7 +172,7 @@ def _silently(given: DataType, wanted: DataType) -> str | None:
         return "what is behind the point is cut off"
     if isinstance(given, Decimal) and isinstance(wanted, Decimal) and wanted.scale >= given.scale:
         return None  # A number with too many whole digits fails the write.
-    return loss(given, wanted)
+    return loss_of(given, wanted)
 
 
 def _narrower(given: DataType, wanted: DataType) -> bool:

@@ -13,10 +13,9 @@ from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.settings import Settings
 from planproof_engine.catalog import split_name
-from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.claim import Facts, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
-from planproof_engine.paths import nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import Char, DataType, Varchar
 

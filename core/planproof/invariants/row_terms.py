@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from planproof.contract import Constraint, Contract
 from planproof.invariants import count_queries
@@ -11,6 +10,7 @@ from planproof.settings import Settings
 from planproof_engine.claim import dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import backticked
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
 TERMS = "quarantine_terms"
@@ -20,7 +20,7 @@ _KEY = "`__planproof_repeated`"
 _PLACES = ("PP500", "PP505", "PP506")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowTerm:
     """A term of a row. `said` names it in messages, `broken` is SQL that is true for a row that breaks it, and `field`
     is the path of its column.

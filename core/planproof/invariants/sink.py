@@ -7,9 +7,8 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 
 from __future__ import annotations
 
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import NestedField, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.paths import NestedField, nested_fields
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 

@@ -13,8 +13,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.infer import by_file, infer_node
 from planproof.project.manifest import ProjectNode
 from planproof_engine.catalog import split_name
-from planproof_engine.expr.nodes import Column, Expr, Outer
-from planproof_engine.logical.lineage import Source
+from planproof_engine.plans import Column, Expr, Outer, Source
 from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")

@@ -6,19 +6,20 @@ Breaking: what a reader used is gone, narrower, or may be null now. Safe: a read
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
 from planproof_engine.claim import dotted
+from planproof_engine.records import record
 from planproof_engine.types import DataType, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
 _PROMISES = ("never null now", "constraint added")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnShape:
     """A column as readers see it: its name, its type, and whether they may rely on NOT NULL.
 
@@ -36,7 +37,7 @@ class ColumnShape:
         return f"{self.type.simple}{' NOT NULL' if self.not_null else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Shape:
     """What readers of a relation may rely on: its columns in order, and its declared constraints."""
 
@@ -45,7 +46,7 @@ class Shape:
     constraints: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SchemaChange:
     """One change of one relation. `column` is a path, None where the whole relation is meant. `reaches` lists the
     columns downstream (`relation.column`) that are made of it, and `relation.*` where it only chooses rows;
@@ -85,7 +86,7 @@ class SchemaChange:
         return {**asdict(self), "direction": self.direction}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comparison:
     """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
     `remarks` what is true of the two as a whole; `compared` how many relations were."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
@@ -24,6 +23,7 @@ from planproof.project.sources import read_frozen
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, PhysicalSchema
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quoted_if_needed
 
@@ -31,7 +31,7 @@ CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InferredColumn:
     """`not_null` says why the column holds no null; None where nothing proves it, or nobody asked. `quote`: the name
     is none that dbt may write without quotes."""
@@ -42,7 +42,7 @@ class InferredColumn:
     quote: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Inferred:
     """What a model's contract can promise; `reason` says why there is nothing to write, and the rest is empty then."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
 from planproof_engine.origin import AnalysisError
+from planproof_engine.records import record
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Progress:
         """A remark on the project as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Request:
     """What is asked: the models or tables, the settings, the session, and what for. All fields but `compiler`, which is
     dbt where the door knows it, have JSON's types.
@@ -271,6 +272,7 @@ class Request:
             cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or cores(),
             earlier=earlier,
+            is_brief=brief,
         )
         return list(found)
 
@@ -415,7 +417,7 @@ def is_lasting(error: BaseException) -> bool:
     """
     if type(error).__name__ == "CompileFailed":
         return "Database Error" not in str(error)
-    from planproof_engine.functions.declared import DeclarationError
+    from planproof_engine.python_functions import DeclarationError
 
     return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
 

@@ -22,7 +22,8 @@ from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import backticked
-from planproof_engine.sql.heads import may_change, read_head
+from planproof_engine.records import record
+from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
     from planproof.project.data_tests import DataTests
@@ -63,7 +64,7 @@ def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None =
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Older:
     """A compile that was made before: its project, and where a session is there, whether a table stands now."""
 
@@ -103,7 +104,7 @@ def runnable(nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None =
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comparing:
     """A guard that compares in place of publishing: no data test is asked, as there is nothing that one would stop."""
 
@@ -175,7 +176,7 @@ def run_project(
     return [*reports, ending] if ending is not None else reports
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _One:
     """How one model of a run is published, with its project's hooks and grants around it."""
 
@@ -332,7 +333,7 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     promised = [name.lower() for name in wanted]
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof_engine.sql.ending import unterminated
+    from planproof_engine.texts import unterminated
 
     columns = ", ".join(map(backticked, wanted))
     return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,14 @@ from planproof.project.reads import besides, content_within, is_file, is_within,
 from planproof.session.files import data_files
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import UnknownSpark, spark_version
+from planproof_engine.records import record
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
 _MOST_FILES = 10_000
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Known:
     """A relation's columns `(name, type, nullable)`, why some hold no null, and where this is from; `ids` are the field
     ids of an Iceberg table's columns.
@@ -46,14 +47,14 @@ class Known:
     ids: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unread:
     """A relation whose schema is not known, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Frozen:
     """What `planproof freeze` wrote: relations by their lower-case name parts, and the Spark that it asked, which
     files of earlier versions do not name. `file` is the path from the project's directory where it lies below, else

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from planproof_engine.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record(frozen=True, slots=True)
 class Values:
     """A column's values: how many are null, the least and the greatest as text, how many differ.
 
@@ -24,7 +26,7 @@ class Values:
     unknown: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableVersion:
     """A version of a table; `unread` says why its files were not read. `rows` may be known all the same."""
 
@@ -46,7 +48,7 @@ class TableVersion:
         return cls(form["rows"], tuple(Values(**column) for column in form["columns"]), form["unread"])
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableChange:
     """`before` is None where there was no table."""
 

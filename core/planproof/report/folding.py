@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from planproof.report.model import Report
 from planproof.report.parts import Parts, promised_at, said, stopped, where
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.records import record
 
 STYLE = ("PP129", "PP130")
 """Codes that are a matter of style in most models. Reports for people only count them; JSON has each one."""
@@ -59,7 +59,7 @@ def consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[i
     return below, folded
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Remark:
     """What is said once: a finding of the first model that has it, the other models of which the same is said, and
     those that cannot be judged because of it."""

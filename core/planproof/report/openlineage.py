@@ -16,8 +16,7 @@ from planproof.report.changes import Values
 from planproof.report.model import Report
 from planproof.report.parts import is_promise, said
 from planproof.report.run import RunReport
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Verdict
+from planproof_engine.finding import CODES, Verdict
 
 DATASETS, JOBS = "spark", "planproof"
 """The namespaces of tables, whose names are the dotted ones, and of jobs, whose names are dbt's unique ids."""

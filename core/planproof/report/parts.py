@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planproof.report.details import BrokenRows
 from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Report
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
+from planproof_engine.records import record
 
 _LONG, _TERMS = 12, 6
 _OTHER_COLUMN = ("PP501", "PP504")
@@ -27,7 +27,7 @@ _NEVER_RAN = (
 _WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parts:
     """The parts of one model's message, in the order in which they are read.
 

@@ -33,8 +33,7 @@ from planproof.report.parts import (
     uncounted,
     where,
 )
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
 from planproof_engine.types import quoted_if_needed
 
@@ -70,7 +69,7 @@ MARKS = {
 def plain(reports: Iterable[Report], width: int = WIDTH) -> str:
     """The text of `show` without colour."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
     show(list(reports), console)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 

@@ -22,7 +22,7 @@ from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"

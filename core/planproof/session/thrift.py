@@ -21,12 +21,12 @@ from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf
-from planproof_engine.functions.declared import Function
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError
+from planproof_engine.python_functions import Function
 from planproof_engine.quoting import backticked, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"

@@ -34,7 +34,7 @@ def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
             continue
         seen.add(id(node))
         output = node.output
-        if len({_key(c, case_sensitive) for c in output}) == len(output):
+        if len({c.name.lower() for c in output}) == len(output):
             continue
         groups: dict[Key, list[Column]] = {}
         for column in output:

@@ -10,9 +10,8 @@ import re
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import SparkFailure
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.paths import nested_fields
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 

@@ -16,9 +16,9 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import BrokenRows
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.claim import find_place as find
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.paths import find
 from planproof_engine.quoting import backticked
 from planproof_engine.schema import PhysicalSchema
 

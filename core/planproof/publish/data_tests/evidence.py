@@ -13,12 +13,12 @@ from planproof.judge.effect import Effect
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, SparkFailure, StoredTable
+from planproof_engine import deeply
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import dotted
-from planproof_engine.depth import deeply
 from planproof_engine.finding import Verdict
-from planproof_engine.logical.rows import StoredColumn, rows_of
 from planproof_engine.origin import AnalysisError
+from planproof_engine.plans import StoredColumn, rows_of
 from planproof_engine.quoting import quoted
 from planproof_engine.types import STRING, Char, DataType, Varchar
 

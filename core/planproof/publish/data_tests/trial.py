@@ -17,7 +17,7 @@ from planproof.report.details import DataTestResult
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.sql.stand_in import SESSION_CATALOG, stand_in
+from planproof_engine.texts import SESSION_CATALOG, stand_in
 
 COUNTED = "counted over the staged rows, before they were published"
 

@@ -24,7 +24,7 @@ from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -53,9 +53,9 @@ class Change:
         merges(job)
         sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.database))
         publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
-        # Rows that are added whatever the table holds go on top of what others have committed. Delta counts an append
+        # Rows that are written whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
-        if model.incremental_strategy == "append":
+        if model.incremental_strategy != "merge":
             publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
             publication.whole = publication.whole or publication.reads
         return publication

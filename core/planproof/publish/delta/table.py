@@ -20,7 +20,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decoded
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class Replacement:
@@ -48,7 +48,9 @@ class Replacement:
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         model = job.model
-        clauses = [f"CREATE TABLE {publication.entry.staging} USING delta"]
+        # To Delta's catalog a folder that holds anything is a table.
+        verb = "CREATE OR REPLACE TABLE" if publication.staged.is_named else "CREATE TABLE"
+        clauses = [f"{verb} {publication.entry.staging} USING delta"]
         for name, words in (("options", "OPTIONS"), ("tblproperties", "TBLPROPERTIES")):
             given = model.options.get(name)
             clauses += [f"{words} ({pairs(given)})"] if given else []

@@ -25,7 +25,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 

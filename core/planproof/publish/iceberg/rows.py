@@ -13,7 +13,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import same_type, without_lengths
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"

@@ -17,7 +17,7 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Transactional
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class Whole:

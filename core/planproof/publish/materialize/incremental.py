@@ -19,14 +19,14 @@ from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
-from planproof_engine.api import Check
+from planproof_engine import Check
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalField, PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import Char, Varchar, same_type, without_lengths
 
 LOOKED_AT = 200

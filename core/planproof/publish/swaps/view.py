@@ -19,7 +19,7 @@ from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.states import UNDO
 from planproof.session.protocol import StoredTable
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class View:

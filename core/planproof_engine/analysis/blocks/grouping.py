@@ -6,7 +6,6 @@ Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalys
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
 from planproof_engine.analysis.blocks.evidence import nulled, proved_by_groups
@@ -43,11 +42,11 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Grouped:
     """The Aggregate of a block with HAVING above it, the items as grouping sets leave them, and what can be named."""
 

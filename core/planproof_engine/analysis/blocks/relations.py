@@ -111,7 +111,8 @@ def _cte_reference(name: str, plan: Plan) -> Plan:
     renewed: dict[int, Column] = {}
     for column in plan.output:
         renewed.setdefault(column.id, _renewed(column, (name,)))
-    return Named((name,), plan, tuple(evolve(renewed[c.id], name=c.name) for c in plan.output))
+    columns = ((renewed[c.id], c.name) for c in plan.output)
+    return Named((name,), plan, tuple(c if c.name == shown else evolve(c, name=shown) for c, shown in columns))
 
 
 def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:

@@ -60,12 +60,12 @@ from planproof_engine.functions.families.casts import CASTS
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import bare, name_parts
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Block:
     """A bound SELECT: its plan, and what ORDER BY needs to know of the block.
 

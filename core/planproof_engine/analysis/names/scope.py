@@ -15,7 +15,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct
 from planproof_engine.types.nodes import quoted_if_needed
 
@@ -118,7 +118,7 @@ def empty(outer: Scope | None, conf: Conf) -> Scope:
     return Scope((), (), outer, conf.case_sensitive)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LambdaScope:
     """The parameters of one lambda, and of the lambdas around it. They shadow columns and outer parameters."""
 
