@@ -230,8 +230,6 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
             items += several
         else:
             item = _item(node, nodes[at + 1 :], lateral)
-            if generated and isinstance(item, Alias) and not item.explicit:
-                item = _named_late(item, node)
             items.append(item)
             if isinstance(item, Alias):
                 found |= content(item.child)
@@ -289,14 +287,6 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
                 raise
         except Unknown:
             return
-
-
-def _named_late(item: Alias, node: q.Node) -> Alias:
-    """An item beside a generator: one with a lambda is named after `ExtractGenerator` took the names within it away."""
-    if not any(True for _ in node.find_all(q.Lambda)):
-        return item
-    plain = transform_up(item.child, lambda e: e.child if isinstance(e, Alias) else e)
-    return item if plain is item.child else evolve(item, name=output_name(plain))
 
 
 def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
