@@ -30,13 +30,13 @@ def select_nodes(
     """
     from dbt_common.exceptions import DbtBaseException
 
-    with _flags(project_dir):
-        try:
+    try:
+        with _flags(project_dir):
             return _chosen(manifest, project_dir, select, exclude, selector, state)
-        except DbtBaseException as error:
-            said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
-            what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
-            raise ProjectError(f"dbt's selection: {said}{what}") from error
+    except (DbtBaseException, OSError, UnicodeDecodeError, RecursionError) as error:
+        said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
+        what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
+        raise ProjectError(f"dbt's selection: {said}{what}") from error
 
 
 def _chosen(

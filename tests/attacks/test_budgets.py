@@ -51,6 +51,10 @@ def names(count: int) -> str:
     return ", ".join(f"a{i}" for i in range(count))
 
 
+def sums(count: int) -> str:
+    return ", ".join(f"sum(a{i})" for i in range(count))
+
+
 FORTY, TWENTY = (f"select count(*) as n from (select {columns(count)}) group by" for count in (40, 20))
 NODES, COLUMNS, SETS = "100,000 nodes", "2,000,000 columns", "65,536 grouping sets"
 PARTS, TYPE, DIGITS = "10,000 parts", "a type of more than", "a number of this many digits"
@@ -84,6 +88,14 @@ HELD = {
     "a chain of greatest": doubling(40, "select greatest(a, a) as a from {p}"),
     "a chain of texts": doubling(40, "select concat(a, a) as a from {p}"),
     "a star of 15,000 columns": f"select * from (select {columns(15_000)})",
+    "ORDER BY of 4,000 columns": f"select {columns(4000)} order by {names(4000)}",
+    "ORDER BY of 4,000 that are not shown": f"select a0 as x from (select {columns(4000)}) order by {names(4000)}",
+    "ORDER BY of 2,000 aggregates": f"select a0 from (select {columns(2000)}) group by a0 order by {sums(2000)}",
+    "GROUP BY of 4,000": f"select count(*) as n from (select {columns(4000)}) group by {names(4000)}",
+    "ROLLUP of 1,000": f"select count(*) as n from (select {columns(1000)}) group by rollup({names(1000)})",
+    "USING of 2,000": f"select a0 from (select {columns(2000)}) join (select {columns(2000)}) using ({names(2000)})",
+    "a union of 4,000": " union ".join(f"select {i} as a" for i in range(4000)),
+    "text like 20,000 variables": "select '" + "${a:" * 20_000 + "' as a",
     "a CASE of 10,000 branches": "select case "
     + " ".join(f"when a = {i} then {i}" for i in range(10_000))
     + " end as x from (select 1 as a)",
@@ -129,6 +141,14 @@ def test_what_grows_is_counted(name: str, checked: Callable[..., dict[str, Repor
 def test_a_chain_of_columns_is_looked_at_once(name: str, checked: Callable[..., dict[str, Report]]) -> None:
     began = time.process_time()
     assert checked(HELD[name])["attack"].outcome == "checked"
+    assert time.process_time() - began < SECONDS
+
+
+def test_a_deep_plan_is_printed_line_by_line() -> None:
+    """Each level once copied the text of all below it."""
+    shown = plan(" union ".join(f"select {i} as a" for i in range(2000)))
+    began = time.process_time()
+    assert str(shown).count("SetOperation") == 1999
     assert time.process_time() - began < SECONDS
 
 

@@ -79,16 +79,16 @@ def explain(
         click.echo(json.dumps(form, indent=2))
         return None
     if as_sql:
-        click.echo(text)
+        click.echo(harmless(text))
     else:
         file = node.file if node.package in ("", project.name) else f"dbt_packages/{node.package}/{node.file}"
-        click.echo(f"{node.relation} ({file})\n")
+        click.echo(harmless(f"{node.relation} ({file})\n"))
         if as_plan:
-            click.echo(_wrapped(text))
+            click.echo(_wrapped(harmless(text)))
         else:
             _show_columns(plan.schema)
     if found is not None:
-        click.echo(f"\n{_shown(found)}")
+        click.echo(harmless(f"\n{_shown(found)}"))
     return None
 
 

@@ -84,13 +84,20 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (ProjectError, ContractError, SettingsError) as error:
-            raise CouldNotRun(str(error)) from error
+            raise CouldNotRun(_harmless(str(error))) from error
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
             raise Interrupted("interrupted") from stop
         except Exception as error:
-            raise CouldNotRun(_said(error)) from error
+            raise CouldNotRun(_harmless(_said(error))) from error
+
+
+def _harmless(message: str) -> str:
+    """An error names what others named."""
+    from planproof.report.parts import harmless
+
+    return harmless(message)
 
 
 def _said(error: Exception) -> str:

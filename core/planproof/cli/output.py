@@ -14,6 +14,7 @@ from rich.console import Console
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project
 from planproof.project.request import Progress
+from planproof.report.parts import harmless
 from planproof.report.run import RunReport
 from planproof.report.text import show
 
@@ -93,7 +94,7 @@ def finish(
         out = console()
         show(report.reports, out, lines=lines, seconds=report.seconds)
         for remark in report.remarks:
-            out.print(f"note: {remark}", style="dim", markup=False)
+            out.print(harmless(f"note: {remark}"), style="dim", markup=False)
         for path in (*(path for _, path in wanted.files), record):
             if path is not None:
                 out.print(f"report: {path}", style="dim", markup=False, soft_wrap=True)

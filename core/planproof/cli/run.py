@@ -18,6 +18,7 @@ from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
+from planproof.report.parts import harmless
 from planproof.report.run import run_report
 from planproof.report.text import change_line, line
 
@@ -143,6 +144,7 @@ class _Shown(Progress):
     def _step(self, said: str) -> None:
         from rich.markup import escape
 
+        said = harmless(said)
         if self.err.is_terminal:
             self.status.update(escape(said))
         else:

@@ -51,7 +51,7 @@ _OF_COLUMNS = (
     *("UNRESOLVED_COLUMN", "UNRESOLVED_USING_COLUMN_FOR_JOIN", "UNRESOLVED_MAP_KEY", "FIELD_NOT_FOUND"),
     *("NUM_COLUMNS_MISMATCH", "INCOMPATIBLE_COLUMN_TYPE"),
 )
-_SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.I | re.S)
+_SET = re.compile(r"\s*set\s+(?:session\s+)?([\w.]+)\s*=(.*)", re.I | re.S)
 # The `*` that dbt_utils.star and union_relations print where there is no column, or no relation yet; a run prints none.
 _SAID = r"only output during\s+dbt compile\b[^*]*\*/"
 _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
@@ -466,7 +466,8 @@ class OfflineCheck:
                 continue
             if "{{" in match[2] or "{%" in match[2]:
                 raise Unknown(f"the value of {match[1]}, which a hook sets from a template")
-            conf = conf.with_setting(match[1], match[2].strip("'\""))
+            value = match[2].strip().removesuffix(";").strip()
+            conf = conf.with_setting(match[1], value.strip("'\""))
         return conf
 
     # --- what children see ------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from planproof_engine.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)
-_TAIL = re.compile(r"\s*(SQLSTATE: [0-9A-Z]{5}|\n\tat |== SQL).*", re.S)
+_TAIL = re.compile(r"(?<!\s)\s*(SQLSTATE: [0-9A-Z]{5}|\n\tat |== SQL).*", re.S)
 _RUNNING = re.compile(
     r"ABORTED|ARITHMETIC|DIVIDE_BY_ZERO|CAST_|FAILED_|JOB|INTERNAL|OVERFLOW|USER_RAISED|INVALID_ARRAY"
 )

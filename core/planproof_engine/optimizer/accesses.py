@@ -290,27 +290,32 @@ class Accesses:
         copies: dict[object, list[Made]] = {}
         for made in self.made.values():
             copies.setdefault(getattr(made.site.call, "span", None) or made.ref, []).append(made)
-        for _ in self.made:
-            for alike in copies.values():
-                self._alike(alike)
+        is_new = True
+        while is_new:
+            is_new = sum(map(self._alike, copies.values())) > 0
         for made in self.made.values():
             known = copies[getattr(made.site.call, "span", None) or made.ref]
             if made.site.ref not in self.made and any(map(self._pays, known)):
                 self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.ref] | made.site.paths)))
 
-    def _alike(self, copies: list[Made]) -> None:
+    def _alike(self, copies: list[Made]) -> bool:
+        """Hands on what is read of any copy; whether that told something new."""
         read = frozenset().union(*(self.fields.get(made.ref, ()) for made in copies))
         # Under a plain `explode` of which one field is read Spark prunes by itself.
         plain = all(m.site.call is m.site.source and m.site.ref not in self.made for m in copies)
         followed = plain and len(without_longer(read)) < 2
         whole = followed or any(self.is_whole(made.ref, despite=True) for made in copies)
         needing = frozenset().union(*(self.hindered.get(made.ref, ()) for made in copies))
+        is_new = False
         for ref in (ref for made in copies for ref in (made.ref, made.site.ref)):
+            before = len(self.fields.get(ref, ())), len(self.hindered.get(ref, ())), ref in self.whole
             self.fields.setdefault(ref, set()).update(read)
             if needing:
                 self._hinder(ref, needing)
             if whole:
                 self.whole.add(ref)
+            is_new |= before != (len(self.fields[ref]), len(self.hindered.get(ref, ())), ref in self.whole)
+        return is_new
 
     def _pays(self, made: Made) -> bool:
         """Whether pruning the made column pays. Where only one path or `transform` reads it, Spark prunes itself."""

@@ -103,6 +103,8 @@ class Aggregated:
     repeated: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
+    _shown: frozenset[int] | None = None
+    _made: frozenset[int] | None = None
 
     def _computed(self, expr: Expr) -> Column | None:
         """The output that has the expression's value."""
@@ -128,7 +130,9 @@ class Aggregated:
 
         `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
         """
-        shown = {column_of(i).id for i in self.items}
+        if self._shown is None:
+            self._shown = frozenset(column_of(i).id for i in self.items)
+        shown = self._shown
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
             self._refuse_groupings(expr, shown, node, ctx)
@@ -136,9 +140,10 @@ class Aggregated:
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""
-        made = {i.id for i in self.items if isinstance(i, Alias)}
+        if self._made is None:
+            self._made = frozenset(i.id for i in self.items if isinstance(i, Alias))
         calls = (e for e in expr.walk() if is_aggregate(e))
-        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
+        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in self._made):
             namesake = bool(ctx.scope.matches((column.name,))[0])
             raise ctx.env.rejected(
                 f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
@@ -146,7 +151,7 @@ class Aggregated:
                 operator,
             )
 
-    def _change(self, e: Expr, shown: set[int], node: q.Node, ctx: Context) -> Expr | None:
+    def _change(self, e: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:
             return e
         if self.of_sets and isinstance(e, Subquery):
@@ -185,7 +190,7 @@ class Aggregated:
             return self._by_name(e, node, ctx)
         return self._computed(e) or e
 
-    def _refuse_groupings(self, expr: Expr, shown: set[int], node: q.Node, ctx: Context) -> None:
+    def _refuse_groupings(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
 
         Beside it, HAVING reaches nothing else that is not shown.
@@ -218,7 +223,7 @@ class Aggregated:
             raise unresolved_over(column, self.items, node, ctx)
         return named[0]
 
-    def _check_outer(self, subquery: Subquery, shown: set[int], node: q.Node, ctx: Context) -> None:
+    def _check_outer(self, subquery: Subquery, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         made = {i.id for i in self.items if isinstance(i, Alias)}
         plain = {c.id for c in plain_outer_columns(subquery)}
         for column in (o.column for o in outer_references(subquery.plan)):

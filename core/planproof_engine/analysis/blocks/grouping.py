@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
-from planproof_engine.analysis.blocks.evidence import nulled, proved_by_groups
+from planproof_engine.analysis.blocks.evidence import left_out, nulled, proved_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, group_expressions, unaliased
 from planproof_engine.analysis.blocks.joins import of_having
 from planproof_engine.analysis.context import Context
@@ -90,7 +90,8 @@ def aggregate(
     if sets is not None:
         for item in items:
             _check_grouping_calls(item, groups, node, ctx)
-        items = [nulled(i, groups, sets, ctx.conf) for i in items]
+        absent = left_out(groups, sets)
+        items = [nulled(i, absent, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
@@ -134,7 +135,7 @@ def _having(
         _check_grouping_calls(bound, groups, node, ctx)
     settled = over.settled(bound, node, block, ctx)
     if sets is not None:
-        settled = nulled(settled, groups, sets, ctx.conf)
+        settled = nulled(settled, left_out(groups, sets), ctx.conf)
     return of_having(settled, node, ctx.env)
 
 

@@ -12,7 +12,7 @@ from planproof_engine.analysis.blocks.aggregated import unresolved_over
 from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.select import Block
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.context import Aliases, Context, Environment
 from planproof_engine.analysis.expressions.binding import unresolved
 from planproof_engine.analysis.expressions.literals import NULL, is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
@@ -85,6 +85,8 @@ class _Clause:
     outer: Scope | None
     shown: Scope | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
+    _scopes: dict[bool, Scope] = field(default_factory=dict)
+    _named: Aliases | None = None
 
     @property
     def output(self) -> tuple[Column, ...]:
@@ -121,13 +123,15 @@ class _Clause:
                 raise
             raise Unknown("a time window here", error.origin) from None
         self.time_windows = ctx.time_windows
+        self._scopes.clear()
 
-    def _over_output(self) -> Context:
-        hidden = self.shown.hidden if self.shown is not None else ()
-        # The query around is asked last: after the input, where the block has one that can be asked.
-        outer = self.outer if self.block is None or self.block.distinct else None
-        scope = Scope(self.output, hidden, outer, self.env.conf.case_sensitive)
-        return Context(self.env, scope, clause=self.word, time_windows=self.time_windows)
+    def _over_output(self, suggests: bool = True) -> Context:
+        if suggests not in self._scopes:
+            hidden = self.shown.hidden if self.shown is not None else ()
+            # The query around is asked last: after the input, where the block has one that can be asked.
+            outer = self.outer if self.block is None or self.block.distinct else None
+            self._scopes[suggests] = Scope(self.output, hidden, outer, self.env.conf.case_sensitive, suggests=suggests)
+        return Context(self.env, self._scopes[suggests], clause=self.word, time_windows=self.time_windows)
 
     def _is_all(self, node: q.Node) -> bool:
         names = name_parts(node) if self.word == "ORDER BY" else ()
@@ -177,8 +181,8 @@ class _Clause:
             raise unresolved(name_parts(several), ctx, several) from None
 
     def _key(self, node: q.Node, out_of_reach: bool) -> Sort:
-        ctx = self._over_output()
         block = self.block
+        ctx = self._over_output(suggests=block is None or block.distinct)  # What the output lacks, the input may have.
         if block is not None:
             ctx = evolve(ctx, windows=block.ctx.windows)
         try:
@@ -205,9 +209,10 @@ class _Clause:
     def _input_key(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
         over = block.over
-        named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
+        if self._named is None:
+            self._named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
         output = None if over is None or out_of_reach else self._over_output().scope
-        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows, shown=output)
+        ctx = evolve(block.ctx, clause=self.word, aliases=self._named, time_windows=self.time_windows, shown=output)
         key = sort_keys([node], ctx)[0]
         if over is None:
             return key

@@ -25,6 +25,8 @@ _MICROS = {
 }
 _SECOND_PARTS = ("millisecond", "microsecond")
 _DAYS = {"week": 7}
+_NUMBERED = re.compile(r"((?:[+-]\s*|(?<!\d))(?:\d+(?:\.\d+)?|\.\d+))\s*([A-Za-z]+)")
+"""A number and its unit."""
 
 
 def _singular(unit: str) -> str:
@@ -64,8 +66,8 @@ def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None
 def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`INTERVAL '1 day 2 hours'`."""
     body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
-    found = re.findall(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", body)
-    rest = re.sub(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", "", body).strip()
+    found = _NUMBERED.findall(body)
+    rest = _NUMBERED.sub("", body).strip()
     units = [(Number("".join(n.split())), _singular(u)) for n, u in found]
     if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
         raise AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)

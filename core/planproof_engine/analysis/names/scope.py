@@ -27,7 +27,7 @@ class Scope:
     `hidden` are columns that a name reaches only where no other column has it (the other side's keys of a USING join,
     what a generator of the same SELECT makes, the items under HAVING, the input under QUALIFY). `outer` is the scope of
     the enclosing query; a column found there is correlated. `aggregated` says that the enclosing query's aggregates can
-    be named from a subquery (in HAVING).
+    be named from a subquery (in HAVING). `suggests`: an error may be shown, which then names similar columns.
     """
 
     columns: tuple[Column, ...]
@@ -35,6 +35,7 @@ class Scope:
     outer: Scope | None = None
     case_sensitive: bool = False
     aggregated: bool = False
+    suggests: bool = True
     _by_name: dict[str, list[Column]] = field(init=False)
     _hidden_by_name: dict[str, list[Column]] = field(init=False)
     _alone: Scope | None = field(init=False, default=None)
@@ -51,6 +52,10 @@ class Scope:
 
     def key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
+
+    def first(self, name: str) -> Column | None:
+        """The first column of the name, of whatever relation."""
+        return next(iter(self._by_name.get(self.key(name), ())), None)
 
     def alone(self) -> Scope:
         """The scope without the query around it."""
@@ -91,7 +96,7 @@ class Scope:
 
     def candidates(self, parts: Sequence[str]) -> list[str]:
         """The names of the columns, the most similar ones first, as Spark suggests them."""
-        spelled = [(*c.qualifier, c.name) for c in self.columns]
+        spelled = [(*c.qualifier, c.name) for c in self.columns] if self.suggests else []
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
         wanted = ".".join(parts)
