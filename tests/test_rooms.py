@@ -213,6 +213,25 @@ def test_the_guard_sees_the_engines_surface_alone() -> None:
     assert used == SURFACE, "what the guard needs of the engine is one list: the shorter, the better"
 
 
+def naming_formats(graph: Mapping[str, set[str]]) -> list[str]:
+    """The imports of a format's own modules from outside of them."""
+    rooms = ("planproof.publish.parquet", "planproof.publish.iceberg", "planproof.publish.delta")
+    return [
+        f"{name} -> {other}"
+        for name, others in sorted(graph.items())
+        for other in sorted(others)
+        for room in rooms
+        if f"{other}.".startswith(f"{room}.") and not f"{name}.".startswith(f"{room}.")
+    ]
+
+
+def test_only_one_module_knows_the_formats_by_name() -> None:
+    found = naming_formats(imports())
+    assert {line.split(" -> ")[0] for line in found} == {"planproof.publish.formats"}
+    worse = naming_formats({**imports(), "planproof.publish.kernel": {"planproof.publish.delta.left"}})
+    assert set(worse) - set(found) == {"planproof.publish.kernel -> planproof.publish.delta.left"}
+
+
 @pytest.mark.parametrize("folder", SHIPPED)
 def test_no_modules_import_each_other_in_a_circle(folder: str) -> None:
     assert circle(imports(folder)) == ""

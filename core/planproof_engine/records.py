@@ -49,7 +49,7 @@ else:
     def slotted(kind):
         """The class with slots and an `__init__` for its fields; one that declares no field has those of its parent."""
         own = vars(kind)
-        if own.get("__annotations__") or "__post_init__" in own or not dataclasses.is_dataclass(kind):
+        if kind.__annotations__ or "__post_init__" in own or not dataclasses.is_dataclass(kind):
             return dataclasses.dataclass(slots=True, eq=False, repr=False)(kind)
         kept = {name: value for name, value in own.items() if name not in ("__dict__", "__weakref__")}
         return type(kind)(kind.__name__, kind.__bases__, {**kept, "__slots__": ()})

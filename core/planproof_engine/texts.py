@@ -7,11 +7,10 @@ from planproof_engine.analysis.names.mentioned import mentioned
 from planproof_engine.sql.ending import unterminated
 from planproof_engine.sql.heads import Query, Statement, may_change, read_head
 from planproof_engine.sql.layout import laid_out
-from planproof_engine.sql.stand_in import SESSION_CATALOG, stand_in
+from planproof_engine.sql.stand_in import stand_in
 from planproof_engine.sql.unparse import unparse
 
 __all__ = [
-    "SESSION_CATALOG",
     "Query",
     "Statement",
     "laid_out",

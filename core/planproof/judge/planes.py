@@ -25,7 +25,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import NARROWED, UNDECIDED, certain, concerns
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.python_functions import CannotLower
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, folded
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan
@@ -439,8 +439,8 @@ def _locator(model: Judged, plan: LogicalPlan | None) -> Locate:
     origins: dict[str, Origin] = {}
     for field, origin in zip(plan.schema, plan.origins):
         if origin is not None:
-            origins.setdefault(field.name.lower(), origin.within(model.file) if model.file else origin)
-    return lambda column: origins.get(column.split(".")[0].lower()) or origins.get(column.lower())
+            origins.setdefault(folded(field.name), origin.within(model.file) if model.file else origin)
+    return lambda column: origins.get(folded(split_name(column)[0])) or origins.get(folded(column))
 
 
 def _in(draft: Draft, origin: Origin | None) -> Origin | None:

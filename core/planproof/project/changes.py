@@ -5,14 +5,16 @@ Breaking: what a reader used is gone, narrower, or may be null now. Safe: a read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
 from typing import Any
 
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
+from planproof_engine.catalog import RelationName
 from planproof_engine.claim import dotted
 from planproof_engine.records import record
+from planproof_engine.schema import by_name
 from planproof_engine.types import DataType, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
@@ -110,7 +112,7 @@ def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False)
             gone = after is None
             yield SchemaChange(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
         return
-    if not elsewhere and before.relation.lower() != after.relation.lower():
+    if not elsewhere and RelationName.parse(before.relation) != RelationName.parse(after.relation):
         yield SchemaChange(before.relation, None, BREAKING, "moved", before.relation, after.relation)
     yield from _columns(before, after)
     for constraint in sorted(before.constraints - after.constraints):
@@ -121,7 +123,7 @@ def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False)
 
 def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
     relation = after.relation
-    old, new = _by_name(before.columns), _by_name(after.columns)
+    old, new = by_name(before.columns), by_name(after.columns)
     for key, column in old.items():
         if key not in new:
             yield SchemaChange(relation, column.name, BREAKING, "column removed", str(column), None)
@@ -133,10 +135,6 @@ def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
     kept = [key for key in old if key in new], [key for key in new if key in old]
     if kept[0] != kept[1]:
         yield SchemaChange(relation, None, SAFE, "columns reordered", ", ".join(kept[0]), ", ".join(kept[1]))
-
-
-def _by_name(columns: Iterable[ColumnShape]) -> dict[str, ColumnShape]:
-    return {column.name.lower(): column for column in columns}
 
 
 def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[SchemaChange]:

@@ -15,7 +15,7 @@ from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
-from planproof.project.nodes import Node, label_of, materialized_of, model_of, relation_of
+from planproof.project.nodes import Node, label_of, mapping_at, materialized_of, model_of, relation_of
 from planproof.project.reads import content, is_file
 from planproof.project.shapes import check_node, check_test
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
@@ -271,7 +271,7 @@ def _loaded(text: str) -> Any:
 
 
 def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:
-    metadata = _mapping(manifest, "metadata", where)
+    metadata = mapping_at(manifest, "metadata", where)
     version = str(metadata.get("dbt_schema_version") or "")
     if not version.rstrip("/").endswith(tuple(f"/manifest/v{known}.json" for known in VERSIONS)):
         raise ProjectError(
@@ -283,7 +283,7 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
         raise ProjectError(f"{where}: it was compiled for {adapter}; planproof proves models on Spark")
     dbt_version = str(metadata.get("dbt_version") or "")
     texts = Texts(directory, target, of_dbt_2=re.match(r"[2-9]\.", dbt_version) is not None)
-    raw = {**_mapping(manifest, "nodes", where), **_mapping(manifest, "sources", where)}
+    raw = {**mapping_at(manifest, "nodes", where), **mapping_at(manifest, "sources", where)}
     nodes = dict(_nodes(raw, where, texts))
     on_run = on_run_hooks(node for node in raw.values() if isinstance(node, Mapping))
     return Project(
@@ -293,7 +293,7 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
         dbt_version,
         adapter,
         on_run,
-        _mapping(manifest, "macros", where),
+        mapping_at(manifest, "macros", where),
         str(metadata.get("generated_at") or ""),
         manifest,
     )
@@ -315,8 +315,8 @@ def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[s
 def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
     check_node(node, f"{where}: {key}")
     kind = str(node["resource_type"])
-    config = _mapping(node, "config", f"{where}: {key}")
-    depends_on = _mapping(node, "depends_on", f"{where}: {key}")
+    config = mapping_at(node, "config", f"{where}: {key}")
+    depends_on = mapping_at(node, "depends_on", f"{where}: {key}")
     tags = {str(tag) for tag in [*_list(node, "tags", key, where), *_list(config, "tags", key, where)]}
     parents = [str(parent) for parent in _list(depends_on, "nodes", key, where)]
     file = node.get("original_file_path")
@@ -356,15 +356,6 @@ def _dag_order(nodes: Mapping[str, ProjectNode], where: str) -> list[str]:
         circle = ", ".join(sorted(set(nodes) - set(order))[:5])
         raise ProjectError(f"{where}: these nodes depend on each other in a circle: {circle}")
     return order
-
-
-def _mapping(form: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    given = form.get(key)
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise ProjectError(f"{where}: `{key}` is {type(given).__name__}, not a mapping")
-    return given
 
 
 def _list(form: Mapping[str, Any], key: str, node: str, where: str) -> list[Any]:

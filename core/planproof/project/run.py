@@ -23,6 +23,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import backticked
 from planproof_engine.records import record
+from planproof_engine.schema import folded
 from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
@@ -329,8 +330,7 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     if model.contract is None or model.materialized not in ("table", "incremental"):
         return model
     wanted = [f.name for f in model.contract.schema]
-    names = [name.lower() for name in guard.columns(model)]
-    promised = [name.lower() for name in wanted]
+    names, promised = (list(map(folded, given)) for given in (guard.columns(model), wanted))
     if names == promised or sorted(names) != sorted(promised):
         return model
     from planproof_engine.texts import unterminated

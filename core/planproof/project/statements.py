@@ -156,6 +156,6 @@ class Around:
         except AnalysisError as error:
             raise SparkFailure(f"{what} failed: [{error.condition}] {error.message}; it is: {sql}") from error
         except SparkFailure as error:
-            raise SparkFailure(f"{what} failed: {error}; it is: {sql}", error.condition, error.transient) from error
+            raise SparkFailure(f"{what} failed: {error}; it is: {sql}", error.condition, error.outside) from error
         finally:
             self.forget(sql)

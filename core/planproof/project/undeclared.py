@@ -18,7 +18,7 @@ from planproof_engine.catalog import Catalog, Relation
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import record
-from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema
 from planproof_engine.texts import mentioned, read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType
 
@@ -139,7 +139,7 @@ class Supposition:
         sources[mark] = unknown.source
         fields = [replace(f, type=kind, nullable=True) if f.name in unknown.columns else f for f in found.schema]
         if unknown.is_wider:
-            held = {f.name.lower() for f in fields}
+            held = ColumnNames(f.name for f in fields)
             fields += [LogicalField(found.name, f"{mark}{n}", t, nullable=True) for n, t in enumerate(_MARKS)]
             fields += [LogicalField(found.name, name, kind, nullable=True) for name in sorted(names - held)]
         return replace(found, schema=LogicalSchema(tuple(fields)))

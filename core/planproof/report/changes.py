@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from planproof_engine.records import record
+from planproof_engine.schema import by_name
 
 
 @record(frozen=True, slots=True)
@@ -33,10 +34,6 @@ class TableVersion:
     rows: int | None
     columns: tuple[Values, ...] = ()
     unread: str | None = None
-
-    @property
-    def by_name(self) -> dict[str, Values]:
-        return {column.name.lower(): column for column in self.columns}
 
     def without_values(self) -> TableVersion:
         """The same, without what rows hold."""
@@ -70,11 +67,9 @@ class TableChange:
 
     def pairs(self) -> Iterator[tuple[Values | None, Values | None]]:
         """Each column before and after, in the new order; those that are gone come last."""
-        old = self.before.by_name if self.before else {}
-        for new in self.after.columns:
-            yield old.pop(new.name.lower(), None), new
-        for gone in old.values():
-            yield gone, None
+        old, new = by_name(self.before.columns if self.before else ()), by_name(self.after.columns)
+        yield from ((old.get(column.name), column) for column in self.after.columns)
+        yield from ((column, None) for name, column in old.items() if name not in new)
 
     def parts(self) -> list[str]:
         """`12,034 -> 11,871 rows`, `amount: nulls 0 -> 214`: the rows, and what differs."""

@@ -16,6 +16,7 @@ from planproof.report.changes import Values
 from planproof.report.model import Report
 from planproof.report.parts import is_promise, said
 from planproof.report.run import RunReport
+from planproof_engine.catalog import split_name
 from planproof_engine.finding import CODES, Verdict
 
 DATASETS, JOBS = "spark", "planproof"
@@ -99,7 +100,7 @@ def _assertions(report: Report, producer: str) -> dict[str, Any]:
             continue
         one: dict[str, Any] = {"assertion": f"{finding.code} {CODES[finding.code].title}", "success": proved}
         if finding.field:
-            one["column"] = finding.field.split(".")[0].strip("`")
+            one["column"] = split_name(finding.field)[0]
         found.append(one)
     return {"dataQualityAssertions": _facet("dataQualityAssertions", producer, assertions=found)} if found else {}
 

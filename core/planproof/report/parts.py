@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from planproof.report.details import BrokenRows
-from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Report
+from planproof_engine.catalog import split_name
 from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
 from planproof_engine.records import record
@@ -104,9 +104,9 @@ def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
     ran that could have decided it."""
     if finding.verdict is not Verdict.UNPROVED or not is_promise(finding):
         return False
-    column = parts_of(finding.field or "")[0]
+    column = split_name(finding.field or "")[0]
     return any(
-        f.code in _NEVER_RAN or (f.code in _OTHER_COLUMN and parts_of(f.field or "")[0] == column) for f in violations
+        f.code in _NEVER_RAN or (f.code in _OTHER_COLUMN and split_name(f.field or "")[0] == column) for f in violations
     )
 
 

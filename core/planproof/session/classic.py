@@ -204,7 +204,7 @@ class ClassicSession(FrameSession):
         except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
-            if failure.transient:
+            if failure.outside:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
         return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned)
@@ -444,7 +444,7 @@ class ClassicSession(FrameSession):
         try:
             return self._hadoop_files.listed(location)
         except SparkFailure as failure:
-            raise SparkFailure(f"cannot list {location}: {failure}", failure.condition, failure.transient) from failure
+            raise SparkFailure(f"cannot list {location}: {failure}", failure.condition, failure.outside) from failure
 
     def footer(self, path: str) -> bytes:
         return self._hadoop_files.footer(path)

@@ -82,7 +82,7 @@ class ConnectSession(FrameSession):
         except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
-            if failure.transient:
+            if failure.outside:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
         return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned, by_place)

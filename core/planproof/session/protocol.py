@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field, replace
@@ -130,16 +131,29 @@ class Entries:
     unread: tuple[str, ...] = ()
 
 
+_LASTING = re.compile(
+    r"\bPermission denied\b|PERMISSION_DENIED|INSUFFICIENT_PERMISSION|AccessControlException"
+    r"|\b[Aa]ccess ?(is )?[Dd]enied|\bForbidden\b|\bnot authorized\b"
+    r"|UnsupportedOperationException|^(UNSUPPORTED|NOT_SUPPORTED)"
+)
+
+
 class SparkFailure(Exception):
     """Spark could not do what it was asked; this is no violation. `condition` is Spark's own name of the error.
 
-    `transient`: the cause lies outside of the query (a file, a privilege, the metastore, the network, the machine), and
-    a second try may succeed. The message is told without the passwords, keys and tokens in it.
+    `outside`: the cause lies outside of the query (a file, a privilege, the metastore, the network, the machine). The
+    message is told without the passwords, keys and tokens in it.
     """
 
     def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
         super().__init__(without_secrets(message))
-        self.condition, self.transient = condition, transient
+        self.condition, self.outside = condition, transient
+
+    @property
+    def transient(self) -> bool:
+        """Whether a second try may succeed: not where something is denied to this user, or this catalog cannot do
+        it."""
+        return self.outside and not _LASTING.search(f"{self.condition or ''} {self}")
 
 
 class Moved(SparkFailure):

@@ -21,6 +21,7 @@ from planproof_engine.hazards import UNDECIDED, Fits, certain, stand_in, swapped
 from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames
 from planproof_engine.texts import together, unterminated
 
 FOOTERS = 200
@@ -69,9 +70,7 @@ def _is_asked(draft: Draft, check: Check) -> bool:
 def _promised(draft: Draft, check: Check) -> bool:
     """Whether the contract names a column that holds what is lost."""
     contract = draft.model.contract
-    return contract is not None and not {n.lower() for n in contract.schema.names}.isdisjoint(
-        name.lower() for name in check.reaches
-    )
+    return contract is not None and not ColumnNames(contract.schema.names).isdisjoint(check.reaches)
 
 
 def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:

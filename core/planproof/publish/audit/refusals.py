@@ -13,7 +13,7 @@ from planproof.session.protocol import SparkFailure
 from planproof_engine.claim import Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, folded
 
 _NULL = re.compile(r"null value appeared in non-nullable field:(.+?)If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
@@ -49,10 +49,10 @@ def forbidden(job: Job, path: Path) -> str:
     return (
         f"{job.model.name} says NOT NULL of {dotted(path)} in its own schema, and what would be written holds a null "
         f"there; nothing was published. Filter the null, or make the column nullable: {first}ALTER TABLE "
-        f"{quoted(job.names.target)} ALTER COLUMN {quoted(path)} DROP NOT NULL"
+        f"{job.names.target.quoted} ALTER COLUMN {quoted(path)} DROP NOT NULL"
     )
 
 
 def _promises(schema: PhysicalSchema, path: Path) -> bool:
-    wanted = [part.lower() for part in path]
-    return any(f.promises and [part.lower() for part in f.path] == wanted for f in nested_fields(schema))
+    wanted = list(map(folded, path))
+    return any(f.promises and list(map(folded, f.path)) == wanted for f in nested_fields(schema))

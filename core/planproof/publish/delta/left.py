@@ -39,7 +39,7 @@ def left_by(wanted: str | None = None) -> dict[str, Left]:
 def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted: str | None) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
     names = names_of(location, note)
-    home = database_root(session, names.database)
+    home = database_root(session, names.target.namespace)
     if not is_chosen:
         refuse_other_home(location, home, note)
     if note.base is None or note.branch or note.staging or note.others:

@@ -20,7 +20,6 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decoded, store_of
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
 PATIENCE = 60.0
@@ -38,7 +37,7 @@ class DeltaPublication(NotedPublication):
     next_step = "once its files can be read, the table's history tells whether it was committed"
 
     def __init__(self, job: Job, tables: DeltaTables, base: LogState, strategy: str, managed: bool) -> None:
-        names, store, target = job.names, store_of(job.session), quoted(job.names.target)
+        names, store, target = job.names, store_of(job.session), job.names.target.quoted
         self.tables, self.managed, self.draft = tables, managed, job.draft
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
@@ -55,7 +54,7 @@ class DeltaPublication(NotedPublication):
             format="delta",
             base=base.version,
         )
-        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.database), note))
+        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
         self.whole = _looks_at_all(job)
         self.reads = True
         self.published: PhysicalSchema | None = None

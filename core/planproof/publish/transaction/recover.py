@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta import left as delta
-from planproof.publish.iceberg import left as iceberg
+from planproof.publish.formats import LEFT
 from planproof.publish.notes.notebook import Noted, notes
 from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
@@ -27,8 +26,6 @@ from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
-
-_LEFT = {**iceberg.LEFT, **delta.LEFT}
 
 
 def recover(
@@ -55,7 +52,7 @@ def recover(
             asked.watch.begin(store, lock.path(root, slug, lock.current(store, root, slug)))
         for slug in tables:
             reports += _table(asked, root, slug)
-        reports += [settle_found(Noted(_LEFT, session, store, note, force, is_chosen)) for note in notes(store, root)]
+        reports += [settle_found(Noted(LEFT, session, store, note, force, is_chosen)) for note in notes(store, root)]
     return reports
 
 
