@@ -157,3 +157,20 @@ class Model:
         ):
             raise ContractError(f"{self.name}: Parquet tables cannot be merged into; a file_format like iceberg can")
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
+
+
+def quarantine_refusal(materialized: str, strategy: str, file_format: str) -> str | None:
+    """Why rows of such a model cannot be quarantined, whatever they hold; None where they can, or nothing is stored."""
+    if materialized == "ephemeral":
+        return None
+    if materialized == "view":
+        return (
+            "a view stores no rows that could be quarantined; say `on_violation: stop` of it, and this of what it reads"
+        )
+    if materialized not in ("table", "incremental"):
+        return f"it is materialized as {materialized}, which planproof does not publish"
+    if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):
+        return f"with {strategy} rows are not told apart before they are stored; append and insert_overwrite can"
+    if file_format not in FILE_FORMATS:
+        return f"it is stored as {file_format}, and only Parquet's, Iceberg's and Delta's tables can"
+    return None

@@ -87,6 +87,8 @@ def session(home: Path) -> Any:
     catalog = "spark.sql.catalog.lake_server"
     builder = builder.config(catalog, "org.apache.iceberg.spark.SparkCatalog").config(f"{catalog}.type", "hive")
     builder = builder.config(f"{catalog}.uri", f"thrift://127.0.0.1:{PORT}")
+    # Iceberg asks for its lock for three minutes where no server answers.
+    builder = builder.config("spark.hadoop.iceberg.hive.lock-creation-timeout-ms", "5000")
     spark = builder.config(f"{catalog}.warehouse", (home / "warehouse").as_uri()).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     spark.sql("create database lake_server.shop")

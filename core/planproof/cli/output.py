@@ -114,7 +114,7 @@ def write_forms(
 
     form = Form(prefix_of(Path(project_dir or ".")), fail_on)
     if record is not None:
-        write(record, report.to_lines())
+        write(record, report.to_lines(brief=not wanted.is_verbose))
     for name, path in wanted.files:
         text = report.to_lines(brief=not wanted.is_verbose) if name == "json" else render(report, name, form)
         write(path, text)

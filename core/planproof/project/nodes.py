@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
+from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
 from planproof.project.errors import ProjectError, UnreadableContract
-from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
@@ -71,6 +70,12 @@ def model_of(
         )
     except ContractError as error:
         raise ProjectError(f"{where}: {error}") from error
+
+
+def seed_form(node: Node) -> Node:
+    """A seed's node as that of the table that the guard publishes; no contract of dbt's binds it."""
+    config = {**mapping_at(node, "config", label_of(node)), "materialized": "table", "contract": None}
+    return {**node, "resource_type": "model", "contract": None, "language": "sql", "config": config}
 
 
 def _options(config: Node, materialized: str, where: str) -> dict[str, Any]:
@@ -186,7 +191,7 @@ def _refuse_quarantine(node: Node, where: str) -> None:
     """Raises `ProjectError` where the node asks for what its way of storing rows cannot give."""
     config = mapping_at(node, "config", where)
     strategy = _text(config, "incremental_strategy", where) or "append"
-    why = refusal(materialized_of(node), strategy, _text(config, "file_format", where) or "parquet")
+    why = quarantine_refusal(materialized_of(node), strategy, _text(config, "file_format", where) or "parquet")
     if why is not None:
         raise ProjectError(f"{where}: meta.planproof.on_violation: quarantine cannot be kept: {why}")
 

@@ -92,7 +92,7 @@ def _of_an_older_text(report: Report, changed: str | None) -> Report:
     """Nothing is proved or violated of a model whose files changed since dbt compiled it, or those of one it reads."""
     if changed is None:
         return report
-    message = f"{changed} since dbt compiled it: run `dbt compile`, or `planproof check --compile`"
+    message = f"{changed} since dbt compiled it"
     doubted = [
         replace(f, verdict=Verdict.UNPROVED, message=f"as compiled before the change: {f.message}")
         for f in report.findings

@@ -14,7 +14,9 @@ from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.promised import Promises
+from planproof.project.seeds import loaded, read_seed
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
+from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
@@ -58,7 +60,9 @@ def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None =
         reason = node.unsupported()
         if reason is None and not fresh and node.materialized in FRESH_ONLY:
             reason = _outdated(node, older)
-        if reason is None and node.sql is None:
+        if reason is None and node.kind == "seed":
+            reason = _unreadable(older, node)
+        elif reason is None and node.sql is None:
             reason = "not compiled"
         if reason is not None:
             found.append((node, reason))
@@ -71,6 +75,15 @@ class Older:
 
     project: Project
     stands: Callable[[ProjectNode], bool] | None = None
+
+
+def _unreadable(older: Older | None, node: ProjectNode) -> str | None:
+    try:
+        if older is not None:
+            read_seed(older.project, node)
+    except ProjectError as error:
+        return str(error)
+    return None
 
 
 def _outdated(node: ProjectNode, older: Older | None) -> str | None:
@@ -189,6 +202,15 @@ class _One:
     tests: DataTests
 
     def published(self, node: ProjectNode, model: Model) -> Report:
+        if node.kind != "seed" or self.session is None:
+            return self._published(node, model)
+        try:
+            with loaded(self.session, read_seed(self.project, node)) as sql:
+                return self._published(node, replace(model, sql=sql))
+        except (ProjectError, SparkFailure, AnalysisError, Refused) as failure:
+            return _told(_failed(model, failure), node, model, self.project, self.session)
+
+    def _published(self, node: ProjectNode, model: Model) -> Report:
         try:
             existed = self.around is not None and self._prepared(self.around, node, model)
         except (SparkFailure, AnalysisError) as failure:
@@ -233,9 +255,10 @@ def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) 
     return report
 
 
-def _failed(model: Model, failure: SparkFailure | AnalysisError) -> Report:
+def _failed(model: Model, failure: SparkFailure | AnalysisError | ProjectError | Refused) -> Report:
     error = f"{failure}; nothing was written"
-    found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
+    condition = failure.condition if isinstance(failure, (SparkFailure, AnalysisError)) else None
+    found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=condition, message=error)
     transient = isinstance(failure, SparkFailure) and failure.transient
     return Report(model.name, "failed", (found,), sql=model.sql, error=error, details=Details(transient=transient))
 
@@ -257,9 +280,9 @@ def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[Pro
     found = [
         f"{hook.shown} has Jinja, which only dbt renders; it is not run" for hook in project.on_run if not hook.is_plain
     ]
-    loaded = [node for node in nodes if node.kind in LOADED_BY_DBT]
-    if loaded:
-        listed = ", ".join(f"{node.kind} {node.name}" for node in loaded)
+    by_dbt = [node for node in nodes if node.kind in LOADED_BY_DBT and node.unique_id not in run]
+    if by_dbt:
+        listed = ", ".join(f"{node.kind} {node.name}" for node in by_dbt)
         found.append(f"left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand: {listed}")
     for node in nodes:
         if node.kind != "model":

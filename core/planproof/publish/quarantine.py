@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
-from planproof.contract import Model
+from planproof.contract import Model, quarantine_refusal
 from planproof.invariants import row_terms
 from planproof.invariants.row_terms import RowTerm, is_of_rows
 from planproof.judge.draft import Draft
@@ -33,7 +33,6 @@ from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names, Refused, quarantine_of
 from planproof.publish.transaction.publication import column_list
-from planproof.quarantine import refusal
 from planproof.report.details import QuarantinedRows
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
@@ -53,7 +52,7 @@ def refuse_setting(model: Model, settings: Settings) -> None:
     """Raises `Refused` where rows of the model cannot be quarantined, whatever they hold."""
     if settings.on_violation != "quarantine":
         return
-    why = refusal(model.materialized, model.incremental_strategy, model.file_format)
+    why = quarantine_refusal(model.materialized, model.incremental_strategy, model.file_format)
     if why is not None:
         raise Refused(f"{model.name}: on_violation: quarantine cannot be kept: {why}")
 

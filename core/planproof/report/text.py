@@ -295,7 +295,7 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     for remark in found:
         f = remark.finding
         named = (f"{harmless(remark.named)}: ", "cyan")
-        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{said(f)}{remark.place}"))
+        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{remark.message}{remark.place}"))
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt

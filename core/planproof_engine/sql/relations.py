@@ -455,7 +455,8 @@ def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
     values = named_expressions(c)
     c.take(")")
     c.take(")")
-    return c.placed(q.Pivoted(tree, aggregates, columns, values, bare_alias(c)), start)
+    alias = bare_alias(c) if "alias of PIVOT" not in c.lacks else None
+    return c.placed(q.Pivoted(tree, aggregates, columns, values, alias), start)
 
 
 def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:

@@ -27,6 +27,9 @@ from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
 
+_NO_CLIENT = "No FileSystem for scheme"
+"""What Hadoop says of a scheme that none of its clients is for (`FileSystem.getFileSystemClass`)."""
+
 
 def recover(
     session: Session, store: Store, roots: Iterable[str], force: bool = False, is_chosen: bool = False
@@ -71,8 +74,10 @@ def roots(session: Session, root: str | None) -> list[str]:
         return [root]
     store, tables = store_of(session), session.transactions()
     found = [decoded(at) for at in (tables or Branches(session)).namespace_locations()]
-    if tables is None:  # What only the server reaches holds no notes: none could be written from here.
-        found = [at for at in found if _is_reached(store, at)]
+    # What only the server reaches holds no notes, nor does a file system that Hadoop's client does not know: none could
+    # be written from here. Any other failure is told when the place is looked at.
+    unable = _NO_CLIENT if tables is not None else ""
+    found = [at for at in found if not _fails(store, at, unable)]
     for name, *_ in session.rows("SHOW DATABASES"):
         location = database_root(session, (str(name),))
         found.append(location)
@@ -82,12 +87,13 @@ def roots(session: Session, root: str | None) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_reached(store: Store, location: str) -> bool:
+def _fails(store: Store, location: str, saying: str) -> bool:
+    """Whether a place cannot be looked at, with such words."""
     try:
         store.names(location)
-    except SparkFailure:
-        return False
-    return True
+    except SparkFailure as failure:
+        return saying in str(failure)
+    return False
 
 
 @dataclass

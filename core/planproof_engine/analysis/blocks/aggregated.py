@@ -30,11 +30,13 @@ from planproof_engine.sql.names import name_parts
 class Keys:
     """Finds grouping expressions within other expressions, compared as Spark does (`semanticEquals`)."""
 
-    __slots__ = ("columns", "heads", "others", "within")
+    __slots__ = ("columns", "heads", "of_sets", "others", "within")
 
-    def __init__(self, groups: Iterable[Expr], *, within: bool = True) -> None:
-        """`within`: whether names that a query gives inside of an expression are compared as names alone."""
+    def __init__(self, groups: Iterable[Expr], *, within: bool = True, of_sets: bool = False) -> None:
+        """`within`: whether names that a query gives inside of an expression are compared as names alone. `of_sets`:
+        they are the keys of grouping sets."""
         self.within = within
+        self.of_sets = of_sets
         self.columns: set[int] = set()
         self.others: set[Expr] = set()
         self.heads: set[object] = set()
@@ -84,7 +86,8 @@ def _numbered(function: Lambda) -> Expr:
 
 @dataclass(slots=True)
 class Aggregated:
-    """One Aggregate: its grouping expressions and its items; `of_sets`: it has grouping sets.
+    """One Aggregate: its grouping expressions and its items; `of_sets`: it has grouping sets; `repeated`: one of them
+    twice.
 
     `expanded` are the computed keys of grouping sets: Spark's Expand makes columns of them, under their printed names.
     `extended`: HAVING made the Aggregate compute more than its items, or windows stand among the items. Spark then puts
@@ -97,6 +100,7 @@ class Aggregated:
     expanded: Sequence[Expr] = ()
     extended: bool = False
     of_sets: bool = False
+    repeated: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
     _shown: frozenset[int] | None = None
@@ -191,7 +195,12 @@ class Aggregated:
 
         Beside it, HAVING reaches nothing else that is not shown.
         """
-        arguments = [a for e in expr.walk() if is_grouping(e) for a in e.children]
+        calls = list(filter(is_grouping, expr.walk()))
+        if calls and self.repeated:
+            # `findGroupingExprs` looks for the grouping id as the last key.
+            text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
+            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
+        arguments = [a for e in calls for a in e.children]
         if not arguments:
             return
         having = ctx.clause == "HAVING"

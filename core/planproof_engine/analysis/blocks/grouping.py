@@ -73,7 +73,8 @@ def aggregate(
         raise ctx.env.rejected("INTERNAL_ERROR", text, group or node)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
-    keys = Keys(groups, within=sets is None or not ctx.lacks("names inside of grouping sets"))
+    within = sets is None or not ctx.lacks("names inside of grouping sets")
+    keys = Keys(groups, within=within, of_sets=sets is not None)
     for item, source in zip(items, _sources(node, items)):
         if first_window_in_aggregate(item) is not None:
             raise ctx.env.rejected(
@@ -94,12 +95,17 @@ def aggregate(
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
-    over = Aggregated(keys, items, expanded, of_sets=sets is not None)
+    over = Aggregated(keys, items, expanded, of_sets=sets is not None, repeated=_repeats(sets))
     having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
     return Grouped(plan, items, over)
+
+
+def _repeats(sets: Sets | None) -> bool:
+    """Whether two grouping sets are the same one: Spark's Expand then numbers them behind the grouping id."""
+    return sets is not None and len(set(map(frozenset, sets))) < len(sets)
 
 
 def _refuse_star(node: q.Block | q.PipeSelect, group: q.Group, ctx: Context) -> None:
@@ -191,9 +197,24 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
         return
     if isinstance(expr, (Exists, InSubquery)):
         yield from (c for c in plain_outer_columns(expr) if c not in keys)
-    children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
+    children = expr.children
+    if isinstance(expr, Window):
+        children = (*expr.call.children, *expr.partition, *expr.order)
+        if keys.of_sets and is_aggregate(expr.call):
+            # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
+            # was expanded, which is no key.
+            yield from (c for a in expr.call.children for c in _columns_outside(a))
     for child in children:
         yield from _ungrouped(child, keys)
+
+
+def _columns_outside(expr: Expr) -> Iterator[Column]:
+    """The columns that stand outside of aggregate functions and of `grouping(..)`."""
+    if isinstance(expr, Column):
+        yield expr
+    elif not is_aggregate(expr) and not is_grouping(expr):
+        for child in expr.children:
+            yield from _columns_outside(child)
 
 
 def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:

@@ -24,6 +24,7 @@ from planproof_engine.analysis.refusals.checks import (
     OUTER,
     SUBQUERY,
     WINDOW,
+    Subquery,
     content,
     correlated,
     is_grouping,
@@ -33,7 +34,7 @@ from planproof_engine.analysis.refusals.checks import (
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof_engine.expr.nodes import Exists
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -102,7 +103,7 @@ class _Clause:
             inner = node.key if isinstance(node, q.Ordered) else node
             if self._is_ordinal(inner):
                 ordinals.append(inner)
-            elif self._is_all(inner):
+            elif len(self.node.keys) == 1 and self._is_all(inner):
                 self._refuse_unordered(inner)
             else:
                 nodes.append(node)
@@ -133,12 +134,12 @@ class _Clause:
         return Context(self.env, self._scopes[suggests], clause=self.word, time_windows=self.time_windows)
 
     def _is_all(self, node: q.Node) -> bool:
-        names = name_parts(node)
+        names = name_parts(node) if self.word == "ORDER BY" else ()
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
 
     def _refuse_unordered(self, node: q.Node) -> None:
         """ORDER BY ALL sorts by each column of the output."""
-        for column in self.output if self.word in _SORTS else ():
+        for column in self.output:
             refuse_sort_key(column, node, self.env)
 
     def _is_ordinal(self, node: q.Node) -> TypeGuard[q.Literal]:
@@ -268,6 +269,7 @@ class _Clause:
             for e in key.walk():
                 if e in grouped:
                     break
+                self._refuse_unseen(e)
                 if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
                 elif isinstance(e, ScalarSubquery) and correlated(e):
@@ -276,6 +278,15 @@ class _Clause:
                 else:
                     continue
                 raise self.env.rejected(condition, f"{text} cannot be used in {self.word}.", self.node)
+
+    def _refuse_unseen(self, expr: Expr) -> None:
+        """A subquery of a sort reaches what the query shows, and not its input."""
+        if self.block is None or self.block.over is not None or not isinstance(expr, Subquery):
+            return
+        shown = {c.id for c in self.output}
+        unseen = next((o.column for o in outer_references(expr.plan) if o.column.id not in shown), None)
+        if unseen is not None:
+            raise unresolved((*unseen.qualifier, unseen.name), self._over_output(), self.node)
 
 
 _INPUT_MAY_KNOW = (

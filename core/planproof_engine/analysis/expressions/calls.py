@@ -65,8 +65,20 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         raise ctx.env.rejected(
             "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
         )
-    bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
+    if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
+        raise ctx.env.rejected(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
+            node,
+        )
     over = node.over
+    try:
+        bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
+    except AnalysisError as error:
+        own = error.condition.startswith("DATATYPE_MISMATCH") and error.origin == ctx.env.error_origin(node)
+        if own and over is not None and function.category is Category.WINDOW:
+            windows.refuse_frame(function, over, ctx, node)
+        raise
     if over is None and function.category is Category.WINDOW:
         raise ctx.env.rejected(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node

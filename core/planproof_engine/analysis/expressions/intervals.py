@@ -38,10 +38,20 @@ def _value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Num
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
-            "_LEGACY_ERROR_TEMP_0026", f"Can only use numbers in an interval's values, but got {text!r}.", origin
+            _no_number(text), f"Can only use numbers in an interval's values, but got {text!r}.", origin
         )
     value = Number("".join(text.split()))
     return -value if negative else value
+
+
+def _no_number(text: str) -> str:
+    """The condition for what is no number: the parser refuses letters, `IntervalUtils.stringToInterval` all else."""
+    if any(map(str.isalpha, text)):
+        return "_LEGACY_ERROR_TEMP_0026"
+    if re.match(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)\s", text):
+        return "INVALID_INTERVAL_FORMAT.INVALID_UNIT"
+    starts = re.match(r"[+-]?\s*[\d.]", text)
+    return f"INVALID_INTERVAL_FORMAT.{'INVALID_VALUE' if starts else 'UNRECOGNIZED_NUMBER'}"
 
 
 def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
