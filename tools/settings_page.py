@@ -14,8 +14,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 _HEAD = """# Settings
 
-Settings lie where dbt users look: `meta: planproof:` of a model, a folder or a project.
-The command line, the Airflow operators and Python take the same names.
+Settings go where dbt users expect them: `meta: planproof:` of a model, a folder or a project.
+The command line, the Airflow operators and Python use the same names.
 An unknown key or value is an error before anything runs, and names the nearest one.
 
 | where | how | wins over |

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from planproof.guard import Guard
     from planproof.report.model import Report
     from planproof.settings import Settings
-    from planproof_engine.api import optimize, plan
+    from planproof_engine import optimize, plan
     from planproof_engine.catalog import Catalog
     from planproof_engine.conf import Conf
     from planproof_engine.finding import Finding, Verdict
-    from planproof_engine.functions.declared import Function
     from planproof_engine.origin import AnalysisError, Unknown
+    from planproof_engine.python_functions import Function
 
     __version__: str
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.settings import Settings
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema
 from planproof_engine.types import DataType, from_json, parse_type
 
 CONSTRAINTS = ("not_null", "unique", "primary_key", "foreign_key", "check")
@@ -68,15 +68,15 @@ class Contract:
         unknown: Iterable[str] = (),
     ) -> None:
         declared = tuple(c if isinstance(c, Constraint) else _constraint(c) for c in constraints)
-        not_null = {name.lower() for c in declared if c.kind in ("not_null", "primary_key") for name in c.columns}
+        not_null = ColumnNames(n for c in declared if c.kind in ("not_null", "primary_key") for n in c.columns)
         fields = tuple(
-            PhysicalField(name, _type(name, data_type), bool(nullable) and name.lower() not in not_null)
+            PhysicalField(name, _type(name, data_type), bool(nullable) and name not in not_null)
             for name, data_type, nullable in columns
         )
-        known = {f.name.lower() for f in fields}
+        known = ColumnNames(f.name for f in fields)
         for constraint in declared:
             for name in constraint.columns:
-                if name.lower() not in known:
+                if name not in known:
                     raise ContractError(f"{constraint} names {name!r}, which is not a column of the contract")
         object.__setattr__(self, "schema", PhysicalSchema(fields))
         object.__setattr__(self, "constraints", tuple(c for c in declared if c.kind != "not_null"))
@@ -157,3 +157,20 @@ class Model:
         ):
             raise ContractError(f"{self.name}: Parquet tables cannot be merged into; a file_format like iceberg can")
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
+
+
+def quarantine_refusal(materialized: str, strategy: str, file_format: str) -> str | None:
+    """Why rows of such a model cannot be quarantined, whatever they hold; None where they can, or nothing is stored."""
+    if materialized == "ephemeral":
+        return None
+    if materialized == "view":
+        return (
+            "a view stores no rows that could be quarantined; say `on_violation: stop` of it, and this of what it reads"
+        )
+    if materialized not in ("table", "incremental"):
+        return f"it is materialized as {materialized}, which planproof does not publish"
+    if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):
+        return f"with {strategy} rows are not told apart before they are stored; append and insert_overwrite can"
+    if file_format not in FILE_FORMATS:
+        return f"it is stored as {file_format}, and only Parquet's, Iceberg's and Delta's tables can"
+    return None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from planproof_engine.api import optimize, plan
+from planproof_engine import Rule, optimize, plan
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
-from planproof_engine.optimizer.rules import Rule
 
 _ITEM = "struct<sku:string,qty:int,price:double,note:string,ship:struct<city:string,zip:int>>"
 _COLUMNS: list[tuple[str, str, bool]] = [

@@ -38,11 +38,10 @@ from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import store_of
 from planproof.settings import Settings
-from planproof_engine.api import LogicalPlan, plan
+from planproof_engine import LogicalPlan, plan
 from planproof_engine.catalog import Catalog
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 
 STAGINGS = 4
 """How often a model is staged at most, where other writers change its table, or batches turn out to fit by place."""
@@ -182,7 +181,7 @@ class Guard:
             return format.names(model, self.run, next(self._tries))
 
         names = next_names()
-        home = database_root(self.session, names.database) if format.is_journaled else ""
+        home = database_root(self.session, names.target.namespace) if format.is_journaled else ""
         root = self.root or home
         with self._lock(draft, names, root) if format.is_journaled else nullcontext((None, False)) as (held, appeared):
             target = format.target(names)
@@ -191,7 +190,7 @@ class Guard:
                 examined = self._read_again(examined, names)
             refuse_unknown(model, draft.settings.limits, examined.promised, target)
             refuse_keys(model, asked.keys, examined.promised, target)
-            before = self.memory.evidence(quoted(names.target), target)
+            before = self.memory.evidence(names.target.quoted, target)
             placed = (target, root, home, held, again is None)
             job = Job(self.session, names, model, draft, examined, *placed, asked.keys, asked.tests)
             publish = kernel.begin(job, format, full_refresh, next_names)
@@ -215,11 +214,11 @@ class Guard:
     def _read_again(self, examined: Examined, names: Names) -> Examined:
         """What a query of its own target reads, now that nobody else publishes to it. Raises `Refused` where the query
         gives other columns by now."""
-        self.session.rows(f"REFRESH TABLE {quoted(names.target)}")
+        self.session.rows(f"REFRESH TABLE {names.target.quoted}")
         runs = self.session.analyzed(examined.sql)
         if runs.analyzed != examined.runs.analyzed:
             raise Refused(
-                f"{'.'.join(names.target)} got other columns while this model waited for it; run the model again",
+                f"{names.target} got other columns while this model waited for it; run the model again",
                 transient=True,
             )
         return examined._replace(runs=runs)
@@ -248,11 +247,11 @@ class Guard:
     def _lock(self, draft: Draft, names: Names, root: str) -> Iterator[tuple[Lock, bool]]:
         """Holds the target's lock below `root`, and whether the target was missing and has been brought back: what
         earlier holders left half way is recovered first."""
-        store, table, appeared = store_of(self.session), ".".join(names.target), False
+        store, table, appeared = store_of(self.session), str(names.target), False
         held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
             if publishes(store, root, names.slug):
-                appeared = self.session.registered(quoted(names.target)) is None
+                appeared = self.session.registered(names.target.quoted) is None
                 for report in recover_held(self.session, held, self.root is not None):
                     draft.add(report.findings)
                     if report.outcome == "failed":
@@ -308,7 +307,7 @@ class Guard:
 def _may_read(draft: Draft, names: Names) -> bool:
     """Whether the model's query may read its own target: its text names it, or a view, which may read anything."""
     views = any(source.kind != "table" for source in draft.sources.values())
-    return views or names.table.lower() in draft.model.sql.lower()
+    return views or names.target.last.lower() in draft.model.sql.lower()
 
 
 def _refuse_unknown(

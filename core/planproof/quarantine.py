@@ -7,35 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from planproof_engine.records import record
 
 _SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 _KEEP = re.compile(r"\s*(\d+)\s*d\s*")
-
-
-def refusal(materialized: str, strategy: str, file_format: str) -> str | None:
-    """Why rows of such a model cannot be quarantined, whatever they hold; None where they can, or nothing is stored."""
-    if materialized == "ephemeral":
-        return None
-    if materialized == "view":
-        return (
-            "a view stores no rows that could be quarantined; say `on_violation: stop` of it, and this of what it reads"
-        )
-    if materialized not in ("table", "incremental"):
-        return f"it is materialized as {materialized}, which planproof does not publish"
-    if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):
-        return f"with {strategy} rows are not told apart before they are stored; append and insert_overwrite can"
-    if file_format not in ("parquet", "iceberg", "delta"):
-        return f"it is stored as {file_format}, and only Parquet's, Iceberg's and Delta's tables can"
-    return None
 
 
 class QuarantineError(ValueError):
     """Raised for what cannot be read as such. The message names the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Quarantine:
     """At most `most` rows, or a `share` of the staged ones in percent, may be quarantined. Without both any number may
     be, but never all. They are kept for `days`."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
-from planproof_engine.codes import CODES
 from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
+from planproof_engine.finding import CODES
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()

@@ -9,24 +9,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan, optimize, plan
+    from planproof_engine.api import Check, LogicalPlan, Rewriting, optimize, plan
+    from planproof_engine.budget import OverBudget, bounded, is_bounded
     from planproof_engine.cases import derive
     from planproof_engine.catalog import Catalog
     from planproof_engine.conf import Conf
+    from planproof_engine.depth import deeply
     from planproof_engine.finding import Finding, Verdict
     from planproof_engine.functions.declared import Function
+    from planproof_engine.optimizer.rules import Rule
     from planproof_engine.origin import AnalysisError, Unknown
 
 _HOMES = {
     "AnalysisError": "origin",
     "Catalog": "catalog",
+    "Check": "api",
     "Conf": "conf",
     "Finding": "finding",
     "Function": "functions.declared",
     "LogicalPlan": "api",
+    "OverBudget": "budget",
+    "Rewriting": "api",
+    "Rule": "optimizer.rules",
     "Unknown": "origin",
     "Verdict": "finding",
+    "bounded": "budget",
+    "deeply": "depth",
     "derive": "cases",
+    "is_bounded": "budget",
     "optimize": "api",
     "plan": "api",
 }
@@ -34,13 +44,20 @@ _HOMES = {
 __all__ = [
     "AnalysisError",
     "Catalog",
+    "Check",
     "Conf",
     "Finding",
     "Function",
     "LogicalPlan",
+    "OverBudget",
+    "Rewriting",
+    "Rule",
     "Unknown",
     "Verdict",
+    "bounded",
+    "deeply",
     "derive",
+    "is_bounded",
     "optimize",
     "plan",
 ]

@@ -16,6 +16,7 @@ from planproof_engine.analysis.expressions.calls import unresolved_routine
 from planproof_engine.analysis.growth import Growth
 from planproof_engine.analysis.hazard_counts import Counting, counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
+from planproof_engine.analysis.refusals.earlier import window_in_where
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
 from planproof_engine.analysis.versions import as_called
 from planproof_engine.budget import OverBudget, bounded, is_bounded
@@ -23,7 +24,7 @@ from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Rewrite, Verdict
-from planproof_engine.functions.registry import Registry, builtin
+from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Suspicion, hazards
 from planproof_engine.hazards.bounds import Fits
 from planproof_engine.logical.nodes import Named, field_of
@@ -176,7 +177,7 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        raise _answered(unresolved_routine(tree, env) or error, env) from None
+        raise _answered(unresolved_routine(tree, env) or window_in_where(tree, error, env) or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
@@ -261,7 +262,7 @@ def optimize(
     from planproof_engine.optimizer.driver import FORMS
     from planproof_engine.optimizer.rules import DISPENSABLE, RULES
 
-    known = plan.environment.registry if plan.environment is not None else builtin(plan.conf.grammar)
+    known = plan.environment.registry if plan.environment is not None else functions_of(plan.conf)
     if registry is not None and registry.identity != plan.registry[1]:
         raise RegistryMismatch("the plan was made under another registry of functions")
     if form is not None and form not in FORMS:
@@ -403,7 +404,7 @@ def make_environment(
     parameters: Mapping[str, object] | None = None,
 ) -> Environment:
     """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
-    return Environment(sql, catalog or Catalog(), conf, registry or builtin(conf.grammar), bind_query)
+    return Environment(sql, catalog or Catalog(), conf, registry or functions_of(conf), bind_query)
 
 
 def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.budget import spared
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import backticked, quoted
+from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.types import DataType, parse_type
 
 Columns = Iterable[tuple[str, "str | DataType", bool]]
+SESSION_CATALOG = "spark_catalog"
+"""Spark's own catalog."""
 
 _IDENTITIES = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Relation:
     """A table or view: its dotted name, its fields (with the evidence that upstream proved), and what it is."""
 
@@ -63,6 +66,72 @@ def joined(parts: Iterable[str]) -> str:
     return ".".join(backticked(p) if "." in p or "`" in p else p for p in parts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RelationName:
+    """A relation's name as somebody spelt it: `parts` are catalog, schema and name, or the last of them.
+
+    Names are equal where they have the same `key`. Spark's own catalog keeps no case, and need not be named. Another
+    catalog may tell names apart by case alone, or not (Iceberg's over JDBC and over Hive); Spark does not say, and one
+    relation is spelt in two ways far more often than two are told apart so: case counts nowhere.
+
+    >>> RelationName.parse("spark_catalog.shop.`Orders`") == RelationName(("Shop", "orders"))
+    True
+    """
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> RelationName:
+        """Of a dotted name; a part in backticks may hold dots."""
+        return cls(split_name(text))
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What all spellings of the name share."""
+        folded = tuple(part.lower() for part in self.parts)
+        return folded[1:] if len(folded) > 2 and folded[0] == SESSION_CATALOG else folded
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        """What stands before the name: schema, and catalog."""
+        return self.parts[:-1]
+
+    @property
+    def last(self) -> str:
+        """The name alone."""
+        return self.parts[-1]
+
+    @property
+    def in_schema(self) -> RelationName:
+        """Schema and name, without the catalog."""
+        return RelationName(self.parts[-2:])
+
+    @property
+    def quoted(self) -> str:
+        """As it stands in a statement."""
+        return quoted(self.parts)
+
+    def sibling(self, name: str) -> RelationName:
+        """Another relation of the same schema."""
+        return RelationName((*self.namespace, name))
+
+    def within(self, namespace: Sequence[str]) -> RelationName:
+        """The whole name, where the session's current namespace (catalog, schema) is this one. Spark's own catalog is
+        left out: some of its statements take two parts only."""
+        before = {1: namespace, 2: namespace[:1]}.get(len(self.parts), ())
+        catalog, *rest = *before, *self.parts
+        return RelationName(tuple(rest if catalog.lower() == SESSION_CATALOG else (catalog, *rest)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RelationName) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return joined(self.parts)
+
+
 def relation(
     name: str, columns: Columns, *, kind: str = "table", evidence: Mapping[str, str] | None = None
 ) -> Relation:
@@ -94,7 +163,7 @@ class Catalog:
     relations: Mapping[str, Columns] | None = None
     source: Callable[[tuple[str, ...]], Relation | None] | None = None
     namespace: tuple[str, ...] = ("default",)
-    catalog: str = "spark_catalog"
+    catalog: str = SESSION_CATALOG
     identity: int = field(default_factory=lambda: next(_IDENTITIES))
     _found: dict[tuple[str, ...], Relation] = field(default_factory=dict)
 

@@ -1,12 +1,17 @@
-"""What a plane that was read hands over: an ordered schema, facts, and how much of the plane was looked at."""
+"""What a plane that was read hands over: an ordered schema, facts, and how much of the plane was looked at.
+
+Facts are told of places in a schema: every field, element, key and value.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import NamedTuple
 
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import quoted_if_needed
+from planproof_engine.types import Array, DataType, Map, Struct, quoted_if_needed
 
 Path = tuple[str, ...]
 """A place in a schema: field names, with `element`, `key` and `value` for the levels of arrays and maps."""
@@ -21,7 +26,51 @@ def dotted(path: Path) -> str:
     return ".".join(quoted_if_needed(part) for part in path)
 
 
-@dataclass(frozen=True, slots=True)
+class NestedField(NamedTuple):
+    """`is_key`: a map's key, which is never null whatever anybody says."""
+
+    path: Path
+    type: DataType
+    nullable: bool
+    is_key: bool = False
+
+    @property
+    def promises(self) -> bool:
+        """Whether NOT NULL is a promise here: a map's key could hold no null anyway."""
+        return not self.nullable and not self.is_key
+
+
+def nested_fields(schema: PhysicalSchema) -> Iterator[NestedField]:
+    """Every place of a schema, parents first."""
+    for f in schema:
+        yield from _below(NestedField((f.name,), f.type, f.nullable))
+
+
+def _below(field: NestedField) -> Iterator[NestedField]:
+    yield field
+    for name, data_type, nullable in nested_places(field.type):
+        key = isinstance(field.type, Map) and name == "key"
+        yield from _below(NestedField((*field.path, name), data_type, nullable, key))
+
+
+def nested_places(t: DataType) -> list[tuple[str, DataType, bool]]:
+    """The places directly below a type: name, type, flag."""
+    if isinstance(t, Array):
+        return [("element", t.element, t.contains_null)]
+    if isinstance(t, Map):
+        return [("key", t.key, False), ("value", t.value, t.value_contains_null)]
+    if isinstance(t, Struct):
+        return [(f.name, f.type, f.nullable) for f in t.fields]
+    return []
+
+
+def find_place(schema: PhysicalSchema, spelled: str) -> NestedField | None:
+    """The place that a dotted path names, as `dotted` spells it; a top-level name may stand without backticks."""
+    exact = next((p for p in nested_fields(schema) if spelled == dotted(p.path)), None)
+    return exact or next((p for p in nested_fields(schema) if (spelled,) == p.path), None)
+
+
+@record(frozen=True, slots=True)
 class Facts:
     """Counted over all rows: `rows`, and nulls per place where known. `source` says where the counts come from.
 
@@ -39,7 +88,7 @@ class Facts:
 ALL, SAMPLE, PART = "all", "sample", "part"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Claim:
     """What one plane claims. `looked_at` is `all`, `sample` or `part` (the rest could not be read), `what` says of
     what, for people.

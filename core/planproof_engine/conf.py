@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from planproof_engine.zone import system_zone
+from planproof_engine.zone import is_region, system_zone
 
 _TRUE = {"true": True, "false": False}
 
@@ -74,11 +74,11 @@ def _is_zone(name: str) -> bool:
     judge."""
     if "/" not in name:
         return bool(name.strip())
+    if is_region(name) or name.startswith("SystemV/"):
+        return True
     from zoneinfo import available_timezones
 
-    known = available_timezones()
-    # Where Python has no list of zones, nothing is refused.
-    return not known or name in known or name.startswith("SystemV/")
+    return not available_timezones()  # Where Python has no list of zones, nothing is refused.
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planproof_engine.codes import CODES
+from planproof_engine.codes import CODES as CODES
+from planproof_engine.codes import Code as Code
 from planproof_engine.origin import Origin
 
 

@@ -1,4 +1,4 @@
-"""Identifiers in backticks: the one place that writes them."""
+"""Identifiers in backticks, and texts in quotes: the one place that writes them."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ def quoted(parts: Sequence[str]) -> str:
     '`shop`.`odd``name`'
     """
     return ".".join(map(backticked, parts))
+
+
+def literal(text: str) -> str:
+    """A Spark string literal.
+
+    >>> print(literal("it's"))
+    'it\\'s'
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -7,11 +7,73 @@ Notation of the specification: `LF(relation, name, type, nullable)`, `PF(name, t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from planproof_engine.types import DataType, as_nullable
+
+T = TypeVar("T")
+
+
+def folded(name: str, case_sensitive: bool = False) -> str:
+    """A column's name as Spark compares it; `case_sensitive` is its `spark.sql.caseSensitive` (`SQLConf.resolver`)."""
+    return name if case_sensitive else name.lower()
+
+
+class ColumnNames(Set[str]):
+    """Names of columns, found whatever their case; they are listed as `folded` has them."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._names = {folded(name): name for name in names}
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and folded(name) in self._names
+
+    def spelt(self, name: str) -> str:
+        """The name as it is spelt here. Raises KeyError."""
+        return self._names[folded(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class ByColumn(Mapping[str, T]):
+    """What belongs to columns, found by their names whatever the case. Where two names differ by nothing else, the one
+    that is spelt so counts, or else the last."""
+
+    __slots__ = ("_exact", "_items")
+
+    def __init__(self, items: Iterable[tuple[str, T]] = ()) -> None:
+        self._exact = dict(items)
+        self._items = {folded(name): item for name, item in self._exact.items()}
+
+    def __getitem__(self, name: str) -> T:
+        return self._exact[name] if name in self._exact else self._items[folded(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+def by_name(fields: Iterable[N]) -> ByColumn[N]:
+    """Fields, or whatever has a name, by it."""
+    return ByColumn((f.name, f) for f in fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,19 +20,23 @@ def system_zone() -> str:
 def _zone(given: str) -> str:
     """A `TZ` that names no zone (`CET-1CEST`) has an offset: Java takes that, too, and does not look at the link
     (TimeZone.setDefaultZone; TimeZone_md.c, findJavaTZ_md)."""
-    name = (given if _is_known(given) else None) if given else _linked()
+    name = (given if is_region(given) else None) if given else _linked()
     return name or _offset(dt.datetime.now().astimezone().utcoffset() or dt.timedelta())
 
 
 def _linked() -> str | None:
     _, folder, name = LOCALTIME.resolve().as_posix().rpartition("/zoneinfo/")
-    return name if folder and _is_known(name) else None
+    return name if folder and is_region(name) else None
 
 
-def _is_known(name: str) -> bool:
-    from zoneinfo import available_timezones
+def is_region(name: str) -> bool:
+    """Whether Python's time zones have one of this name. To list them all takes as long as to plan ten models."""
+    from zoneinfo import ZoneInfo
 
-    return name in available_timezones()
+    try:
+        return not name.startswith(("posix", "right/")) and ZoneInfo(name).key == name
+    except (KeyError, ValueError, OSError):
+        return False
 
 
 def _offset(offset: dt.timedelta) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dbt_planproof.statement_models import Source
 from dbt_planproof.states import NodeState
 from planproof.contract import Model
-from planproof_engine.sql.heads import Statement
+from planproof_engine.texts import Statement
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from dbt_planproof import log
 from dbt_planproof.absence import WAY_ON, command
 from dbt_planproof.closing import Left
-from dbt_planproof.dbts import Adapter, Node, Relation, flags
+from dbt_planproof.dbts import Adapter, Node, flags, names_of
 from dbt_planproof.questions import Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
@@ -18,6 +18,7 @@ from dbt_planproof.statement_models import plain_form, stored_form
 from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.errors import ProjectError
 from planproof.project.nodes import guard_of, model_of
+from planproof_engine.catalog import RelationName
 
 
 class Admission:
@@ -99,7 +100,7 @@ class Admission:
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         return self._begun(node, names_of(relation), unguarded(node), self.reach.distance(node, None))
 
-    def _begun(self, node: Node, target: tuple[str, str], reason: str | None, distance: str | None) -> NodeState:
+    def _begun(self, node: Node, target: RelationName, reason: str | None, distance: str | None) -> NodeState:
         form = node.to_dict()
         if node.resource_type != "model":
             return self._stored(node, form, target)
@@ -109,7 +110,7 @@ class Admission:
         model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
         return NodeState.of(GuardedNode(model, form, target, (node.compiled_code or "").strip(), reason, distance))
 
-    def _stored(self, node: Node, form: dict[str, Any], target: tuple[str, str]) -> NodeState:
+    def _stored(self, node: Node, form: dict[str, Any], target: RelationName) -> NodeState:
         """A seed or a snapshot that the guard publishes."""
         compiled = (getattr(node, "compiled_code", None) or "").strip()
         model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
@@ -173,8 +174,3 @@ def _refuse_quarantine(node: Node, reason: str | None) -> None:
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
             f"as {reason}. Say `on_violation: stop` of it"
         )
-
-
-def names_of(relation: Relation) -> tuple[str, str]:
-    """Schema and name, in lower case."""
-    return str(relation.schema).lower(), str(relation.identifier).lower()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from planproof_engine.catalog import RelationName
+
 
 def parents_of(node: Any) -> list[str]:
     """The nodes that a node of dbt's manifest is built from. Seeds and sources have none: what a seed depends on are
@@ -122,3 +124,8 @@ def flags() -> Any:
     from dbt.flags import get_flags
 
     return get_flags()  # type: ignore[no-untyped-call]
+
+
+def names_of(relation: Relation) -> RelationName:
+    """Schema and name."""
+    return RelationName((str(relation.schema), str(relation.identifier)))

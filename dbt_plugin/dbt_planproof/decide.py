@@ -35,8 +35,8 @@ from dbt_planproof.statement_models import (
 )
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
-from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Statement, may_change
+from planproof_engine.catalog import RelationName
+from planproof_engine.texts import Statement, may_change, unterminated
 
 _READS = ("read", "about")
 _MERGES = ("merge", "merge_some")
@@ -59,9 +59,9 @@ def decide(state: NodeState | None, statement: Statement, setting: Setting) -> A
     return action
 
 
-def names_of(statement: Statement) -> tuple[str, ...]:
-    """Schema and name of what is written, in lower case."""
-    return tuple(part.lower() for part in statement.relation[-2:])
+def names_of(statement: Statement) -> RelationName:
+    """Schema and name of what is written."""
+    return RelationName(statement.relation).in_schema
 
 
 def _decide(state: NodeState, statement: Statement, setting: Setting) -> Action:
@@ -112,7 +112,7 @@ def _leave_to_dbt(state: NodeState, statement: Statement) -> Action:
     node, is_seen = state.node, not isinstance(state.seen, Unseen)
     if isinstance(state.seen, ColumnsSeen):
         state = replace(state, seen=replace(state.seen, planes=None))
-    if state.phase is Phase.GUARDED and state.delta is None and may_change(statement, node.target[1]):
+    if state.phase is Phase.GUARDED and state.delta is None and may_change(statement, node.target.last):
         state = replace(state, hooked=statement.text)
     if not state.is_dbts and _writes(state, statement):
         state = replace(state, phase=Phase.WRITTEN)

@@ -12,10 +12,10 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import actions, log
-from dbt_planproof.admission import Admission, lets_own_errors_pass, names_of
+from dbt_planproof.admission import Admission, lets_own_errors_pass
 from dbt_planproof.command_line import at_the_end
 from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_columns_query, is_types_query
-from dbt_planproof.dbts import Adapter, Column, Node, Relation
+from dbt_planproof.dbts import Adapter, Column, Node, Relation, names_of
 from dbt_planproof.decide import decide
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
@@ -31,8 +31,8 @@ from planproof.publish.data_tests.trial import NotRun
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Statement, read_head
+from planproof_engine.schema import ColumnNames
+from planproof_engine.texts import Statement, read_head, unterminated
 
 Answered = tuple[AdapterResponse, Any]
 """What dbt gets for a statement that the gate answers: the response, and a table without rows."""
@@ -271,7 +271,7 @@ class Gate:
             return relation
         target = state.node.target
         tables = self.reach.session().transactions() if names_of(relation) == target else None
-        is_iceberg = tables is not None and tables.table(quoted(target)) is not None
+        is_iceberg = tables is not None and tables.table(target.quoted) is not None
         return relation.replace(is_iceberg=True) if is_iceberg else relation
 
     def columns_after_changes(self, relation: Relation, columns: list[Column]) -> list[Column]:
@@ -283,13 +283,13 @@ class Gate:
         if not changes:
             return columns
         added = [c for statement in changes for c in statement.clauses.get("columns", ())]
-        stored = self.questions.guard().session.table(quoted(state.node.target))
-        last = {name.lower() for name in (stored.partition_by if stored else ())}
+        stored = self.questions.guard().session.table(state.node.target.quoted)
+        last = ColumnNames(stored.partition_by if stored else ())
         new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
         return [
-            *(c for c in columns if c.name.lower() not in last),
+            *(c for c in columns if c.name not in last),
             *new,
-            *(c for c in columns if c.name.lower() in last),
+            *(c for c in columns if c.name in last),
         ]
 
     def check_contract(self, sql: str, columns: Sequence[Column] = ()) -> None:

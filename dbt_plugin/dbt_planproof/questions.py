@@ -30,7 +30,7 @@ from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.parts import one_line, would_stop
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:

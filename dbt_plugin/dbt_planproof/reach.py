@@ -9,11 +9,12 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import planproof.session
-from planproof.publish.transaction.names import Refused, join, literal, parent
+from planproof.publish.transaction.names import Refused, join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local, store_of
 from planproof_engine.origin import AnalysisError
+from planproof_engine.quoting import literal
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Node, Relation

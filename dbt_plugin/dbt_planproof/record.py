@@ -76,7 +76,8 @@ class Record:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             draft = path.with_suffix(f".{os.getpid()}.tmp")
-            draft.write_text(form.to_json(indent=1), "utf-8")
+            with draft.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in form.to_lines())
             os.replace(draft, path)
         except OSError as error:  # No model is worse for it.
             log.warn(f"planproof cannot write its report: {error}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.reach import Reach
 from dbt_planproof.scope import is_reachable
-from planproof.publish.transaction.names import PREFIX, literal
+from planproof.publish.transaction.names import PREFIX
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
-from planproof_engine.sql.heads import Statement
+from planproof_engine.quoting import literal, quoted
+from planproof_engine.texts import Statement
 
 
 def with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:

@@ -15,14 +15,14 @@ from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.heads import Statement
+from planproof_engine.texts import Statement
 
 EMPTY = "SELECT 1 AS nothing"
 """Stands for a seed's query until its rows are there."""
-_INSERT = re.compile(r"\s*insert\s+into\s+((?:`(?:[^`]|``)*`|[^\s`])+)\s+values(?=[\s(])", re.I)
+_INSERT = re.compile(r"\s*insert\s+into\s+((?:`(?:[^`]|``)*`(?!`)|[^\s`])+)\s+values(?=[\s(])", re.I)
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Seed:
     """The rows of one seed under way. `made` is the statement that makes its table, once it came; `views` hold the
     batches."""
 
-    target: tuple[str, str]
+    target: RelationName
     made: Statement | None = None
     views: tuple[str, ...] = ()
 
     def is_made_by(self, statement: Statement) -> bool:
         """Whether the statement makes the seed's table; it is held then."""
-        named = tuple(part.lower() for part in statement.relation[-2:])
+        named = RelationName(statement.relation).in_schema
         is_logged = str(statement.clauses.get("using", "")).lower() in LOGGED_FORMATS
         return self.made is None and statement.kind == "empty_table" and named == self.target and is_logged
 
@@ -47,7 +47,7 @@ class Seed:
         if self.made is None or found is None:
             return None
         try:
-            named = tuple(part.lower() for part in split_name(found[1])[-2:])
+            named = RelationName.parse(found[1]).in_schema
         except AnalysisError:
             return None
         if named != self.target:

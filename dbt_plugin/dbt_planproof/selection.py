@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,13 +30,13 @@ def select_nodes(
     """
     from dbt_common.exceptions import DbtBaseException
 
-    with _flags(project_dir):
-        try:
+    try:
+        with _flags(project_dir):
             return _chosen(manifest, project_dir, select, exclude, selector, state)
-        except DbtBaseException as error:
-            said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
-            what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
-            raise ProjectError(f"dbt's selection: {said}{what}") from error
+    except (DbtBaseException, OSError, UnicodeDecodeError, RecursionError) as error:
+        said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
+        what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
+        raise ProjectError(f"dbt's selection: {said}{what}") from error
 
 
 def _chosen(
@@ -124,6 +123,8 @@ def _previous(state: Path | None, project_dir: Path | None) -> Any:
 @contextmanager
 def _flags(project_dir: Path | None) -> Iterator[None]:
     """Within the block dbt's flags are those of the project; what compares states asks them."""
+    from argparse import Namespace
+
     from dbt import flags
     from dbt.config.project import read_project_flags
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
+from planproof_engine.catalog import RelationName
 from planproof_engine.quoting import backticked, quoted
-from planproof_engine.sql.ending import unterminated
-from planproof_engine.sql.heads import Statement
+from planproof_engine.texts import Statement, unterminated
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
@@ -117,7 +117,7 @@ def source_of(statement: Statement) -> Source | None:
     if statement.kind not in ("insert", "insert_some"):
         return None
     selected = _selected(statement.query_words)
-    if selected is None or selected[1] != delta_name(statement.relation):
+    if selected is None or selected[1] != delta_name(RelationName(statement.relation)):
         return None
     stored, view = selected
     named = tuple(name.lower() for name in statement.clauses.get("columns", ()))
@@ -127,9 +127,9 @@ def source_of(statement: Statement) -> Source | None:
     return Source(quoted((view,)), None if every else frozenset(stored))
 
 
-def delta_name(relation: Sequence[str]) -> str:
+def delta_name(target: RelationName) -> str:
     """The name, in lower case, of the view that dbt makes for an incremental's new rows."""
-    return f"{relation[-1].lower()}__dbt_tmp"
+    return f"{target.key[-1]}__dbt_tmp"
 
 
 def _selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:

@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import Model
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import Origin
-from planproof_engine.sql.heads import Query, Statement
+from planproof_engine.texts import Query, Statement
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Relation
@@ -67,7 +68,7 @@ class GuardedNode:
 
     model: Model
     form: Mapping[str, Any]
-    target: tuple[str, str]
+    target: RelationName
     compiled: str
     reason: str | None = None
     distance: str | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt_planproof import log, relied
-from dbt_planproof.dbts import compile_test, flags, parents_of, run_test, test_result
+from dbt_planproof.dbts import compile_test, flags, names_of, parents_of, run_test, test_result
 from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
@@ -24,15 +24,17 @@ from planproof.publish.data_tests.one_query import SHARED, counted_together
 from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, judged, not_run
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Column, Relation
     from dbt_planproof.states import NodeState
     from dbt_planproof.this_thread import ThisThread
     from planproof.session.protocol import Session
-    from planproof_engine.sql.heads import Statement
+    from planproof_engine.texts import Statement
 
 _MACROS = (
     "materialization_test_default",
@@ -104,10 +106,10 @@ class Trials:
         self.answers: dict[str, Answer] = {}
         self.grounds: dict[str, str] = {}
         self.plans = Plans()
-        self.published: set[tuple[str, str]] = set()
+        self.published: set[RelationName] = set()
         self._lock = threading.Lock()
-        self._sharing: dict[tuple[str, ...], threading.Lock] = {}
-        self._asked: set[tuple[str, ...]] = set()
+        self._sharing: dict[RelationName, threading.Lock] = {}
+        self._asked: set[RelationName] = set()
         self._of: dict[str, list[Any]] | None = None
         self._plain: bool | None = None
 
@@ -159,19 +161,19 @@ class Trials:
 
     def _share(self, test: Any, asked: Question, session: Session) -> None:
         """Asks for the test, and for all that can be counted with it, by one query."""
-        table = session.registered(quoted(asked.relation))
+        table = session.registered(asked.relation.quoted)
         relations = self._relations(parents_of(test))
         state = _state(session, relations, {})
         if table is None or state is None:
             return
-        columns = {name.lower() for name in table.schema.names}
+        columns = ColumnNames(table.schema.names)
         tests = {asked: [test]}
         for other in self._beside(test):
             question = self._question(other)
-            own = question is not None and question.relation == asked.relation and question.column.lower() in columns
+            own = question is not None and question.relation == asked.relation and question.column in columns
             if question is not None and own and self._counted(other, session, None) is None:
                 tests.setdefault(question, []).append(other)
-        found = counted_together(session, quoted(asked.relation), tests, "with others, {tests}")
+        found = counted_together(session, asked.relation.quoted, tests, "with others, {tests}")
         for question, count_ in found.items():
             for one in tests[question]:
                 result, ground = _result(one, count_)
@@ -206,7 +208,7 @@ class Trials:
     def columns(self, relation: Relation) -> list[Column] | None:
         """The columns of the staged rows, where a test that is being compiled asks for its table's; None elsewhere."""
         staged = self.here.staged
-        if staged is None or (str(relation.schema).lower(), str(relation.identifier).lower()) != staged.target:
+        if staged is None or names_of(relation) != staged.target.in_schema:
             return None
         schema = staged.session.analyzed(f"SELECT * FROM {staged.relation}").analyzed
         return [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in schema]
@@ -214,7 +216,7 @@ class Trials:
     def refuse_query(self, statement: Statement) -> None:
         """Raises `NotRun` where a test that is being compiled queries the table that is not published yet."""
         staged = self.here.staged
-        if staged is not None and staged.target[1] in statement.names:
+        if staged is not None and staged.target.key[-1] in statement.names:
             raise NotRun("it queries the table while dbt compiles it")
 
     # --- the guard's side -------------------------------------------------------------------------------------------

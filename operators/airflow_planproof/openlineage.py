@@ -108,7 +108,7 @@ def _sources(sources: Iterable[tuple[str, str, str]]) -> list[Any]:
 
 def _assertions(report: Report) -> Iterator[tuple[str, bool, str | None]]:
     """(what is asserted, whether it holds, the column): the contract, its terms, and whatever else is violated."""
-    from planproof_engine.codes import CODES
+    from planproof_engine.finding import CODES
 
     if report.details.contract and report.verdict.value != "unproved":
         yield "the contract holds", report.verdict.value == "proved", None

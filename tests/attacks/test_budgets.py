@@ -29,6 +29,7 @@ from planproof_engine import budget
 from planproof_engine.api import plan
 from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Catalog, Relation, relation
+from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.origin import Unknown
 from planproof_engine.types import TypeSyntaxError, from_json, parse_type
@@ -49,6 +50,10 @@ def columns(count: int) -> str:
 
 def names(count: int) -> str:
     return ", ".join(f"a{i}" for i in range(count))
+
+
+def sums(count: int) -> str:
+    return ", ".join(f"sum(a{i})" for i in range(count))
 
 
 FORTY, TWENTY = (f"select count(*) as n from (select {columns(count)}) group by" for count in (40, 20))
@@ -84,6 +89,14 @@ HELD = {
     "a chain of greatest": doubling(40, "select greatest(a, a) as a from {p}"),
     "a chain of texts": doubling(40, "select concat(a, a) as a from {p}"),
     "a star of 15,000 columns": f"select * from (select {columns(15_000)})",
+    "ORDER BY of 4,000 columns": f"select {columns(4000)} order by {names(4000)}",
+    "ORDER BY of 4,000 that are not shown": f"select a0 as x from (select {columns(4000)}) order by {names(4000)}",
+    "ORDER BY of 2,000 aggregates": f"select a0 from (select {columns(2000)}) group by a0 order by {sums(2000)}",
+    "GROUP BY of 4,000": f"select count(*) as n from (select {columns(4000)}) group by {names(4000)}",
+    "ROLLUP of 1,000": f"select count(*) as n from (select {columns(1000)}) group by rollup({names(1000)})",
+    "USING of 2,000": f"select a0 from (select {columns(2000)}) join (select {columns(2000)}) using ({names(2000)})",
+    "a union of 4,000": " union ".join(f"select {i} as a" for i in range(4000)),
+    "text like 20,000 variables": "select '" + "${a:" * 20_000 + "' as a",
     "a CASE of 10,000 branches": "select case "
     + " ".join(f"when a = {i} then {i}" for i in range(10_000))
     + " end as x from (select 1 as a)",
@@ -129,6 +142,14 @@ def test_what_grows_is_counted(name: str, checked: Callable[..., dict[str, Repor
 def test_a_chain_of_columns_is_looked_at_once(name: str, checked: Callable[..., dict[str, Report]]) -> None:
     began = time.process_time()
     assert checked(HELD[name])["attack"].outcome == "checked"
+    assert time.process_time() - began < SECONDS
+
+
+def test_a_deep_plan_is_printed_line_by_line() -> None:
+    """Each level once copied the text of all below it."""
+    shown = plan(" union ".join(f"select {i} as a" for i in range(2000)))
+    began = time.process_time()
+    assert str(shown).count("SetOperation") == 1999
     assert time.process_time() - began < SECONDS
 
 
@@ -256,6 +277,16 @@ def test_nothing_is_raised_after_the_work() -> None:
     while time.monotonic() < until and any(t.name == "planproof: budget" for t in threading.enumerate()):
         time.sleep(0.05)
     assert [t.name for t in threading.enumerate() if "planproof" in t.name] == []
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", ".*a.*a.*a.*a.*b", "a?" * 40 + "a" * 40, "a{99999999999}", "(a*)*b"])
+def test_a_pattern_of_columns_is_matched_soon_or_unknown(pattern: str) -> None:
+    """A match ends with no budget in a thread that is not the main one."""
+    conf = Conf().with_setting("spark.sql.parser.quotedRegexColumnNames", "true")
+    with pytest.raises(Unknown, match="pattern"):
+        in_a_thread(
+            lambda: plan(f"select `{pattern}` from r.t", Catalog({"r.t": [("a" * 60, "int", True)]}), conf=conf)
+        )
 
 
 @pytest.mark.parametrize("levels", [201, 3000, 100_000])

@@ -21,8 +21,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planproof.project.check import check_project
+from planproof.project.diff import compare_projects
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import read_project
+from planproof.project.offline import explain_model
 from planproof.project.profile import rendered
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen
@@ -231,8 +233,34 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
         },
         {"r.t": {"a": "int", "b": "string"}},
         {"s": {"config": {"column_types": {"a": "int"}}}},
+        **{
+            "test.shop.not_null_m_a": {
+                "resource_type": "test",
+                "unique_id": "test.shop.not_null_m_a",
+                "test_metadata": {"name": "not_null", "kwargs": {"column_name": "a"}},
+                "config": {"where": None, "severity": "error"},
+                "depends_on": {"nodes": ["model.shop.m"], "macros": ["macro.dbt.test_not_null"]},
+            },
+            "operation.shop.shop-on-run-start-0": {
+                "resource_type": "operation",
+                "unique_id": "operation.shop.shop-on-run-start-0",
+                "raw_code": "set spark.sql.ansi.enabled = true",
+                "tags": ["on-run-start"],
+                "index": 0,
+            },
+        },
     )
+    manifest["macros"] = {"macro.shop.x": {"macro_sql": "{% macro x() %}1{% endmacro %}", "depends_on": {"macros": []}}}
+    manifest["exposures"] = {"exposure.shop.e": {"name": "e", "depends_on": {"nodes": ["model.shop.n"]}}}
     project = replace(read_project(manifest), directory=tmp_path)
+
+    def read_whole(form: Any) -> None:
+        project = read_project(form)
+        check_project(project)
+        compare_projects(project, project)
+        for node in project.models:
+            with suppress(ProjectError, Unknown):
+                explain_model(project, node)
 
     def frozen(form: Any) -> None:
         (tmp_path / "planproof_sources.json").write_text(json.dumps(form))
@@ -247,7 +275,7 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
     return {
         **FUZZERS,
-        "manifests": Fuzzer(changed(manifest), lambda form: check_project(read_project(form)), (ProjectError,)),
+        "manifests": Fuzzer(changed(manifest), read_whole, (ProjectError, Unknown)),
         "freeze files": Fuzzer(changed(FROZEN), frozen, (ProjectError,)),
         "model files": Fuzzer(cut((YAML,)) | st.text(max_size=60), model_file, ()),
         "footers": _footers(tmp_path),

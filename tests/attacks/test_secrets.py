@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,44 @@ def test_a_publish_tells_no_secret(spark: Any, database: str, tmp_path: Path) ->
         assert SECRET not in render(run, form)
     assert SECRET not in json.dumps([report.to_dict() for report in reports], default=str)
     assert list(written(state)) == []
+
+
+STARTED = """
+import sys
+from pathlib import Path
+import planproof.session
+conf = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", **SETTINGS}
+session = OPENED
+hadoop = session.spark.sparkContext._jsc.hadoopConfiguration()
+assert hadoop.get("fs.s3a.secret.key") == SECRET, "Spark has it all the same"
+seen = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.parent.joinpath("fd").exists()]
+assert sum(b"spark.ui.enabled" in words for words in seen) > 0, "the command line of the JVM"
+print("told:", sum(SECRET.encode() in words for words in seen))
+"""
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        pytest.param("planproof.session.embedded(conf)", marks=pytest.mark.conformance),
+        "planproof.session.opened_by_dbt(conf)",
+    ],
+)
+def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
+    """pyspark would write each setting on the command line of the JVM, which all users of the machine can read."""
+    if not Path("/proc/self/cmdline").exists():
+        pytest.skip("the system shows no command lines")
+    script, secret = tmp_path / "script.py", f"{SECRET}-{tmp_path.name}"
+    settings = {
+        "spark.hadoop.fs.s3a.secret.key": secret,
+        "spark.hadoop.javax.jdo.option.ConnectionPassword": secret,
+        "spark.some.url": f"jdbc:postgresql://u:{secret}@db/m",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(tmp_path),
+    }
+    script.write_text(f"SECRET, SETTINGS = {secret!r}, {settings!r}\n{STARTED.replace('OPENED', opened)}")
+    ended = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, "told: 0\n"), ended.stderr[-2000:]
 
 
 @pytest.mark.parametrize(

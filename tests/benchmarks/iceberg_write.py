@@ -28,16 +28,21 @@ Pair = tuple[Callable[[], None], Callable[[], None], Callable[[], None]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    measure(__doc__ or "", _session, "iceberg", "lake.shop")
+
+
+def measure(doc: str, session: Callable[[Path], Any], using: str, place: str) -> None:
+    """Prints the figures of a format's tables, which are made in the database `place`."""
+    parser = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--small", type=int, default=20)
     parser.add_argument("--only", default="", help="what the name of a measured statement holds")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        spark = _session(Path(home))
+        spark = session(Path(home))
         try:
-            for name, pair in _works(spark, given.rows, given.small).items():
+            for name, pair in works(spark, given.rows, given.small, using, place).items():
                 if not given.only or given.only in name:
                     print(json.dumps({name: _measured(pair, given.pairs)}), flush=True)
         finally:
@@ -69,18 +74,18 @@ def _query(first: int, last: int) -> str:
     return f"select id, {', '.join(COLUMNS)} from range({first}, {last})"
 
 
-def _works(spark: Any, rows: int, small: int) -> dict[str, Pair]:
+def works(spark: Any, rows: int, small: int, using: str, place: str) -> dict[str, Pair]:
     from planproof import Contract, Guard, Model
 
     guard, fields = Guard(spark), spark.sql(_query(0, 1)).schema
     contract = Contract([(f.name, f.dataType.simpleString(), f.name != "id") for f in fields])
 
     def publish(table: str, sql: str, **more: Any) -> None:
-        report = guard.publish(Model(f"lake.shop.{table}", sql, contract=contract, file_format="iceberg", **more))
+        report = guard.publish(Model(f"{place}.{table}", sql, contract=contract, file_format=using, **more))
         assert report.outcome == "published", report.findings
 
     def bare(table: str, sql: str) -> None:
-        spark.sql(f"create or replace table lake.shop.{table} using iceberg as {sql}")
+        spark.sql(f"create or replace table {place}.{table} using {using} as {sql}")
 
     def both() -> None:
         for table in ("bare", "guarded"):
@@ -101,12 +106,12 @@ def _works(spark: Any, rows: int, small: int) -> dict[str, Pair]:
             lambda: None,
         ),
         "insert": (
-            lambda: spark.sql(f"insert into lake.shop.bare {added}"),
+            lambda: spark.sql(f"insert into {place}.bare {added}"),
             lambda: publish("guarded", added, **later),
             both,
         ),
         "merge": (
-            lambda: spark.sql(f"merge into lake.shop.bare t using ({delta}) s {on}"),
+            lambda: spark.sql(f"merge into {place}.bare t using ({delta}) s {on}"),
             lambda: publish("guarded", delta, incremental_strategy="merge", options={"unique_key": "id"}, **later),
             both,
         ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.claims import files
-from planproof_engine.claim import Facts, dotted
-from planproof_engine.paths import find, nested_fields
+from planproof_engine.claim import Facts, dotted, nested_fields
+from planproof_engine.claim import find_place as find
 from planproof_engine.schema import PhysicalSchema
 
 

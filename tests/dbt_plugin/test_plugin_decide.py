@@ -13,6 +13,7 @@ from dbt_planproof.seeds import Seed
 from dbt_planproof.statement_models import Source
 from dbt_planproof.states import OPEN, ColumnsSeen, GuardedNode, NodeState, Phase, PlanesSeen, Unseen
 from planproof.contract import Contract, Model
+from planproof_engine.catalog import RelationName
 from planproof_engine.sql.heads import read_head
 
 QUERY = "select 1 as id"
@@ -37,7 +38,7 @@ def state(
     model = Model("s.t", QUERY, contract=promised, materialized=materialized, **options, **format)
     columns = {"id": {"name": "id", "data_type": "int"}}
     form = {"name": "t", "resource_type": kind, "config": {"file_format": file_format}, "columns": columns}
-    return replace(NodeState.of(GuardedNode(model, form, ("s", "t"), QUERY, reason)), **known)
+    return replace(NodeState.of(GuardedNode(model, form, RelationName(("s", "t")), QUERY, reason)), **known)
 
 
 def no_setting(key: str) -> str | None:
@@ -55,9 +56,9 @@ DROP: Any = object()
 INCREMENTAL = state("incremental")
 AFTER_VIEW = state("incremental", delta=DELTA)
 DBTS = state(reason=ORC)
-LOADING = state(kind="seed", contract=False, seed=Seed(("s", "t")))
+LOADING = state(kind="seed", contract=False, seed=Seed(RelationName(("s", "t"))))
 MADE = read_head("create table s.t (id int) using iceberg")
-LOADED = replace(LOADING, seed=Seed(("s", "t"), MADE, ("rows",)))
+LOADED = replace(LOADING, seed=Seed(RelationName(("s", "t")), MADE, ("rows",)))
 MERGE = (
     "merge into s.t as DBT_INTERNAL_DEST using t__dbt_tmp as DBT_INTERNAL_SOURCE on a = b "
     "when matched then update set * when not matched then insert *"
@@ -325,7 +326,7 @@ def test_a_seed_holds_its_table_and_its_batches() -> None:
     assert held[1].endswith("AS SELECT * FROM VALUES (1), (2)")
     assert len(held[0].views) == 1
     assert made.seed.with_batch("insert into s.u values (1)") is None
-    assert Seed(("s", "t")).with_batch("insert into s.t values (1)") is None
+    assert Seed(RelationName(("s", "t"))).with_batch("insert into s.t values (1)") is None
 
 
 def test_a_table_without_a_format_is_parquet_where_the_session_says_so() -> None:

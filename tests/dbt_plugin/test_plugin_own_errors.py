@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from projects import publish_once
 
+from planproof_engine.catalog import RelationName
+
 pytest.importorskip("dbt.adapters.spark")
 
 pytestmark = pytest.mark.hive
@@ -98,7 +100,9 @@ def gate_in(phase: Any, on_internal_error: str, ran: list[Any]) -> Any:
     gate = Gate(SimpleNamespace(config=config, drop_now=ran.append, execute_now=ran.append))
     settings = Settings(on_internal_error=on_internal_error)
     model = Model("s.t", QUERY, contract=Contract([("id", "int", False)]), settings=settings)
-    node = GuardedNode(model, {"name": "t", "resource_type": "model", "config": {}, "columns": {}}, ("s", "t"), QUERY)
+    node = GuardedNode(
+        model, {"name": "t", "resource_type": "model", "config": {}, "columns": {}}, RelationName(("s", "t")), QUERY
+    )
     gate.here.state = NodeState(node, phase, put_off=("a drop",)) if phase is not None else None
     return gate
 

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("dbt.adapters.spark")
 
 from dbt_planproof.this_thread import ThisThread
+from planproof_engine.catalog import RelationName
 from planproof_engine.sql.heads import read_head
 
 TABLE = """
@@ -136,7 +137,7 @@ def test_a_test_that_queries_its_table_while_dbt_compiles_it_does_not_run_before
 
     nothing: Any = None
     trials = Trials(nothing, ThisThread())
-    trials.here.staged = SimpleNamespace(target=("s", "t"))
+    trials.here.staged = SimpleNamespace(target=RelationName(("s", "t")))
     trials.refuse_query(read_head("select max(id) from s.u"))
     with pytest.raises(NotRun, match="it queries the table while dbt compiles it"):
         trials.refuse_query(read_head("select max(id) from s.T"))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from delta_tables import ADDED, MERGED, publish, rows, versions
 
+from planproof import Contract
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from planproof.report.model import Report
 
 MADE = "(id bigint, v string) using delta"
 MORE = "select id, 'new' as v from range(1, 3)"
@@ -45,6 +50,135 @@ def test_mapped_columns_are_counted_and_kept(delta: SparkSession, place: str) ->
     assert len(rows(delta, name)) == 4
     refused = publish(delta, name, MORE)
     assert (refused.outcome, "columnMapping" in str(refused.error)) == ("failed", True), refused.error
+
+
+MAPPED = "delta.columnMapping.mode = '{}', delta.minReaderVersion = 2, delta.minWriterVersion = 5"
+KEPT = {
+    "mapped by id": [f"create table {{t}} {MADE} tblproperties ({MAPPED.format('id')})"],
+    "a column dropped and added again": [
+        f"create table {{t}} {MADE} tblproperties ({MAPPED.format('name')})",
+        "alter table {t} drop column v",
+        "alter table {t} add column (v string)",
+    ],
+    "varchar": ["create table {t} (id bigint, v varchar(5)) using delta"],
+    "widened": [
+        "create table {t} (id int, v string) using delta tblproperties (delta.enableTypeWidening = true)",
+        "insert into {t} values (0, 'old')",
+        "alter table {t} alter column id type bigint",
+    ],
+    "clustered": ["create table {t} (id bigint, v string) using delta cluster by (id)"],
+    "append-only": [f"create table {{t}} {MADE} tblproperties (delta.appendOnly = true)"],
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_an_append_keeps_the_table_as_it_is(delta: SparkSession, place: str, kind: str) -> None:
+    """By the guard as by INSERT: the same rows, and the same table."""
+    bare, name = f"{place}.bare", f"{place}.kept"
+    for statement in (s.format(t=t) for t in (bare, name) for s in KEPT[kind]):
+        delta.sql(statement).collect()
+    delta.sql(f"insert into {bare} (id, v) {MORE}").collect()
+    report = publish(delta, name, MORE, **ADDED)
+    assert report.outcome == "published", report.findings
+    assert rows(delta, name) == rows(delta, bare)
+    assert [form(delta, name, detail) for detail in FORM] == [form(delta, bare, detail) for detail in FORM]
+
+
+FORM = ("minReaderVersion", "minWriterVersion", "tableFeatures", "partitionColumns")
+
+
+def form(spark: SparkSession, name: str, detail: str) -> Any:
+    found = spark.sql(f"describe detail {name}").collect()[0][detail]
+    return sorted(found) if isinstance(found, list) else found
+
+
+def codes(report: Report) -> set[str]:
+    return {f.code for f in report.findings if f.verdict == "violated"}
+
+
+def made_with(spark: SparkSession, name: str, how: Callable[[Any], Any]) -> None:
+    """A table with a column `d` that Delta fills, which no SQL of Spark 3.5 makes."""
+    tables, session = spark._jvm.io.delta.tables.DeltaTable, spark._jsparkSession  # type: ignore[union-attr]
+    table = tables.create(session).tableName(name).addColumn("id", "bigint").addColumn("v", "string")
+    table.addColumn(how(tables.columnBuilder(session, "d").dataType("BIGINT")).build()).execute()
+
+
+def test_a_column_that_the_model_does_not_give_is_not_filled_in(delta: SparkSession, place: str) -> None:
+    """As dbt-spark's INSERT, which names every column of the table, a default or none."""
+    name = f"{place}.filled"
+    allowed = "tblproperties (delta.feature.allowColumnDefaults = 'supported')"
+    delta.sql(f"create table {name} (id bigint, v string, d int default 7) using delta {allowed}")
+    report = publish(delta, name, MORE, **ADDED)
+    assert (report.outcome, codes(report)) == ("rejected", {"PP402"}), report.findings
+    given = Contract([("id", "bigint", False), ("v", "string", True), ("d", "int", True)])
+    report = publish(delta, name, f"select *, 1 as d from ({MORE})", contract=given, **ADDED)
+    assert report.outcome == "published", report.findings
+    assert rows(delta, name) == [(1, "new", 1), (2, "new", 1)]
+
+
+def test_a_generated_column_holds_what_it_is_generated_as(delta: SparkSession, place: str) -> None:
+    name, given = f"{place}.doubled", Contract([("id", "bigint", False), ("v", "string", True), ("d", "bigint", True)])
+    made_with(delta, name, lambda column: column.generatedAlwaysAs("id * 2"))
+    wrong = publish(delta, name, f"select *, 1L as d from ({MORE})", contract=given, **ADDED)
+    assert wrong.outcome in ("failed", "rejected"), wrong.findings
+    assert versions(delta, name) == [0]
+    report = publish(delta, name, f"select *, id * 2 as d from ({MORE})", contract=given, **ADDED)
+    assert report.outcome == "published", report.findings
+    assert rows(delta, name) == [(1, "new", 2), (2, "new", 4)]
+
+
+@pytest.mark.parametrize("given", [ADDED, {}], ids=["append", "replace"])
+def test_identity_columns_are_refused(delta: SparkSession, place: str, given: dict[str, Any]) -> None:
+    made_with(delta, f"{place}.numbered", lambda column: column.generatedAlwaysAsIdentity())
+    report = publish(delta, f"{place}.numbered", MORE, **given)
+    assert (report.outcome, "identity columns" in str(report.error)) == ("failed", True), report.error
+    assert versions(delta, f"{place}.numbered") == [0]
+
+
+def test_a_clustered_table_is_not_replaced(delta: SparkSession, place: str) -> None:
+    name = f"{place}.clustered"
+    delta.sql(f"create table {name} {MADE} cluster by (id)")
+    report = publish(delta, name, MORE)
+    assert (report.outcome, "liquid clustering" in str(report.error)) == ("failed", True), report.error
+    assert versions(delta, name) == [0]
+
+
+def test_no_protocol_is_upgraded(delta: SparkSession, place: str) -> None:
+    name = f"{place}.older"
+    made(delta, name)
+    before = rows(delta, name), form(delta, name, "minReaderVersion"), versions(delta, name)
+    report = publish(delta, name, MORE, options={"tblproperties": {"delta.enableDeletionVectors": "true"}})
+    assert (report.outcome, "planproof upgrades none" in str(report.error)) == ("failed", True), report.error
+    assert (rows(delta, name), form(delta, name, "minReaderVersion"), versions(delta, name)) == before
+
+
+@pytest.mark.parametrize("how", ["append", "replace", "overwrite"])
+@pytest.mark.parametrize("act", ["optimize {t}", "restore table {t} to version as of 1"])
+def test_maintenance_between_audit_and_commit(
+    delta: SparkSession, place: str, act: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no row of the model's depends on stays as others have left it; older versions stay readable."""
+    from planproof.publish.delta.publication import DeltaPublication
+
+    name, commit, acted = f"{place}.kept_up", DeltaPublication.commit, list[Any]()
+    made(delta, name)
+    delta.sql(f"insert into {name} values (2, 'old')")
+
+    def late(self: DeltaPublication) -> None:
+        if not acted:
+            acted.append(delta.sql(act.format(t=name)).collect())
+        commit(self)
+
+    monkeypatch.setattr(DeltaPublication, "commit", late)
+    report = publish(
+        delta, name, "select 9L as id, 'new' as v", **{"append": ADDED, "replace": {}, "overwrite": OVER}[how]
+    )
+    assert (report.outcome, len(acted)) == ("published", 1), report.findings
+    others = [(0, "old"), (1, "old")] if "restore" in act else [(0, "old"), (1, "old"), (2, "old")]
+    delta.catalog.refreshTable(name)
+    assert rows(delta, name) == [*(others if how == "append" else []), (9, "new")]
+    then = delta.sql(f"select * from {name} version as of {max(versions(delta, name)) - 1}").collect()
+    assert sorted(map(tuple, then), key=str) == others
 
 
 @pytest.mark.parametrize("term", ["alter column v set not null", "add constraint short check (length(v) < 5)"])

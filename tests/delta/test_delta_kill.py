@@ -32,13 +32,13 @@ def run(home: Path, kind: str, step: str | None = None) -> tuple[Any, Any, int]:
 @pytest.mark.parametrize("kind", NEW)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_change_leaves_the_old_table_or_the_new_one(tmp_path: Path, kind: str, step: str) -> None:
-    assert run(tmp_path, "new")[1]["outcome"] == "published"
+    assert run(tmp_path, "new")[1]["outcomes"] == ["published"]
     assert run(tmp_path, kind, step)[1:] == (None, -9)
     found, did, _ = run(tmp_path, kind)
     is_new = step in ("committed", "clean", "close")
     assert found["rows"] == (NEW[kind] if is_new else OLD)
     assert found["versions"] == (2 if is_new else 1)
-    assert (did["outcome"], did["left"]) == ("published", []), did
+    assert (did["outcomes"], did["left"]) == (["published"], []), did
 
 
 @pytest.mark.faults
@@ -47,5 +47,19 @@ def test_a_killed_first_run_leaves_no_table_or_the_whole_one(tmp_path: Path, ste
     assert run(tmp_path, "new", step)[1:] == (None, -9)
     found, did, _ = run(tmp_path, "new")
     assert found["rows"] is None
-    assert (did["outcome"], did["left"]) == ("published", []), did
+    assert (did["outcomes"], did["left"]) == (["published"], []), did
     assert run(tmp_path, "append")[0]["rows"] == OLD
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("step", STEPS[:4])
+def test_a_killed_first_run_at_a_location_root_is_recovered(tmp_path: Path, step: str) -> None:
+    """No catalog knows the place yet, and no model says it to `recover`."""
+    assert run(tmp_path, "placed", step)[1:] == (None, -9)
+    found, did, _ = run(tmp_path, "recover")
+    is_made = step == "committed"
+    assert found["rows"] is None
+    assert (did["outcomes"], did["left"]) == (["published" if is_made else "rejected"], []), did
+    found, did, _ = run(tmp_path, "placed")
+    assert found["rows"] == (OLD if is_made else None)
+    assert did["outcomes"] == ["published"], did

@@ -75,19 +75,19 @@ def test_columns_are_added_with_their_rows(delta: SparkSession, place: str) -> N
     assert [r[2] for r in rows(delta, name)] == [1, None] * 3
 
 
-@pytest.mark.parametrize("how", ["append", "replace", "keys", "itself", "view"])
+@pytest.mark.parametrize("how", ["append", "replace", "overwrite", "partitions", "keys", "itself", "view"])
 def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that commits between the audit and the commit: an append and a replacement go on top, what reads or
-    counts the whole table is staged anew."""
+    """A writer that commits between the audit and the commit: an append, a replacement and an overwrite go on top, what
+    reads or counts the whole table is staged anew."""
     from planproof.publish.delta.publication import DeltaPublication
 
-    name = f"{place}.busy"
-    assert publish(delta, name, GOOD, **ADDED).outcome == "published"
-    commit, came = DeltaPublication.commit, []
+    name, commit, came = f"{place}.busy", DeltaPublication.commit, []
+    parts: dict[str, Any] = {"partition_by": ("v",)} if how == "partitions" else {}
+    assert publish(delta, name, GOOD, **parts, **ADDED).outcome == "published"
 
     def late(self: DeltaPublication) -> None:
         if not came:
-            came.append(delta.sql(f"insert into {name} values (100, 'theirs')").collect())
+            came.append(delta.sql(f"insert into {name} values (100, 'theirs'), (101, 'ours')").collect())
         commit(self)
 
     monkeypatch.setattr(DeltaPublication, "commit", late)
@@ -103,13 +103,17 @@ def test_another_writer_meanwhile(delta: SparkSession, place: str, how: str, mon
         delta.sql(f"create view {place}.highest as select max(id) as id from {name}")
         delta.sql(f"create view {place}.above as select id + 1 as id, 'ours' as v from {place}.highest")
         more = f"select * from {place}.above"
-    given = {} if how == "replace" else {**ADDED, "contract": contract(keys=how == "keys")}
+    given = {} if how == "replace" else {**ADDED, "contract": contract(keys=how == "keys"), **parts}
+    if how in ("overwrite", "partitions"):
+        given["incremental_strategy"] = "insert_overwrite"
     report = publish(delta, name, more, **given)
     assert report.outcome == "published", report.findings
-    assert len(stagings) == (1 if how in ("append", "replace") else 2)
-    assert [f.found for f in report.findings if f.code == "PP621"] == (["1 row"] if how == "replace" else [])
-    assert ((100, "theirs") in rows(delta, name)) == (how != "replace")
-    assert (101 if how in ("itself", "view") else 10, "ours") in rows(delta, name)
+    assert len(stagings) == (2 if how in ("keys", "itself", "view") else 1)
+    told = {"replace": ["2 rows"], "overwrite": ["2 rows"], "partitions": ["1 row"]}
+    assert [f.found for f in report.findings if f.code == "PP621"] == told.get(how, [])
+    found = rows(delta, name)
+    assert ((100, "theirs") in found, (101, "ours") in found) == (how not in ("replace", "overwrite"), how not in told)
+    assert (102 if how in ("itself", "view") else 10, "ours") in found
 
 
 def test_bad_rows_are_quarantined(delta: SparkSession, place: str) -> None:

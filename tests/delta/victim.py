@@ -1,7 +1,8 @@
 """A process that publishes a Delta table and kills itself at a step of it; the next one looks at what is left.
 
-`victim.py HOME KIND STEP`: KIND is new, replace, append or merge; without STEP the publish comes to its end. It prints
-a JSON line with the rows and versions as it found them, and what the report of its own publish says.
+`victim.py HOME KIND STEP`: KIND is new, placed (a first run with a location_root), replace, append, merge, or recover,
+which publishes nothing; without STEP the publish comes to its end. It prints a JSON line with the rows and versions as
+it found them, and what the report of its own publish says.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from planproof import Contract, Guard, Model
+from planproof import Contract, Guard, Model, Report
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.session.delta.tables import Delta
 
@@ -23,6 +24,7 @@ ADDED = {"materialized": "incremental", "incremental_strategy": "append"}
 MERGED = {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}}
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "new": ("select id, 'new' as v from range(3)", {}),
+    "placed": ("select id, 'new' as v from range(3)", {"options": {"location_root": "~/lake"}}),
     "replace": ("select id, 'replaced' as v from range(2)", {}),
     "append": ("select id, 'added' as v from range(3, 5)", ADDED),
     "merge": ("select id, 'merged' as v from range(1, 6)", MERGED),
@@ -96,14 +98,17 @@ def main(home: Path, kind: str, step: str | None) -> None:
         spark.sql(f"drop table {name}")
     if step is not None:
         kill_at(step)
+    reports = Guard(spark).recover() if kind == "recover" else [published(spark, name, kind, home)]
+    left = [str(path) for where in ("planproof_*/_delta_log", ".planproof/*/*") for path in home.rglob(where)]
+    did = {"outcomes": [r.outcome for r in reports], "errors": [r.error for r in reports], "left": left}
+    print("DID", json.dumps(did), flush=True)
+
+
+def published(spark: SparkSession, name: str, kind: str, home: Path) -> Report:
     sql, given = KINDS[kind]
     contract = Contract([("id", "bigint", False), ("v", "string", False)])
-    report = Guard(spark).publish(Model(name, sql, file_format="delta", contract=contract, **given))
-    at = spark.sql(f"describe detail {name}").collect()[0].location.removeprefix("file:")
-    patterns = ("*/planproof_*/_delta_log", ".planproof/*/*")
-    left = [str(path) for pattern in patterns for path in Path(at).parent.glob(pattern)]
-    said = [f.code for f in report.findings if f.code == "PP604"]
-    print("DID", json.dumps({"outcome": report.outcome, "error": report.error, "left": left, "said": said}), flush=True)
+    given = json.loads(json.dumps(given).replace("~", home.as_uri()))
+    return Guard(spark).publish(Model(name, sql, file_format="delta", contract=contract, **given))
 
 
 if __name__ == "__main__":

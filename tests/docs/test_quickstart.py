@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 README = Path(__file__).parents[2] / "README.md"
-HEADING = "## Five commands for a project that exists\n"
+HEADING = "## Five commands for an existing project\n"
 
 
 def five_commands() -> list[str]:

@@ -26,12 +26,14 @@ not; `unavailable`, it arrives and the answer is 503; `away`, it never arrives."
 
 
 class Server:
-    """`uri` is the catalog's address. `fate` may be set to lose what comes; `seen` lists the requests."""
+    """`uri` is the catalog's address. `fate` may be set to lose what comes; `seen` lists the requests. `handed_out`
+    goes with each table that the server answers: how its files are reached, such as credentials."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.fate: Fate | None = None
         self.seen: list[tuple[str, str, bytes]] = []
+        self.handed_out: dict[str, str] = {}
 
     @contextmanager
     def losing(self, fate: str, times: int = 1) -> Iterator[list[str]]:
@@ -56,9 +58,13 @@ def is_commit(path: str, body: bytes) -> bool:
     return "/tables/" in path and b'"requirements"' in body and bool(json.loads(body).get("updates"))
 
 
+IN_MEMORY = {"io-impl": "org.apache.iceberg.inmemory.InMemoryFileIO"}
+"""Files of one JVM's memory: who is not told so finds none of them."""
+
+
 @contextmanager
-def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehouse: Path) -> Iterator[Server]:
-    """A server on 127.0.0.1 whose tables lie in the folder `warehouse`."""
+def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehouse: Path | None) -> Iterator[Server]:
+    """A server on 127.0.0.1 whose tables lie in the folder `warehouse`, or in memory."""
     drivers, library = driver
     hadoop = sorted((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-*.jar"))
     logging = sorted((Path(pyspark.__file__).parent / "jars").glob("commons-logging-*.jar"))
@@ -77,14 +83,14 @@ def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehous
         gateway.shutdown()
 
 
-def _started(gateway: Any, database: Path, warehouse: Path) -> str:
+def _started(gateway: Any, database: Path, warehouse: Path | None) -> str:
     jvm = gateway.jvm
     properties = {
         "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
         "uri": f"jdbc:sqlite:{database}",
         "jdbc.schema-version": "V1",
         "clients": "1",
-        "warehouse": warehouse.as_uri(),
+        **({"warehouse": warehouse.as_uri()} if warehouse is not None else {"warehouse": "mem://lake", **IN_MEMORY}),
     }
     configuration = jvm.org.apache.hadoop.conf.Configuration()
     catalog = jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog("behind", properties, configuration)
@@ -109,6 +115,8 @@ def _proxy(behind: str) -> Iterator[Server]:
             server.seen.append((self.command, self.path, body))
             fate = server.fate(self.command, self.path, body) if server.fate is not None else None
             status, kind, answer = (0, "", b"") if fate == "away" else _asked(behind, self, body)
+            if server.handed_out and b'"metadata"' in answer:
+                answer = json.dumps(_with_config(json.loads(answer), server.handed_out)).encode()
             if fate in ("lost", "away"):
                 self.close_connection = True
                 return
@@ -136,6 +144,13 @@ def _proxy(behind: str) -> Iterator[Server]:
     finally:
         listening.shutdown()
         listening.server_close()
+
+
+def _with_config(answer: dict[str, Any], config: dict[str, str]) -> dict[str, Any]:
+    """A table's answer with what a server hands out: `config` and `storage-credentials` of the REST specification's
+    LoadTableResult."""
+    credentials = [{"prefix": "s3://", "config": config}]
+    return {**answer, "config": {**answer.get("config", {}), **config}, "storage-credentials": credentials}
 
 
 def _asked(behind: str, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, str, bytes]:

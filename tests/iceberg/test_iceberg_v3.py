@@ -109,7 +109,7 @@ def test_a_default_value(lake: str, guard: Guard, iceberg: Any, strategy: str) -
     report = guard.publish(model(name, "select 2L as id, 'b' as s, 7 as n", strategy))
     assert report.outcome == "published", said(report)
     assert held(iceberg, f"select * from {name}") == [(1, "a", 5), (2, "b", 7)][strategy == "table" :]
-    if strategy != "table":
+    if strategy != "table" and SPARK >= (4, 1):  # On 4.0 an INSERT has to give each column.
         iceberg.newSession().sql(f"insert into {name} (id, s) values (3, 'c')")
         assert held(iceberg, f"select n from {name} where id = 3") == [(5,)]
 

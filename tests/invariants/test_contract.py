@@ -285,7 +285,7 @@ def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
     from planproof.contract import Contract
     from planproof.invariants.contract import check
     from planproof.settings import Settings
-    from planproof_engine.paths import find
+    from planproof_engine.claim import find_place as find
 
     contract = Contract([("a", "struct<b: int NOT NULL>", True), ("a.b", "int", False)])
     found = check(contract, contract.schema, {"a.b": "a flag"}, None, Settings(), "analyzed", lambda column: None)

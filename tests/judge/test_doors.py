@@ -127,6 +127,15 @@ def model(name: str, case: Case) -> dict[str, Any]:
     return {"name": name, "config": {"materialized": "table", **contract}, "columns": columns(case)}
 
 
+def schema_yml(strict: str | None = None) -> str:
+    """The models' YAML; one of them may be planned strictly."""
+    models = [model(name, case) for name, case in CASES.items()]
+    for form in models:
+        if form["name"] == strict:
+            form["config"]["meta"] = {"planproof": {"planning": "strict"}}
+    return json.dumps({"models": models})
+
+
 def source(name: str, types: Mapping[str, str]) -> dict[str, Any]:
     return {"name": name.split(".")[1], "columns": [{"name": c, "data_type": t} for c, t in types.items()]}
 
@@ -143,13 +152,22 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     dbt.write(project_files(dbt.schema, "method: session, host: NA"))
     dbt.write({f"models/{name}.sql": case.sql for name, case in CASES.items()})
     sources = [{"name": "raw", "tables": [source(name, types) for name, types in SOURCES.items()]}]
-    form = {"models": [model(name, case) for name, case in CASES.items()], "sources": sources}
-    dbt.write({"models/schema.yml": json.dumps(form)})
+    dbt.write({"models/sources.yml": json.dumps({"sources": sources})})
+    dbt.write({"models/schema.yml": schema_yml()})
     assert dbt.run("compile").success
     yield dbt
     spark.catalog.setCurrentDatabase("default")
     spark.sql(f"drop database {dbt.schema} cascade")
     spark.sql("drop database raw cascade")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Airflow writes into its home when it is imported."""
+    with pytest.MonkeyPatch.context() as patched:
+        if "AIRFLOW_HOME" not in os.environ:
+            patched.setenv("AIRFLOW_HOME", str(tmp_path_factory.mktemp("airflow")))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -221,16 +239,33 @@ def test_run_finds_what_check_finds(alone: dict[str, set[Seen]], through: Any) -
     assert found == {name: decided(alone[name]) for name in FAILING}
 
 
-def test_strict_planning_is_judged_alike(alone: dict[str, set[Seen]], through: Any, session: Any, ansi: Any) -> None:
+def test_strict_planning_is_judged_alike(
+    alone: dict[str, set[Seen]], through: Any, shop: Dbt, session: Any, ansi: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "pp101_failing"
     strict = {one._replace(verdict="violated") if one.code == "PP101" else one for one in alone[name]}
     assert strict != alone[name]
     options = ("--json", "--planning", "strict", "--select", name)
     assert through("check", "--conf", "spark.sql.ansi.enabled=false", *options) == {name: strict}
     assert through("run", *options) == {name: decided(strict)}
+    shop.write({"models/schema.yml": schema_yml(strict=name)})
+    try:
+        shop.run("build", "--select", name)
+        assert seen(Report.from_dict(shop.reports[name]).findings) == decided(strict)
+    finally:
+        shop.write({"models/schema.yml": schema_yml()})
+        assert shop.run("compile").success
     ansi(False)
     guard = Guard(session, settings=Settings(planning="strict"))
     assert seen(guard.check(Model(f"doors.{name}", CASES[name].sql)).findings) == strict
+    operators = pytest.importorskip("airflow_planproof")
+    place = {"project_dir": str(shop.root), "profiles_dir": str(shop.root), "select": name, "planning": "strict"}
+    monkeypatch.setattr(Request, "open_session", lambda *_: session)
+    for operator, expected in (
+        (operators.PlanproofCheckOperator, strict),
+        (operators.PlanproofRunOperator, decided(strict)),
+    ):
+        assert by_model(operator(task_id="strict", **place).reports({})) == {name: expected}
 
 
 def test_dbt_build_finds_what_check_finds(alone: dict[str, set[Seen]], shop: Dbt) -> None:
@@ -240,10 +275,8 @@ def test_dbt_build_finds_what_check_finds(alone: dict[str, set[Seen]], shop: Dbt
 
 
 def test_the_operators_find_what_check_finds(
-    alone: dict[str, set[Seen]], shop: Dbt, session: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+    alone: dict[str, set[Seen]], shop: Dbt, session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "AIRFLOW_HOME" not in os.environ:
-        monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path))
     operators = pytest.importorskip("airflow_planproof")
     place = {"project_dir": str(shop.root), "profiles_dir": str(shop.root)}
     monkeypatch.setattr(Request, "open_session", lambda *_: session)

@@ -93,6 +93,31 @@ async def editing(folder: Path, *options: str, named: bool = True):
         await client.stop()
 
 
+@pytest.mark.parametrize(
+    ("column", "code", "said"),
+    [
+        ("iff(order_id > 1, amount * 2, amount * 2) as twice -- €", "PP506", ""),
+        ("ai_query('m', amount) as twice -- €", "PP111", "ai_query"),
+        ("amountt * 2 as twice -- €", "PP110", "amountt"),
+    ],
+)
+def test_a_model_of_databricks_as_it_is_written(project, column: str, code: str, said: str) -> None:
+    file = project / "target" / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["metadata"]["adapter_type"] = "databricks"
+    file.write_text(json.dumps(manifest))
+
+    async def session() -> None:
+        async with editing(project, "--no-dbt") as editor:
+            editor.open("models/mart.sql")
+            await editor.told("models/mart.sql")
+            editor.write("models/mart.sql", MART.replace("amount * 2 as twice -- über 1 €", column))
+            (found,) = await editor.told("models/mart.sql")
+            assert (found.code, said in found.message) == (code, True), found.message
+
+    asyncio.run(session())
+
+
 def test_findings_types_origins_and_actions_of_a_model(project) -> None:
     async def session() -> None:
         async with editing(project, "--no-dbt") as editor:

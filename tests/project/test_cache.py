@@ -275,10 +275,10 @@ def test_a_process_that_dies_is_done_without(dbt_manifest, monkeypatch) -> None:
     plain = told(check_project(project))
     here, judged = os.getpid(), schedule.JudgedNode.of.__func__
 
-    def dies(cls, node, visit):
+    def dies(cls, node, visit, **more):
         if os.getpid() != here and node.name in ("m3", "m7"):
             os._exit(9)
-        return judged(cls, node, visit)
+        return judged(cls, node, visit, **more)
 
     monkeypatch.setattr(schedule.JudgedNode, "of", classmethod(dies))
     assert told(check_project(project, jobs=2)) == plain
@@ -471,3 +471,17 @@ def test_a_file_is_as_it_was_only_while_each_byte_is(tmp_path, size) -> None:
     assert reads.hold()
     path.unlink()
     assert not reads.hold()
+
+
+def test_a_brief_check_keeps_no_plans_and_a_whole_one_does_not_take_its_entries(tmp_path, dbt_manifest) -> None:
+    project = read_project(dbt_manifest({"a": {"sql": "select id from raw.orders"}}, SOURCES))
+    plain, path = told(check_project(project)), tmp_path / "cache.sqlite"
+    [brief] = check_project(project, cache=Cache(path, brief=True), is_brief=True)
+    assert (brief.details.plan, brief.details.lineage) == (None, None)
+    again = Cache(path, brief=True)
+    assert told(check_project(project, cache=again, is_brief=True)) == told([brief])
+    assert again.hits == 1
+    whole = Cache(path)
+    assert told(check_project(project, cache=whole)) == plain
+    assert whole.hits == 0
+    assert told(check_project(project, cache=Cache(path, brief=True), is_brief=True)) == told([brief])

@@ -21,7 +21,8 @@ DBT2 = os.environ.get("DBT2")
 pytestmark = pytest.mark.skipif(DBT2 is None, reason="`make test-dbt2` names dbt 2's program")
 
 FILES = {
-    "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\nmodel-paths: [models]\n",
+    "dbt_project.yml": "name: shop\nversion: '1.0'\nprofile: shop\nmodel-paths: [models]\n"
+    "seeds: {shop: {codes: {+delimiter: ';', +column_types: {id: int}}}}\n",
     "profiles.yml": "shop:\n  target: dev\n  outputs:\n    dev: {type: spark, method: thrift, host: localhost, "
     "port: 10000, schema: SCHEMA, user: me}\n",
     "models/schema.yml": """
@@ -30,6 +31,10 @@ sources:
   - name: raw
     schema: SCHEMA
     tables: [{name: orders}]
+seeds:
+  - name: codes
+    config: {meta: {planproof: {tests: before}}}
+    columns: [{name: id, data_tests: [unique]}]
 models:
   - name: mart
     config: {contract: {enforced: true}}
@@ -40,6 +45,8 @@ models:
     "models/stg.sql": "{{ config(materialized='view') }}\nselect id, name from {{ source('raw', 'orders') }} "
     "where id is not null\n",
     "models/mart.sql": "{{ config(materialized='table') }}\nselect id, upper(name) as name from {{ ref('stg') }}\n",
+    "seeds/codes.csv": "id;word;since\n1;one;2026-01-02\n2;;\n",
+    "models/listed.sql": "{{ config(materialized='table') }}\nselect id, word, since from {{ ref('codes') }}\n",
     "models/grown.sql": "{{ config(materialized='incremental') }}\nselect id from {{ ref('stg') }}\n"
     "{% if is_incremental() %}where id > (select max(id) from {{ this }}){% endif %}\n",
 }
@@ -73,7 +80,8 @@ def test_what_dbt_2_compiled_is_frozen_checked_run_and_compared(
     file.write_text(text_of(frozen_form(project, session)[0]))
     noted: list[str] = []
     reports = {r.details.name: r for r in check_project(project, noted=noted.append)}
-    assert {name: r.verdict.value for name, r in reports.items()} == {"stg": "proved", "mart": "proved"}
+    verdicts = {name: r.verdict.value for name, r in reports.items()}
+    assert verdicts == {"stg": "proved", "mart": "proved", "listed": "unproved"}, "the seed was not loaded yet"
     assert noted[0].startswith("1 model is not compiled and was not judged: model.shop.grown")
     assert reports["stg"].details.file == "models/stg.sql"
 
@@ -97,3 +105,25 @@ def test_what_dbt_2_compiled_is_frozen_checked_run_and_compared(
     [gone] = drift_of_sources(read_project(compiled), session, read_frozen(project, file)).changes
     assert (gone.column, gone.what) == ("name", "column removed")
     assert gone.reaches == (f"{database}.stg.name",)
+
+
+def test_a_seed_and_what_reads_it_are_published_and_a_broken_test_stops_both(
+    compiled: Path, session: Any, spark: Any, database: str
+) -> None:
+    manifest = str(compiled / "target/manifest.json")
+    run = Request("run", project_dir=str(compiled), manifest=manifest, select=("codes+",))
+    assert [(r.details.name, r.outcome) for r in run.reports(session)] == [
+        ("codes", "published"),
+        ("listed", "published"),
+    ]
+    listed = spark.table(f"{database}.listed")
+    assert listed.dtypes == [("id", "int"), ("word", "string"), ("since", "date")]
+    assert [(row.id, row.word, str(row.since)) for row in listed.orderBy("id").collect()] == [
+        (1, "one", "2026-01-02"),
+        (2, None, "None"),
+    ]
+    (compiled / "seeds/codes.csv").write_text("id;word;since\n1;one;\n1;again;\n")
+    codes, reader = run.reports(session)
+    assert (codes.outcome, reader.outcome) == ("rejected", "skipped")
+    assert spark.table(f"{database}.codes").count() == 2
+    assert {finding.code for finding in codes.findings if finding.verdict.value == "violated"} == {"PP513"}

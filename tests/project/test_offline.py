@@ -307,16 +307,16 @@ def test_custom_constraints_are_said_to_be_unchecked(check):
 
 
 def test_an_error_of_ours_fails_one_model_only(check, monkeypatch):
-    import planproof_engine.api
+    import planproof_engine
 
-    plan = planproof_engine.api.plan
+    plan = planproof_engine.plan
 
     def breaking(sql, *args, **kwargs):
         if "boom" in sql:
             raise ZeroDivisionError("oops")
         return plan(sql, *args, **kwargs)
 
-    monkeypatch.setattr(planproof_engine.api, "plan", breaking)
+    monkeypatch.setattr(planproof_engine, "plan", breaking)
     reports = check(
         {
             "bad": {"sql": "select 1 as boom"},

@@ -17,7 +17,7 @@ from planproof.publish.transaction.leave import leave
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.recover import roots
 from planproof.session import open as opened
-from planproof.session.store import store_of
+from planproof.session.store import local, store_of
 
 Rows = list[tuple[Any, ...]]
 OLD = "create table {t} using parquet as select 1 as id, 'a' as s"
@@ -432,3 +432,64 @@ def test_a_table_that_is_another_one_right_before_the_swap_has_its_own_rows(
     if how == "renamed and made anew":
         kept = spark.newSession().table(f"{there.name}_old").collect()
         assert [tuple(row) for row in kept] == before
+
+
+def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(
+    place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, plain = place("append"), Publication.move
+
+    def move(self: Publication, source: str, target: str) -> None:
+        if source.endswith(".parquet"):
+            self.store.delete(source)
+        plain(self, source, target)
+
+    monkeypatch.setattr(Publication, "move", move)
+    report = there.publish()
+    assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, there.old), report.error
+    assert "somebody deleted it" in str(report.error)
+    assert Guard(there.other).recover() == []
+    monkeypatch.undo()
+    assert (there.publish().outcome, there.rows()) == ("published", there.new)
+
+
+@pytest.mark.parametrize("lies", ["at home", "in a version", "elsewhere"])
+def test_a_table_that_is_pointed_elsewhere_at_the_last_moment_loses_no_row(
+    lies: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Between the last look and the first rename another session gives the table other files."""
+    there, plain, theirs = place("rename"), Publication.step, f"file:{tmp_path}/theirs"
+    old, new = list(there.old or ()), list(there.new)
+    if lies == "elsewhere":
+        there.spark.sql(f"drop table {there.name}")
+        there.spark.sql(OLD.replace("{t}", there.name).replace(" as select", f" location '{tmp_path}/old' as select"))
+    elif lies == "in a version":
+        assert Guard(there.spark).publish(Model(there.name, "select 1 as id, 'a' as s")).outcome == "published"
+    there.other.sql("select 9 as id, 'z' as s").write.parquet(theirs)
+
+    def step(self: Publication, step: str, **changes: Any) -> None:
+        plain(self, step, **changes)
+        if step == "away":
+            there.other.sql(f"alter table {there.name} set location '{theirs}'")
+
+    monkeypatch.setattr(Publication, "step", step)
+    report, found = there.publish(), there.rows()
+    if report.outcome == "published":
+        assert found == new
+    else:
+        assert (report.outcome, report.details.transient) == ("failed", True), report.error
+        assert found in (old, [(9, "z")]), report.error
+    assert Guard(there.other).recover() == []
+    kept = {tuple(row) for folder in _with_files(there, theirs) for row in there.other.read.parquet(folder).collect()}
+    assert kept >= {(9, "z")}.union(old if report.outcome == "failed" else ())
+    monkeypatch.undo()
+    again = there.publish()
+    assert (again.outcome, there.rows()) == ("published", new), again.error
+    assert [row[1] for row in there.other.sql(f"show tables in {there.database}").collect()] == ["t"]
+
+
+def _with_files(there: Place, theirs: str) -> list[str]:
+    """The folders that hold data of the case."""
+    home = next(r[1] for r in there.spark.sql(f"describe database {there.database}").collect() if r[0] == "Location")
+    below = [str(path.parent) for path in Path(local(home) or home).rglob("*.parquet")]
+    return list(dict.fromkeys([*below, *([theirs] if list(Path(local(theirs) or "").glob("*.parquet")) else [])]))

@@ -221,13 +221,18 @@ def test_a_note_that_names_what_no_publish_would_is_refused(tmp_path: Path, atta
     assert (files(root), lake.fenced, lake.made, lake.said) == (before, [], [], [])
 
 
-def test_a_first_run_at_a_place_that_the_model_names_is_swept_by_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_told", ["by the model", "by the folder"])
+def test_a_first_run_at_a_place_that_the_model_names_is_swept(tmp_path: Path, is_told: str) -> None:
     root, lake = tmp_path / "db", Lake(tmp_path / "db")
     elsewhere = tmp_path / "lake/t"
     (elsewhere / FOLDER).mkdir(parents=True)
     given = {"is_new": True, "base": -1, "location": str(elsewhere), "folder": str(elsewhere / FOLDER)}
     location = left(root, **given)
     assert told(lake, location) == ["PP622"]
-    by = left_by(str(elsewhere))
+    if is_told == "by the folder":
+        STORE.write(str(elsewhere / FOLDER / "_delta_log/_planproof"), f"{location}.not")
+        assert told(lake, location) == ["PP622"]
+        STORE.write(str(elsewhere / FOLDER / "_delta_log/_planproof"), location)
+    by = LEFT if is_told == "by the folder" else left_by(str(elsewhere))
     report = settle(Noted(by, lake, STORE, location))  # type: ignore[arg-type]
     assert ([f.code for f in report.findings], elsewhere.exists()) == (["PP602"], False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof.publish.data_tests.known import Question, Thresholds, question
+from planproof_engine.catalog import RelationName
 
 NOT_NULL = "\n\n\nselect id\nfrom shop.orders\nwhere id is null\n\n\n"
 UNIQUE = """
@@ -77,7 +78,7 @@ validation_errors as (
 select *
 from validation_errors
 """
-ORDERS = ("shop", "orders")
+ORDERS = RelationName(("shop", "orders"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ ORDERS = ("shop", "orders")
             NOT_NULL.replace("shop.orders", "(select * from shop.orders where s = ')' or id > 3) dbt_subquery"),
             Question("not_null", ORDERS, "id", where="s = ')' or id > 3"),
         ),
-        (RELATED, Question("relationships", ORDERS, "customer", (), ("shop", "customers"), "id")),
+        (RELATED, Question("relationships", ORDERS, "customer", (), RelationName(("shop", "customers")), "id")),
     ],
 )
 def test_each_of_dbts_own_tests_is_known(sql: str, found: Question) -> None:

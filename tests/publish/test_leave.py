@@ -113,3 +113,27 @@ def test_a_home_with_files_of_others_is_refused(spark: Any, session: Any, shop: 
     assert any("holds files that belong to no table" in (r.error or "") for r in reports)
     assert spark.table(f"{database}.orders").count() == 3
     assert local(f"file:{folder}") == str(folder)
+
+
+def test_partitions_that_were_overwritten_go_with_the_table_that_is_replaced(
+    spark: Any, session: Any, shop: Any
+) -> None:
+    """Nobody has to force the deletion of what planproof itself has written."""
+    database, folder = shop
+    name, far = f"{database}.t", folder / "far"
+    rows = "select * from values (1, 'x'), (2, 'y') as v(id, d)"
+    spark.sql(f"create table {name} using parquet partitioned by (d) location '{far}/t' as {rows}")
+    more: dict[str, Any] = {"materialized": "incremental", "incremental_strategy": "insert_overwrite"}
+    guard = Guard(session)
+    for model in (
+        Model(name, "select 3 as id, 'x' as d", partition_by=["d"], **more),
+        Model(name, "select 4L as id, 'y' as d", partition_by=["d"]),
+    ):
+        assert guard.publish(model).outcome == "published"
+    assert [len(names(versions)) for versions in (far / PREFIX).iterdir()] == [1]
+    reports = leave(session, store_of(session), [f"file:{folder}"])
+    said = [r.error or "" for r in reports]
+    assert any("holds files that belong to no table" in text for text in said), said
+    assert not any("--force" in text for text in said), said
+    assert sorted(p.name for p in (far / "t").rglob("*.parquet")), "the author's own files stay"
+    assert [tuple(row) for row in spark.table(name).collect()] == [(4, "y")]

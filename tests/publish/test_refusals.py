@@ -12,6 +12,7 @@ from planproof.judge.draft import Draft
 from planproof.publish.audit.refusals import met_null
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import SparkFailure
+from planproof_engine.catalog import RelationName
 
 SAID = "Null value appeared in non-nullable field:\n{path}\nIf the schema is inferred from a Scala tuple/case class, .."
 
@@ -26,7 +27,7 @@ def job(stored: str | None, promised: str) -> Any:
         target=None if kept is None else SimpleNamespace(schema=kept.schema, properties={}),
         draft=Draft(model, Settings()),
         examined=SimpleNamespace(locate=lambda name: None),
-        names=SimpleNamespace(target=("shop", "t")),
+        names=SimpleNamespace(target=RelationName(("shop", "t"))),
     )
 
 
@@ -50,3 +51,11 @@ def test_a_null_that_table_and_contract_forbid_is_violated() -> None:
 def test_a_null_that_the_table_alone_forbids_is_refused_with_the_way_out() -> None:
     with pytest.raises(Refused, match=r"ALTER COLUMN `s`\.`a` DROP NOT NULL"):
         met_null(job(STRICT, LOOSE), SparkFailure(SAID.format(path="s\na")))
+
+
+def test_what_is_denied_is_not_cured_by_a_second_try() -> None:
+    for text in ("Permission denied: user=etl", "MetaException: AccessControlException", "Access Denied (403)"):
+        failure = SparkFailure(text, transient=True)
+        assert (failure.outside, failure.transient) == (True, False), text
+    assert not SparkFailure("no", "UNSUPPORTED_FEATURE.ALTER", transient=True).transient
+    assert SparkFailure("cannot read shop.user_permissions: Connection reset", transient=True).transient

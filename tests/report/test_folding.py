@@ -75,6 +75,27 @@ def test_consequences_of_each_model_that_has_the_same_finding_are_named() -> Non
         assert "so 3 models that read one of them cannot be judged: shop.mart0, shop.mart1, shop.mart2" in text, form
 
 
+def test_sources_that_nobody_declares_are_one_remark_that_names_them() -> None:
+    def of(kind: str, source: str, why: str, line: int) -> Finding:
+        said = f"planproof does not know the schema of {source}: the {kind} {source} {why}"
+        return Finding(Verdict.UNPROVED, "PP111", "logical", message=said, origin=Origin(line, 7, file="models/a.sql"))
+
+    why = "declares no complete columns"
+    reports = [
+        checked("shop.a", of("source", "raw.orders", why, 1)),
+        checked("shop.b", of("source", "raw.users", why, 2)),
+        checked("shop.c", of("source", "raw.orders", why, 3)),
+        checked("shop.d", of("seed", "raw.codes", "states no column_types", 4)),
+    ]
+    shared = "planproof does not know the schemas of raw.orders, raw.users: each source declares no complete columns"
+    text = " ".join(plain(reports).split())
+    assert f"PP111 shop.a, shop.b, shop.c: {shared} at models/a.sql:1:7, and elsewhere" in text
+    assert "PP111 shop.d: planproof does not know the schema of raw.codes: the seed raw.codes states no" in text
+    assert text.count("next (PP111)") == 1
+    markdown = render(run_report("check", reports, datetime.now(timezone.utc)), "markdown", Form()).replace("\\", "")
+    assert f"PP111 shop.a, shop.b, shop.c: {shared} (models/a.sql:1:7), and elsewhere" in markdown
+
+
 def test_two_constants_are_two_causes() -> None:
     def wraps(constant: str) -> Finding:
         return Finding(Verdict.VIOLATED, "PP136", "logical", "n", message=f"n: ({constant}) is computed as int")

@@ -12,6 +12,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import unquote
 
+from planproof_engine.schema import ColumnNames
+
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _SHOWN = 40
 _CUT = 64
@@ -31,11 +33,11 @@ class InPath:
 def in_path(path: str, columns: Sequence[str], chunks: Callable[[str], Sequence[Any] | None]) -> Iterator[InPath]:
     """What a file holds of the columns that its path names. `chunks` gives a column's chunks by name, over all row
     groups; None for a nested one."""
-    known = {name.lower(): name for name in columns}
+    known = ColumnNames(columns)
     for part in path.split("/")[:-1]:
         key, equals, text = part.partition("=")
-        name = known.get(unquote(key).lower()) if equals else None
-        if name is not None:
+        if equals and unquote(key) in known:
+            name = known.spelt(unquote(key))
             held = chunks(name)
             agrees, stored = (None, "nothing") if held is None else _compared(unquote(text), held)
             yield InPath(name, unquote(text), agrees, stored)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planproof.session.protocol import Session, SparkPlanes
-from planproof_engine.claim import Claim, dotted
-from planproof_engine.paths import nested_fields
+from planproof_engine.claim import Claim, dotted, nested_fields
 from planproof_engine.schema import PhysicalSchema
 
 

@@ -55,5 +55,8 @@ def audit(
     )
     shown = output.Named()
     reports = request.reports(request.open_session(), shown)
+    if not reports and wanted.is_text and not wanted.files:
+        click.echo("nothing to audit: no model is selected that has changed, or whose result was asked for")
+        return
     report = run_report("audit", reports, started, project=shown.name)
     output.finish(report, wanted, fail_on=settings.get("fail_on"), project_dir=given["project_dir"])

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from planproof.cli import output
 from planproof.project.errors import ProjectError
+from planproof.project.reads import LARGEST
+from planproof.regular import read_regular
 from planproof.report.model import Report
 from planproof_engine.finding import Finding, Verdict
 
@@ -34,7 +36,7 @@ def write_baseline(file: Path, reports: Iterable[Report]) -> None:
 def read_baseline(file: Path) -> Counter[Key]:
     """How many of each finding are known. Raises `ProjectError` for a file that is no baseline."""
     try:
-        form = json.loads(file.read_text(encoding="utf-8"))
+        form = json.loads(read_regular(file, LARGEST).decode("utf-8"))
         if form["version"] != _VERSION:
             raise ProjectError(f"{file}: its version is {form['version']!r}, and this planproof reads {_VERSION}")
         known: Counter[Key] = Counter()
@@ -44,8 +46,8 @@ def read_baseline(file: Path) -> Counter[Key]:
     except ProjectError:
         raise
     except OSError as error:
-        raise ProjectError(f"{file}: cannot be read ({error.strerror}); --write-baseline writes it") from error
-    except (ValueError, KeyError, TypeError) as error:
+        raise ProjectError(f"{file}: cannot be read ({error.strerror or error}); --write-baseline writes it") from error
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ProjectError(f"{file}: is no baseline of planproof; --write-baseline writes one") from error
 
 

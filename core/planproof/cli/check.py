@@ -53,7 +53,7 @@ class _Told(output.Named):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Writes what is found now as the baseline.",
 )
-@click.option("--verbose", is_flag=True, help="In JSON also plans, lineage, and what was read of healthy models.")
+@options.verbose
 @click.option("--jobs", type=click.IntRange(min=1), help="How many processes judge models. Default: one per core.")
 @click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")

@@ -12,7 +12,7 @@ from rich.table import Table
 from planproof.cli import output
 from planproof.project.changes import BREAKING, Comparison, SchemaChange
 from planproof.report.folding import listed
-from planproof.report.parts import counted
+from planproof.report.parts import counted, harmless, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")
@@ -70,9 +70,10 @@ def _show(found: Comparison) -> None:
         by_reason.setdefault(why, []).append(name)
     for why, names in by_reason.items():
         many = f"{len(names)} relations: " if len(names) > 1 else ""
-        out.print(f"not compared: {many}{listed(names)}: {why}", style="dim", markup=False, soft_wrap=True)
+        said = harmless(f"not compared: {many}{listed(names)}: {why}")
+        out.print(said, style="dim", markup=False, soft_wrap=True)
     for remark in found.remarks:
-        out.print(f"note: {remark}", markup=False, soft_wrap=True)
+        out.print(harmless(f"note: {remark}"), markup=False, soft_wrap=True)
     breaking = sum(change.effect == BREAKING for change in found.changes)
     said = f"{breaking} breaking, {len(found.changes) - breaking} safe"
     if found.unread:
@@ -83,6 +84,10 @@ def _show(found: Comparison) -> None:
 def _cells(change: SchemaChange, between: str) -> list[str]:
     from rich.markup import escape
 
-    reaches = between.join((*change.reaches, *change.met()))
-    cells = (change.effect, change.relation, change.column, change.said, change.before, change.after, reaches)
-    return [escape(cell or "") for cell in cells]
+    cells = (change.effect, change.relation, change.column, change.said, change.before, change.after)
+    reaches = between.join(map(_cell, (*change.reaches, *change.met())))
+    return [*(escape(_cell(cell or "")) for cell in cells), escape(reaches)]
+
+
+def _cell(text: str) -> str:
+    return harmless(one_line(text))

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 
 from planproof.cli import options
-from planproof_engine import cases as engine_cases
+from planproof_engine import derive as derive_case
 
 
 @click.command(cls=options.Sectioned)
@@ -46,7 +46,7 @@ def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         elif "query" not in case:
             yield {"id": case.get("id"), "unknown": f"line {number} has no `query`"}
         else:
-            yield engine_cases.derive(case)
+            yield derive_case(case)
 
 
 def _write(answers: Iterable[str], out: IO[bytes]) -> None:

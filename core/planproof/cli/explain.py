@@ -18,11 +18,11 @@ from planproof.project import ProjectError
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import explain_model
 from planproof.report.parts import harmless
-from planproof_engine.codes import CODES
+from planproof_engine.finding import CODES
 from planproof_engine.origin import Unknown
 
 if TYPE_CHECKING:
-    from planproof_engine.api import Rewriting
+    from planproof_engine import Rewriting
     from planproof_engine.schema import LogicalField, LogicalSchema
 
 
@@ -51,9 +51,8 @@ def explain(
 
     It reads the compiled project, and needs neither Java nor Spark.
     """
-    from planproof_engine.api import optimize
-    from planproof_engine.sql.layout import laid_out
-    from planproof_engine.sql.unparse import unparse
+    from planproof_engine import optimize
+    from planproof_engine.texts import laid_out, unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)
@@ -80,16 +79,16 @@ def explain(
         click.echo(json.dumps(form, indent=2))
         return None
     if as_sql:
-        click.echo(text)
+        click.echo(harmless(text))
     else:
         file = node.file if node.package in ("", project.name) else f"dbt_packages/{node.package}/{node.file}"
-        click.echo(f"{node.relation} ({file})\n")
+        click.echo(harmless(f"{node.relation} ({file})\n"))
         if as_plan:
-            click.echo(_wrapped(text))
+            click.echo(_wrapped(harmless(text)))
         else:
             _show_columns(plan.schema)
     if found is not None:
-        click.echo(f"\n{_shown(found)}")
+        click.echo(harmless(f"\n{_shown(found)}"))
     return None
 
 

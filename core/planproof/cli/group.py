@@ -7,7 +7,6 @@ import logging
 import os
 import traceback
 from importlib import import_module
-from importlib.metadata import version
 from typing import IO, Any
 
 import click
@@ -85,18 +84,25 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (ProjectError, ContractError, SettingsError) as error:
-            raise CouldNotRun(str(error)) from error
+            raise CouldNotRun(_harmless(str(error))) from error
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
             raise Interrupted("interrupted") from stop
         except Exception as error:
-            raise CouldNotRun(_said(error)) from error
+            raise CouldNotRun(_harmless(_said(error))) from error
+
+
+def _harmless(message: str) -> str:
+    """An error names what others named."""
+    from planproof.report.parts import harmless
+
+    return harmless(message)
 
 
 def _said(error: Exception) -> str:
     from planproof.session.protocol import SparkFailure
-    from planproof_engine.functions.declared import DeclarationError
+    from planproof_engine.python_functions import DeclarationError
 
     if isinstance(error, DeclarationError):
         return str(error)
@@ -112,7 +118,7 @@ def _ours(error: Exception) -> str:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(version("planproof"), prog_name="planproof")
+@click.version_option(package_name="planproof", prog_name="planproof")
 def cli() -> None:
     """Proves the schema of dbt models on Spark, and publishes a table only when its contract holds.
 

@@ -12,6 +12,7 @@ from dbt_planproof.compiler import DBT
 from planproof.cli import options
 from planproof.project.infer import by_file, infer_project
 from planproof.project.location import ProjectLocation
+from planproof.report.parts import harmless, one_line
 
 
 @click.command(cls=options.Sectioned)
@@ -66,12 +67,12 @@ def infer(
         click.echo(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2))
         return
     for shown, said in changed.items():
-        click.echo(f"{'would write' if dry_run else 'wrote'} {shown}")
-        click.echo("\n".join(f"  {line}" for line in said))
+        click.echo(harmless(f"{'would write' if dry_run else 'wrote'} {shown}"))
+        click.echo("\n".join(f"  {harmless(one_line(line))}" for line in said))
     for reason in dict.fromkeys(left.values()):
         names = [name for name, why in left.items() if why == reason]
         more = f" and {len(names) - _NAMED} more (--json names them)" if len(names) > _NAMED else ""
-        click.echo(f"left out {', '.join(names[:_NAMED])}{more}: {reason}")
+        click.echo(harmless(f"left out {', '.join(names[:_NAMED])}{more}: {reason}"))
     if not changed:
         click.echo("nothing to write")
 

@@ -164,6 +164,12 @@ def report(function: F) -> F:
     )
 
 
+def verbose(function: F) -> F:
+    """--verbose, for commands about many models."""
+    said = "In JSON also plans, lineage, and what was read of healthy models."
+    return click.option("--verbose", is_flag=True, help=said)(function)
+
+
 def settings(command: str) -> Callable[[F], F]:
     """One option for each setting that can matter to the command, which gets those that were given as one mapping,
     `settings`."""

@@ -14,6 +14,7 @@ from rich.console import Console
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project
 from planproof.project.request import Progress
+from planproof.report.parts import harmless
 from planproof.report.run import RunReport
 from planproof.report.text import show
 
@@ -37,9 +38,9 @@ _WIDTH = 120
 def console(stderr: bool = False) -> Console:
     """A console on the current stream, as wide as the terminal, or as COLUMNS says."""
     stream = sys.stderr if stderr else sys.stdout
-    found = Console(file=stream, highlight=False)
+    found = Console(file=stream, highlight=False, emoji=False)
     if not found.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
-        found = Console(file=stream, highlight=False, width=_WIDTH)
+        found = Console(file=stream, highlight=False, emoji=False, width=_WIDTH)
     return found
 
 
@@ -93,7 +94,7 @@ def finish(
         out = console()
         show(report.reports, out, lines=lines, seconds=report.seconds)
         for remark in report.remarks:
-            out.print(f"note: {remark}", style="dim", markup=False)
+            out.print(harmless(f"note: {remark}"), style="dim", markup=False)
         for path in (*(path for _, path in wanted.files), record):
             if path is not None:
                 out.print(f"report: {path}", style="dim", markup=False, soft_wrap=True)
@@ -113,7 +114,7 @@ def write_forms(
 
     form = Form(prefix_of(Path(project_dir or ".")), fail_on)
     if record is not None:
-        write(record, report.to_lines())
+        write(record, report.to_lines(brief=not wanted.is_verbose))
     for name, path in wanted.files:
         text = report.to_lines(brief=not wanted.is_verbose) if name == "json" else render(report, name, form)
         write(path, text)

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 
 from planproof.judge.allowed import UNPUBLISHABLE
-from planproof_engine.codes import CODES, Code
+from planproof_engine.finding import CODES, Code
 
 SOURCES: dict[str, dict[str, str]] = {
     "raw.t": {"a": "int", "b": "int", "c": "string"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
+from planproof.report.parts import harmless
 from planproof.report.run import run_report
 from planproof.report.text import change_line, line
 
@@ -48,6 +50,7 @@ _NOTHING = "interrupted before any model was begun: all tables are as they were"
 )
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, as for `dbt run --vars`.")
 @click.option("--full-refresh", is_flag=True, help="Incremental models are built anew.")
+@options.verbose
 def run(
     settings: dict[str, Any],
     wanted: output.Wanted,
@@ -55,6 +58,7 @@ def run(
     threads: int | None,
     given_vars: str | None,
     full_refresh: bool,
+    verbose: bool,
     **given: Any,
 ) -> None:
     """Runs the selected models on Spark, and publishes each one only when its contract holds.
@@ -64,6 +68,7 @@ def run(
     compiled for its table as it is now.
     """
     started = datetime.now(timezone.utc)
+    wanted = replace(wanted, is_verbose=verbose)
     request = Request(
         "run",
         compiler=DBT,
@@ -143,6 +148,7 @@ class _Shown(Progress):
     def _step(self, said: str) -> None:
         from rich.markup import escape
 
+        said = harmless(said)
         if self.err.is_terminal:
             self.status.update(escape(said))
         else:

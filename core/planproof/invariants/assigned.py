@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.hazards.loss import loss
-from planproof_engine.hazards.positions import swapped
+from planproof_engine.hazards import loss_of, swapped
 from planproof_engine.quoting import backticked
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import (
     BYTE,
     DATE,
@@ -31,10 +30,10 @@ from planproof_engine.types import (
     Decimal,
     Map,
     Struct,
+    can_store_assign,
     is_integral,
     without_lengths,
 )
-from planproof_engine.types.casts import can_store_assign
 
 _WIDTH = (BYTE, SHORT, INT, LONG)
 _FRACTIONAL = (FLOAT, DOUBLE)
@@ -53,18 +52,18 @@ class Assignment(NamedTuple):
 
 def check(table: str, stored: PhysicalSchema, produced: PhysicalSchema, ansi_policy: bool) -> list[Assignment]:
     """The columns that both have. `ansi_policy`: `spark.sql.storeAssignmentPolicy` is ANSI, as it is by default."""
-    held = {f.name.lower(): f for f in stored}
+    held = by_name(stored)
     found = [*_order(table, stored, produced)]
     for f in produced:
-        if f.name.lower() in held:
-            found += _column(table, held[f.name.lower()], f, ansi_policy)
+        if f.name in held:
+            found += _column(table, held[f.name], f, ansi_policy)
     return found
 
 
 def _order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iterator[Assignment]:
-    known = {name.lower() for name in stored.names} & {name.lower() for name in produced.names}
-    wanted = [name for name in stored.names if name.lower() in known]
-    given = [name for name in produced.names if name.lower() in known]
+    known = ColumnNames(stored.names) & ColumnNames(produced.names)
+    wanted = [name for name in stored.names if name in known]
+    given = [name for name in produced.names if name in known]
     places = list(swapped(wanted, given))
     if places:
         first = places[0][0]
@@ -115,7 +114,7 @@ def _place(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterato
 
 def _struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[Assignment]:
     """Fields go by name as well."""
-    held, made = {f.name.lower(): f for f in wanted.fields}, {f.name.lower(): f for f in given.fields}
+    held, made = by_name(wanted.fields), by_name(given.fields)
     said = at.said(wanted, given)
     for name, field in held.items():
         if name in made:
@@ -128,8 +127,8 @@ def _struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[A
         if name not in held and at.ansi_policy:
             path, message = at.below(field.name).name, f"{said}, which has no field {field.name}: Spark refuses it"
             yield Assignment(_finding("PP402", path, "nothing", field.type.simple, message, Verdict.VIOLATED))
-    mine = [name for name in wanted.names if name.lower() in made]
-    theirs = [name for name in given.names if name.lower() in held]
+    mine = [name for name in wanted.names if name in made]
+    theirs = [name for name in given.names if name in held]
     for place, _ in list(swapped(mine, theirs))[:1]:
         message = f"{said}: fields go by name, and an INSERT by position would swap them"
         yield Assignment(_finding("PP131", at.below(mine[place]).name, mine[place], theirs[place], message))
@@ -173,7 +172,7 @@ def _silently(given: DataType, wanted: DataType) -> str | None:
         return "what is behind the point is cut off"
     if isinstance(given, Decimal) and isinstance(wanted, Decimal) and wanted.scale >= given.scale:
         return None  # A number with too many whole digits fails the write.
-    return loss(given, wanted)
+    return loss_of(given, wanted)
 
 
 def _narrower(given: DataType, wanted: DataType) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planproof_engine.claim import Path
-from planproof_engine.paths import nested
+from planproof_engine.claim import nested_places as nested
 from planproof_engine.types import Array, DataType, Map, Struct, without_lengths
 
 

@@ -13,11 +13,10 @@ from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.settings import Settings
 from planproof_engine.catalog import split_name
-from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.claim import Facts, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
-from planproof_engine.paths import nested_fields
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, folded
 from planproof_engine.types import Char, DataType, Varchar
 
 Locate = Callable[[str], Origin | None]
@@ -96,9 +95,8 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
 
 def _near(name: str, others: Sequence[str]) -> str | None:
     """The one of the other names that a person would take for this one."""
-    return next((o for o in others if o.lower() == name.lower()), None) or next(
-        (o for o in others if _looks_alike(o, name)), None
-    )
+    known = ColumnNames(others)
+    return known.spelt(name) if name in known else next((o for o in others if _looks_alike(o, name)), None)
 
 
 def _looks_alike(a: str, b: str) -> bool:
@@ -124,11 +122,12 @@ def _renamed(missing: Sequence[PhysicalField], promised: PhysicalSchema, found: 
 
 
 def _most_like(name: str, others: Sequence[str]) -> str | None:
-    lowered = {other.lower(): other for other in others}
-    inside = [other for low, other in lowered.items() if name.lower() in low or low in name.lower()]
-    close = difflib.get_close_matches(name.lower(), lowered, n=1)
-    akin = [other for low, other in lowered.items() if _is_part(low, name.lower())]
-    return inside[0] if len(inside) == 1 else lowered[close[0]] if close else akin[0] if len(akin) == 1 else None
+    wanted, known = folded(name), ColumnNames(others)
+    inside = [other for other in known if wanted in other or other in wanted]
+    close = difflib.get_close_matches(wanted, list(known), n=1)
+    akin = [other for other in known if _is_part(other, wanted)]
+    found = inside if len(inside) == 1 else close or (akin if len(akin) == 1 else [])
+    return known.spelt(found[0]) if found else None
 
 
 def _is_part(one: str, other: str) -> bool:
@@ -144,7 +143,7 @@ def _is_part(one: str, other: str) -> bool:
 def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:
     there = f"the model produces {', '.join(found.names) or 'no column'}"
     if near is not None:
-        unseen = "" if near.lower() == promised.name.lower() else f" ({near!a}, not {promised.name!a})"
+        unseen = "" if folded(near) == folded(promised.name) else f" ({near!a}, not {promised.name!a})"
         there = f"the model spells it {near}{unseen}, and names are compared exactly"
     elif renamed is not None:
         there += f"; renamed? {promised.name} -> {renamed}, same type"

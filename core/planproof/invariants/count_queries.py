@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from planproof.contract import Contract
 from planproof.invariants.contract import counted_length, counted_nulls
 from planproof.session.protocol import Session
-from planproof_engine.claim import Facts, Path
+from planproof_engine.claim import Facts, NestedField, Path, nested_fields
+from planproof_engine.claim import find_place as find
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.paths import NestedField, find, nested_fields
 from planproof_engine.quoting import backticked
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
 
 _Leaf = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Term:
     """What to count at a path: nulls, or with `longer_than` the strings beyond that length."""
 

@@ -7,7 +7,7 @@ read. A timestamp with a zone beside one without is read with a shift.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
@@ -15,7 +15,7 @@ from planproof.invariants.file_schemas import once
 from planproof.invariants.registered import widens
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
 from planproof_engine.types import (
     BINARY,
     BYTE,
@@ -51,8 +51,8 @@ def check(
     Violated where a reader fails, or reads other values than were written; a warning where it reads nulls, widens, or
     does not see what the file holds.
     """
-    away = {name.lower() for name in partition_by}
-    wanted = [f for f in now if f.name.lower() not in away]
+    away = ColumnNames(partition_by)
+    wanted = [f for f in now if f.name not in away]
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:
@@ -64,9 +64,9 @@ def check(
 
 
 def _file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool) -> Iterator[Finding]:
-    stored, exact = {f.name.lower(): f for f in footer.schema}, {f.name: f for f in footer.schema}
+    stored = by_name(footer.schema)
     for f in wanted:
-        held = exact.get(f.name) or stored.get(f.name.lower())
+        held = stored.get(f.name)
         if held is None:
             yield _lacks(footer, (f.name,), f.type, f.nullable)
             continue
@@ -80,18 +80,18 @@ def _file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool)
         yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
 
 
-def _unread(wanted: Sequence[PhysicalField], footer: Footer, away: Collection[str]) -> Iterator[Finding]:
+def _unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
     """Columns that only the file has."""
-    known = {f.name.lower() for f in wanted} | set(away)
+    known = ColumnNames(f.name for f in wanted) | away
     for f in footer.schema:
-        if f.name.lower() not in known:
+        if f.name not in known:
             yield _beyond((f.name,), f.type, footer)
 
 
 def _doubled(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
     """Names that a session without case cannot tell apart: Spark refuses to read such a column."""
     for f in wanted:
-        held = [name for name in footer.schema.names if name.lower() == f.name.lower()]
+        held = [name for name in footer.schema.names if folded(name) == folded(f.name)]
         if len(held) > 1:
             message = f"{footer.name} stores {' and '.join(held)}: Spark cannot tell which of them {f.name} is"
             yield _finding(Verdict.VIOLATED, (f.name,), f.name, ", ".join(held), message)
@@ -100,10 +100,10 @@ def _doubled(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Findin
 def in_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Finding]:
     """Partition columns that stand in the files too: readers take the path's value, whatever the file holds. Files that
     say the same are healthy."""
-    away = {name.lower() for name in partition_by}
+    away = ColumnNames(partition_by)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
-        last = {p.column.lower(): p for p in footer.in_path}
+        last = ByColumn((p.column, p) for p in footer.in_path)
         found += [(_in_path(footer, p), footer.files) for name, p in last.items() if name in away and not p.agrees]
     return once(found)
 
@@ -127,16 +127,16 @@ def _types(now: DataType, stored: DataType, path: Path, footer: Footer) -> Itera
 
 
 def _structs(now: Struct, stored: Struct, path: Path, footer: Footer) -> Iterator[Finding]:
-    held = {f.name.lower(): f for f in stored.fields}
+    held = by_name(stored.fields)
     for f in now.fields:
-        inner = held.get(f.name.lower())
+        inner = held.get(f.name)
         if inner is None:
             yield _lacks(footer, (*path, f.name), f.type, f.nullable)
         else:
             yield from _types(f.type, inner.type, (*path, f.name), footer)
-    known = {f.name.lower() for f in now.fields}
+    known = ColumnNames(f.name for f in now.fields)
     for inner in stored.fields:
-        if inner.name.lower() not in known:
+        if inner.name not in known:
             yield _beyond((*path, inner.name), inner.type, footer)
 
 

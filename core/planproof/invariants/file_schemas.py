@@ -9,7 +9,7 @@ from planproof.arrow.footers import Footer
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, folded
 
 
 def check(
@@ -27,16 +27,15 @@ def check(
     filled = [f for f in footers if f.rows]
     if planned is None:
         return together(filled)
-    away = {name.lower() for name in partition_by}
-    expected = PhysicalSchema(tuple(f for f in planned if f.name.lower() not in away))
+    away = ColumnNames(partition_by)
+    expected = PhysicalSchema(tuple(f for f in planned if f.name not in away))
     besides = {*of_format} - {*planned.names}
     return once([(finding, footer.files) for footer in filled for finding in _file(expected, footer, besides)])
 
 
 def _file(expected: PhysicalSchema, footer: Footer, besides: Set[str]) -> list[Finding]:
     columns = [f for f in footer.schema if f.name not in besides]
-    names = [f.name.lower() for f in columns]
-    wanted = [f.name.lower() for f in expected]
+    names, wanted = ([folded(f.name) for f in schema] for schema in (columns, expected))
     if names != wanted:
         message = f"{footer.name} has the columns {', '.join(names)}; the plan wrote {', '.join(wanted)}"
         return [Finding(Verdict.VIOLATED, "PP401", "files", None, ", ".join(wanted), ", ".join(names), message)]
@@ -112,7 +111,7 @@ def together(footers: Sequence[Footer]) -> list[Finding]:
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         for f in footer.schema:
-            first, known = seen.setdefault(f.name.lower(), (footer, f))
+            first, known = seen.setdefault(folded(f.name), (footer, f))
             for d in type_differences(known.type, f.type, (known.name,)):
                 found.append((_clash(d.path, d.promised, d.found, first, footer), footer.files))
     return once([*found, *_lacking(footers)])
@@ -125,10 +124,10 @@ def _clash(path: Path, first: str | None, other: str | None, a: Footer, b: Foote
 
 
 def _lacking(footers: Sequence[Footer]) -> list[tuple[Finding, int]]:
-    required = {f.name.lower(): (f, footer) for footer in footers for f in footer.schema if not f.nullable}
+    required = ByColumn((f.name, (f, footer)) for footer in footers for f in footer.schema if not f.nullable)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
-        names = {f.name.lower() for f in footer.schema}
+        names = ColumnNames(footer.schema.names)
         for name, (f, other) in required.items():
             if name not in names:
                 message = f"{footer.name} has no {f.name}, which {other.name} stores as NOT NULL"

@@ -12,7 +12,7 @@ from planproof.invariants.contract import counted_rows, how_many
 from planproof.session.protocol import SparkPlanes
 from planproof_engine.claim import Facts, Path, dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name, folded
 
 CODES = ("PP203", "PP204", "PP302")
 """The codes of what `check` finds."""
@@ -37,8 +37,8 @@ def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[
         return [_changed(plane, None, f"{len(analyzed)} columns", f"{len(later)} columns")]
     found: list[Finding] = []
     for ours, theirs in zip(analyzed, later):
-        same = ours.name == theirs.name or (plane == "executed" and ours.name.lower() == theirs.name.lower())
-        if not same:
+        minds_case = plane != "executed"
+        if folded(ours.name, minds_case) != folded(theirs.name, minds_case):
             found.append(_changed(plane, (ours.name,), f"the name {ours.name}", f"the name {theirs.name}"))
         differences = type_differences(ours.type, theirs.type, (ours.name,))
         found += [_changed(plane, d.path, d.promised, d.found) for d in differences]
@@ -48,10 +48,10 @@ def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[
 def check_written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Finding]:
     """Compares the plan that wrote the rows, as it ran, with the expected schema: the same columns with the same types.
     Partition columns stand last in that plan, so that columns are compared by name."""
-    ran = {f.name.lower(): f for f in final} | {f.name: f for f in final}
+    ran = by_name(final)
     found: list[Finding] = []
     for f in planned:
-        theirs = ran.get(f.name) or ran.get(f.name.lower())
+        theirs = ran.get(f.name)
         if theirs is None:
             found.append(_changed("executed", (f.name,), f.type.simple, None))
         else:

@@ -6,12 +6,12 @@ resolves them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planproof.invariants.compare import type_differences
 from planproof_engine.claim import dotted
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -40,12 +40,12 @@ _SHARED: set[DataType] = {BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, 
 def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Sequence[str] = ()) -> list[Finding]:
     """The registered schema against the schema that was written (the plan's, with partition columns anywhere, or a
     footer's, without them)."""
-    last = [name.lower() for name in partition_by]
-    stored = {f.name.lower(): f for f in written if f.name.lower() not in last}
+    last = ColumnNames(partition_by)
+    stored = by_name(f for f in written if f.name not in last)
     found: list[Finding] = []
     for f in registered:
-        if f.name.lower() in stored:
-            found += _types(f, stored[f.name.lower()])
+        if f.name in stored:
+            found += _types(f, stored[f.name])
     found += _partitions(registered, written, last)
     found += _width(registered, stored, last)
     return found or _order(registered, list(stored), last)
@@ -60,7 +60,7 @@ def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Fin
     first = next(iter(metastore), None)
     if first is None or (first.name == "col" and isinstance(first.type, Array) and "col" not in registered.names):
         return []
-    ours, theirs = ({f.name.lower(): f for f in schema} for schema in (registered, metastore))
+    ours, theirs = (by_name(schema) for schema in (registered, metastore))
     found = []
     for name in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(name), theirs.get(name)
@@ -116,26 +116,26 @@ def widens(stored: DataType, registered: DataType) -> bool:
     )
 
 
-def _partitions(registered: PhysicalSchema, written: PhysicalSchema, last: list[str]) -> list[Finding]:
+def _partitions(registered: PhysicalSchema, written: PhysicalSchema, last: ColumnNames) -> list[Finding]:
     """Partition columns stand last, with the type that the plan gave them."""
-    planned = {f.name.lower(): f for f in written}
+    planned = by_name(written)
     found: list[Finding] = []
     for f in registered:
-        if f.name.lower() in last and f.name.lower() in planned:
-            found += _types(f, planned[f.name.lower()])
-    tail = [f.name.lower() for f in registered][-len(last) :] if last else []
-    if tail != last:
+        if f.name in last and f.name in planned:
+            found += _types(f, planned[f.name])
+    tail = [folded(f.name) for f in registered][-len(last) :] if last else []
+    if tail != list(last):
         message = f"the partition columns {', '.join(last)} do not stand last: the table ends with {', '.join(tail)}"
         found.append(Finding(Verdict.VIOLATED, "PP403", "catalog", None, ", ".join(last), ", ".join(tail), message))
     return found
 
 
-def _width(registered: PhysicalSchema, stored: dict[str, PhysicalField], last: list[str]) -> list[Finding]:
+def _width(registered: PhysicalSchema, stored: Mapping[str, PhysicalField], last: ColumnNames) -> list[Finding]:
     """A column without a place in the files reads as null; one without a place in the catalog is not read."""
-    known = {f.name.lower() for f in registered}
+    known = ColumnNames(f.name for f in registered)
     found: list[Finding] = []
     for f in registered:
-        if f.name.lower() not in stored and f.name.lower() not in last:
+        if f.name not in stored and f.name not in last:
             message = f"{f.name} is registered and not stored: it reads as null"
             found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((f.name,)), str(f), "missing", message))
     for name, f in stored.items():
@@ -145,8 +145,8 @@ def _width(registered: PhysicalSchema, stored: dict[str, PhysicalField], last: l
     return found
 
 
-def _order(registered: PhysicalSchema, stored: list[str], last: list[str]) -> list[Finding]:
-    names = [f.name.lower() for f in registered if f.name.lower() not in last]
+def _order(registered: PhysicalSchema, stored: list[str], last: ColumnNames) -> list[Finding]:
+    names = [folded(f.name) for f in registered if f.name not in last]
     if names == stored:
         return []
     message = f"the columns are registered as {', '.join(names)} and stored as {', '.join(stored)}; Spark reads by name"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from planproof.contract import Constraint, Contract
 from planproof.invariants import count_queries
@@ -11,7 +10,8 @@ from planproof.settings import Settings
 from planproof_engine.claim import dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import backticked
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.records import record
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 TERMS = "quarantine_terms"
 """The column of `marked` that names the terms which a row breaks: an array, empty where it keeps all."""
@@ -20,7 +20,7 @@ _KEY = "`__planproof_repeated`"
 _PLACES = ("PP500", "PP505", "PP506")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RowTerm:
     """A term of a row. `said` names it in messages, `broken` is SQL that is true for a row that breaks it, and `field`
     is the path of its column.
@@ -67,8 +67,7 @@ def _place(schema: PhysicalSchema, term: count_queries.Term) -> RowTerm:
 
 
 def _columns(constraint: Constraint, schema: PhysicalSchema) -> tuple[str, ...]:
-    known = {f.name.lower(): f.name for f in schema}
-    return tuple(known[name.lower()] for name in constraint.columns)
+    return tuple(map(ColumnNames(schema.names).spelt, constraint.columns))
 
 
 def marked(source: str, whole: str, columns: Sequence[str], terms: Sequence[RowTerm]) -> str:

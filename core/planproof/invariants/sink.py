@@ -7,10 +7,9 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 
 from __future__ import annotations
 
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import NestedField, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.paths import NestedField, nested_fields
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, folded
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
 _LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}
@@ -34,7 +33,7 @@ def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool 
 def _repeated(names: tuple[str, ...], below: Path, case_sensitive: bool) -> list[Finding]:
     positions: dict[str, list[int]] = {}
     for i, name in enumerate(names):
-        positions.setdefault(name if case_sensitive else name.lower(), []).append(i)
+        positions.setdefault(folded(name, case_sensitive), []).append(i)
     return [_duplicate([names[i] for i in at], at, below) for at in positions.values() if len(at) > 1]
 
 

@@ -11,7 +11,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
+    from planproof_engine import LogicalPlan
 
 _WIDTH = ("PP501", "PP502", "PP503")
 

@@ -17,12 +17,12 @@ from planproof.report.details import Details
 from planproof.report.model import INVARIANTS, PLANES, Enforcement, PlaneReading, Report
 from planproof.session.protocol import StoredTable
 from planproof.settings import Settings
-from planproof_engine.budget import OverBudget
+from planproof_engine import OverBudget
 from planproof_engine.claim import Claim
 from planproof_engine.finding import Finding, Rewrite, Verdict
 
 if TYPE_CHECKING:
-    from planproof_engine.optimizer.lowering import Lowered
+    from planproof_engine.python_functions import Lowered
 
 TOO_LARGE = "PP113"
 
@@ -48,10 +48,13 @@ class Draft:
     """Collects what one check, publish or audit finds out about `model`.
 
     `beyond` is the reason for every plane of which nothing was said: `not reached` until the judgement comes to it.
+    `is_brief`: the report is to have neither the plan's outline nor the lineage.
     """
 
-    def __init__(self, model: Judged, settings: Settings, beyond: str = "not reached") -> None:
-        self.model, self.settings = model, settings.in_force
+    def __init__(
+        self, model: Judged, settings: Settings, beyond: str = "not reached", *, is_brief: bool = False
+    ) -> None:
+        self.model, self.settings, self.is_brief = model, settings.in_force, is_brief
         self.findings: list[Finding] = []
         self.rewrites: tuple[Rewrite, ...] = ()
         self.executed_sql: str | None = None

@@ -15,24 +15,21 @@ from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
 from planproof.judge.doubts import Doubts, unsure
 from planproof.judge.draft import Draft, Judged
-from planproof.judge.reproducer import maker, reproducer
 from planproof.judge.rewritten import rewritten
 from planproof.session.protocol import Session, SparkPlanes
-from planproof_engine.budget import OverBudget, bounded, is_bounded
+from planproof_engine import OverBudget, bounded, deeply, is_bounded
 from planproof_engine.catalog import Catalog, split_name
 from planproof_engine.claim import Claim, Facts, dotted
 from planproof_engine.conf import Conf
-from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import NARROWED, UNDECIDED, certain, concerns
-from planproof_engine.logical.outline import plan_details
-from planproof_engine.optimizer.lowering import CannotLower
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.python_functions import CannotLower
+from planproof_engine.schema import PhysicalSchema, folded
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
-    from planproof_engine.optimizer.lowering import Lowered
+    from planproof_engine import LogicalPlan
+    from planproof_engine.python_functions import Lowered
 
 _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")
@@ -198,7 +195,10 @@ def _logical(
 def _planned(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
     draft.read(logical.read(plan))
-    draft.tell(**plan_details(plan))
+    if not draft.is_brief:
+        from planproof_engine.plans import plan_details
+
+        draft.tell(**plan_details(plan))
     if any(check.finding.code in (NARROWED, *UNDECIDED) for check in plan.checks):
         draft.tell(lenient=True)
     overflow = draft.settings.overflow
@@ -354,6 +354,8 @@ def _agree(draft: Draft, plan: LogicalPlan, planes: SparkPlanes) -> bool:
     strict = draft.settings.planning == "strict"
     findings = planning.check(plan.physical_schema, planes.analyzed, strict)
     if findings:
+        from planproof.judge.reproducer import maker, reproducer
+
         draft.tell(reproducer=reproducer(plan, planes.analyzed))
         draft.add(_made_by(f, maker(plan, split_name(f.field)[0] if f.field else None)) for f in findings)
     draft.enforced("I4", "logical plan against Spark's analyzed plan, nested flags included")
@@ -437,8 +439,8 @@ def _locator(model: Judged, plan: LogicalPlan | None) -> Locate:
     origins: dict[str, Origin] = {}
     for field, origin in zip(plan.schema, plan.origins):
         if origin is not None:
-            origins.setdefault(field.name.lower(), origin.within(model.file) if model.file else origin)
-    return lambda column: origins.get(column.split(".")[0].lower()) or origins.get(column.lower())
+            origins.setdefault(folded(field.name), origin.within(model.file) if model.file else origin)
+    return lambda column: origins.get(folded(split_name(column)[0])) or origins.get(folded(column))
 
 
 def _in(draft: Draft, origin: Origin | None) -> Origin | None:

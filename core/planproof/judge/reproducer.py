@@ -6,12 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from planproof_engine.conf import SETTINGS, Conf
-from planproof_engine.expr.nodes import Alias, Call, Expr
-from planproof_engine.logical.nodes import Plan, Scan
+from planproof_engine.plans import Alias, Call, Expr, Plan, Scan
 from planproof_engine.types import DataType, parse_type
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
+    from planproof_engine import LogicalPlan
     from planproof_engine.schema import PhysicalSchema
 
 _TIME_ZONE = "spark.sql.session.timeZone"

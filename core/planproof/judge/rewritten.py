@@ -12,7 +12,7 @@ from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.origin import Unknown
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan, Rewriting
+    from planproof_engine import LogicalPlan, Rewriting
 
 
 def rewritten(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None] | None) -> str:
@@ -50,7 +50,7 @@ def _optimized(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
     """The rewriting; None where the optimizer gives none. A failure of the optimizer is a warning, as the compiled text
     can run."""
     try:
-        from planproof_engine.api import optimize
+        from planproof_engine import optimize
 
         return optimize(plan)
     except (ImportError, Unknown) as reason:

@@ -13,8 +13,8 @@ from planproof.project.errors import ProjectError
 from planproof.project.infer import by_file, infer_node
 from planproof.project.manifest import ProjectNode
 from planproof_engine.catalog import split_name
-from planproof_engine.expr.nodes import Column, Expr, Outer
-from planproof_engine.logical.lineage import Source
+from planproof_engine.plans import Column, Expr, Outer, Source
+from planproof_engine.schema import ByColumn, folded
 from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")
@@ -146,10 +146,10 @@ def _coalesced(workspace: Workspace, file: str, first: int, last: int) -> Iterat
     if read is None or report is None or path is None:
         return
     mapped, plan, references = read
-    columns = {c.name.lower(): (c, o) for c, o in zip(plan.root.output, plan.origins) if o is not None}
+    columns = ByColumn((c.name, (c, o)) for c, o in zip(plan.root.output, plan.origins) if o is not None)
     lines = Lines(mapped.template)
     for finding in report.findings:
-        column, origin = columns.get((finding.field or "").lower(), (None, None))
+        column, origin = columns.get(finding.field or "", (None, None))
         if finding.code not in _NULLS or finding.verdict.value == "proved" or column is None or origin is None:
             continue
         default = _default(column.type)
@@ -237,8 +237,8 @@ def _item(workspace: Workspace, node: ProjectNode, text: str, column: str) -> in
     mapped = TemplateMap.of(planned[0].raw, workspace.project.directory, workspace.check.opened)
     if mapped.template != text:
         return None
-    origins = (o for c, o in zip(planned[1].root.output, planned[1].origins) if c.name.lower() == column.lower())
-    origin = next(origins, None)
+    origins = zip(planned[1].root.output, planned[1].origins)
+    origin = next((o for c, o in origins if folded(c.name) == folded(column)), None)
     return mapped.exact(origin.start) if origin is not None and origin.start is not None else None
 
 

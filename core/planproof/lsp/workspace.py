@@ -19,13 +19,13 @@ from planproof.project.schedule import Schedule
 from planproof.project.sources import read_frozen
 from planproof.project.state import State, Wanted
 from planproof.report.model import Report
-from planproof_engine.depth import deeply
+from planproof_engine import deeply
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.logical.references import References
 from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.plans import References
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
+    from planproof_engine import LogicalPlan
 
 
 @dataclass(frozen=True, slots=True)

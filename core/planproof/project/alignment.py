@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from planproof.project.printed import OneLine
+from planproof_engine.records import record
 
 _LIMIT = 200_000
 
@@ -30,7 +31,7 @@ class Atom:
     one_line: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TemplatePlace:
     """A place in the template; `inside` an expression, only where that expression stands is known."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.settings import Settings
 from planproof_engine.conf import Conf
+from planproof_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Promise:
     """A table's name or a path, its contract, and what of it counts. `details` go into the report; `placed` adds where
     the YAML promises what is broken."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from planproof.project.manifest import Project, ProjectNode
+from planproof_engine.records import record
 
 
 class BothTexts(NamedTuple):
@@ -23,7 +24,7 @@ class BothTexts(NamedTuple):
     later: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Blank:
     """What an expression prints: `key` is the same for the same expression, `text` what it prints where that is
     known."""

@@ -29,8 +29,9 @@ _READS = re.compile(
 
 _FROM = re.compile(r"\bfrom\b", re.I)
 _BRANCHES = re.compile(r"\b(is_incremental|this)\b")
-_CALLED = re.compile(r"\{\{\s*(?:(this)|(ref|source)\(\s*([^(){}]*?)\s*\))\s*\}\}")
-_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.S)
+_CALLED = re.compile(r"\{\{\s*(?:(this)|(ref|source)\(([^(){}]*)\))\s*\}\}")
+_OPENED = re.compile(r"\{[{%]")
+_CLOSING = {"{{": "}}", "{%": "%}"}
 _NOT_THERE = "{{ run_query() }}"
 _BUILT_IN = ("dbt", "dbt_spark", "dbt_databricks")
 
@@ -75,14 +76,30 @@ def reader_of(project: Project, node: ProjectNode) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _reader(text: str) -> str | None:
-    found = [str(call[1]) for call in map(_READS.search, _TAG.findall(text)) if call is not None]
+    tags = list(_tags(text))
+    found = [str(call[1]) for tag in tags if (call := _READS.search(text[tag])) is not None]
     # A statement without FROM asks the warehouse to reckon, as dbt_utils.date_spine has it count days.
-    reads = found and (found != ["statement"] or _FROM.search(_TAG.sub(" ", text)) is not None)
+    starts, stops = [0, *(tag.stop for tag in tags)], [*(tag.start for tag in tags), len(text)]
+    outside = " ".join(text[start:stop] for start, stop in zip(starts, stops))
+    reads = found and (found != ["statement"] or _FROM.search(outside) is not None)
     return found[0] if reads else None
 
 
 def _in_jinja(words: re.Pattern[str], text: str) -> bool:
-    return any(words.search(tag) for tag in _TAG.findall(text))
+    return any(words.search(text[tag]) for tag in _tags(text))
+
+
+def _tags(text: str) -> Iterator[slice]:
+    """Where Jinja's expressions and statements stand. What is not closed is none."""
+    at, unclosed = 0, set[str]()
+    while (opened := _OPENED.search(text, at)) is not None:
+        kind, at = opened[0], opened.start() + 1
+        stop = text.find(_CLOSING[kind], opened.end()) if kind not in unclosed else -1
+        if stop < 0:
+            unclosed.add(kind)
+        else:
+            at = stop + 2
+            yield slice(opened.start(), at)
 
 
 def _macros(project: Project, node: ProjectNode) -> Iterator[str]:

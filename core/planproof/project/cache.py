@@ -15,11 +15,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache as remembered
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
-import planproof
-import planproof_engine
 from planproof.project.cache_key import is_own, seal
 
 FOLDER = "PLANPROOF_CACHE_DIR"
@@ -56,10 +54,11 @@ def folder() -> Path | None:
 
 @remembered
 def maker() -> bytes:
-    """A digest of the code that makes reports: planproof's own files, Python's and Jinja's versions."""
-    said = [version("planproof"), version("jinja2"), sys.version]
-    for package in (planproof, planproof_engine):
-        own = Path(str(package.__file__)).parent
+    """A digest of the code that makes reports: planproof's own files, Jinja's, and Python's version."""
+    said = [sys.version]
+    for package in ("planproof", "planproof_engine", "jinja2"):
+        spec = find_spec(package)
+        own = Path(str(spec.origin if spec is not None else "")).parent
         for path in sorted(own.rglob("*.py")):
             stat = path.stat()
             said.append(f"{path.relative_to(own.parent)} {stat.st_size} {stat.st_mtime_ns}")

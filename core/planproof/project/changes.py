@@ -5,20 +5,23 @@ Breaking: what a reader used is gone, narrower, or may be null now. Safe: a read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, field
 from typing import Any
 
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import widens
+from planproof_engine.catalog import RelationName
 from planproof_engine.claim import dotted
+from planproof_engine.records import record
+from planproof_engine.schema import by_name
 from planproof_engine.types import DataType, parse_type
 
 BREAKING, SAFE = "breaking", "safe"
 _PROMISES = ("never null now", "constraint added")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ColumnShape:
     """A column as readers see it: its name, its type, and whether they may rely on NOT NULL.
 
@@ -36,7 +39,7 @@ class ColumnShape:
         return f"{self.type.simple}{' NOT NULL' if self.not_null else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Shape:
     """What readers of a relation may rely on: its columns in order, and its declared constraints."""
 
@@ -45,7 +48,7 @@ class Shape:
     constraints: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SchemaChange:
     """One change of one relation. `column` is a path, None where the whole relation is meant. `reaches` lists the
     columns downstream (`relation.column`) that are made of it, and `relation.*` where it only chooses rows;
@@ -85,7 +88,7 @@ class SchemaChange:
         return {**asdict(self), "direction": self.direction}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comparison:
     """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
     `remarks` what is true of the two as a whole; `compared` how many relations were."""
@@ -109,7 +112,7 @@ def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False)
             gone = after is None
             yield SchemaChange(shape.relation, None, BREAKING if gone else SAFE, "removed" if gone else "added")
         return
-    if not elsewhere and before.relation.lower() != after.relation.lower():
+    if not elsewhere and RelationName.parse(before.relation) != RelationName.parse(after.relation):
         yield SchemaChange(before.relation, None, BREAKING, "moved", before.relation, after.relation)
     yield from _columns(before, after)
     for constraint in sorted(before.constraints - after.constraints):
@@ -120,7 +123,7 @@ def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False)
 
 def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
     relation = after.relation
-    old, new = _by_name(before.columns), _by_name(after.columns)
+    old, new = by_name(before.columns), by_name(after.columns)
     for key, column in old.items():
         if key not in new:
             yield SchemaChange(relation, column.name, BREAKING, "column removed", str(column), None)
@@ -132,10 +135,6 @@ def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
     kept = [key for key in old if key in new], [key for key in new if key in old]
     if kept[0] != kept[1]:
         yield SchemaChange(relation, None, SAFE, "columns reordered", ", ".join(kept[0]), ", ".join(kept[1]))
-
-
-def _by_name(columns: Iterable[ColumnShape]) -> dict[str, ColumnShape]:
-    return {column.name.lower(): column for column in columns}
 
 
 def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[SchemaChange]:

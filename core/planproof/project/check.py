@@ -14,6 +14,7 @@ from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
+from planproof.project.remarks import remark_on_schemas, rules_used
 from planproof.project.schedule import Schedule
 from planproof.project.selection import compiled, guarded_of, left_to_dbt, remark_on, selected
 from planproof.project.sources import read_frozen
@@ -36,22 +37,24 @@ def check_project(
     cache: Cache | None = None,
     jobs: int = 1,
     earlier: Earlier | None = None,
+    is_brief: bool = False,
 ) -> list[Report]:
     """One report per selected model, what it reads before it. What it reads besides is planned, not reported.
 
     `conf` is the session's settings (ANSI off unless given), `frozen` a freeze file in place of the project's own,
     `overrides` settings that go before the models' own. `progress` is told each report as it is made, `noted` a remark
     on them all. `cache` knows reports of earlier checks, `jobs` processes share the work where this one can be forked:
-    neither changes a report. Those that `earlier` knows lack what a brief check leaves out. Raises `ProjectError` where
-    the project cannot be read, or a model that `select` or `selector` names is not compiled; without them, where none
-    is: the rest is judged, and a remark names those. Another names the models with `guard: off`, which have no report.
+    neither changes a report. Those of a check that `is_brief` lack plans and lineage; those that `earlier` knows also
+    lack the text of healthy models. Raises `ProjectError` where the project cannot be read, or a model that `select` or
+    `selector` names is not compiled; without them, where none is: the rest is judged, and a remark names those. Another
+    names the models with `guard: off`, which have no report.
     """
     project = project if state is None else with_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     select = tuple([select] if isinstance(select, str) else select)
     guarded, off = guarded_of(selected(project, select, exclude, selector, state), overrides)
     chosen, left = compiled(guarded, bool(select or selector))
-    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {})
+    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {}, is_brief=is_brief)
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     told = progress if progress is not None else lambda report: None
@@ -59,7 +62,7 @@ def check_project(
         lambda key, report: told(report) if key in wanted else None
     )
     drift = remarks_on_drift(project, check.frozen, found, check.conf.timestamp_type == "TIMESTAMP_NTZ")
-    for remark in (*drift, *left_to_dbt(off), *remark_on(left), check.rules_used(), check.remark()):
+    for remark in (*drift, *left_to_dbt(off), *remark_on(left), rules_used(check), remark_on_schemas(check)):
         if noted is not None and remark is not None:
             noted(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,14 @@ from planproof.project.texts import unix_lines
 from planproof.report.model import Report
 from planproof_engine.finding import Finding
 from planproof_engine.origin import Origin, place
+from planproof_engine.records import record
 
 # It needs jinja2, which takes a while to import: a healthy model has no place to be found.
 if TYPE_CHECKING:
     from planproof.project.alignment import Alignment
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TemplateMap:
     """Maps places of one model's compiled SQL into its template `file`; `compiled_file` is dbt's compiled copy.
 
@@ -157,7 +158,7 @@ def relocate(
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
     if start < 0:
-        from planproof_engine.sql.ending import unterminated
+        from planproof_engine.texts import unterminated
 
         # Closing semicolons, and what follows them, are left out where the text stands inside another one.
         start = planned.find(unterminated(compiled))

@@ -6,14 +6,15 @@ A door that knows dbt hands a `Compiler` in; a project without one is read as it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from planproof_engine.records import record
 
 NOT_HANDED_IN = "no dbt was handed in"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Selection:
     """The unique ids that dbt selected. It `may_be_empty` where a method decided that asks what changed or happened."""
 

@@ -15,9 +15,9 @@ from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
-from planproof_engine.catalog import Relation, split_name
+from planproof_engine.catalog import Relation, RelationName, split_name
 from planproof_engine.conf import Conf
-from planproof_engine.schema import LogicalField
+from planproof_engine.schema import ByColumn, LogicalField, folded
 
 _ROWS = "*"
 _OF_ALL = ("removed", "moved")
@@ -79,23 +79,19 @@ def _two_targets(before: Project, after: Project) -> str | None:
     """What to say where the manifests are of two targets: all that dbt builds stands elsewhere, under the same names,
     and no config asked for that. None where they are of one."""
     pairs = [(node, after.nodes[key]) for key, node in before.nodes.items() if _is_built(node) and key in after.nodes]
-    moves = [(split_name(old.relation)[:-1], split_name(new.relation)[:-1]) for old, new in pairs]
-    if not moves or any(_lower(old) == _lower(new) for old, new in moves) or not all(_is_same(*p) for p in pairs):
+    moves = [[RelationName(split_name(node.relation)[:-1]) for node in pair] for pair in pairs]
+    if not moves or any(old == new for old, new in moves) or not all(_is_same(*pair) for pair in pairs):
         return None
-    places = dict.fromkeys(f"{'.'.join(old)} to {'.'.join(new)}" for old, new in moves)
+    places = dict.fromkeys(f"{old} to {new}" for old, new in moves)
     return f"two targets: every relation stands elsewhere, which is not counted as a change ({', '.join(places)})"
 
 
 def _is_same(old: ProjectNode, new: ProjectNode) -> bool:
     """Whether two nodes have one name, and the same configured place."""
-    names = [_lower(split_name(node.relation)[-1:]) for node in (old, new)]
+    names = [RelationName.parse(node.relation).key[-1:] for node in (old, new)]
     configs = [node.raw.get("config") or {} for node in (old, new)]
     asked = [[config.get(key) for key in ("database", "schema", "alias")] for config in configs]
     return names[0] == names[1] and asked[0] == asked[1]
-
-
-def _lower(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in parts)
 
 
 def _placed(project: Project, other: Project) -> Project:
@@ -146,7 +142,7 @@ class _Shapes:
                 found.shapes[key] = _shape(node, relation, contract)
                 found.keys[_two_parts(node.relation)] = key
                 if contract is not None:
-                    found.promised[key] = frozenset(name.lower() for name in contract.schema.names)
+                    found.promised[key] = frozenset(map(folded, contract.schema.names))
             if report is not None:
                 found._note(node.relation, report.details.lineage or {})
         return found
@@ -164,7 +160,7 @@ class _Shapes:
         columns: dict[str, set[str]] = defaultdict(set)
         for column in reaches:
             relation, _, name = column.rpartition(".")
-            columns[_two_parts(relation)].add(name.lower())
+            columns[_two_parts(relation)].add(folded(name))
         touched = {self.keys[relation]: names for relation, names in columns.items() if relation in self.keys}
         contracts = [
             self.shapes[other].relation
@@ -204,20 +200,20 @@ def _exposures(project: Project) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _two_parts(relation: str) -> str:
-    return ".".join(split_name(relation)[-2:]).lower()
+    return ".".join(RelationName.parse(relation).key[-2:])
 
 
 def _key(relation: str, column: str) -> str:
     """A column's key; a relation is known by its last two parts, however it is spelled."""
-    return ".".join((*split_name(relation)[-2:], column)).lower()
+    return f"{_two_parts(relation)}.{folded(column)}"
 
 
 def _shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:
     """A contract's promises are what readers may rely on; without one, what the plan gives."""
-    promised = {f.name.lower(): not f.nullable for f in contract.schema} if contract is not None else {}
+    promised = ByColumn((f.name, not f.nullable) for f in (contract.schema if contract else ()))
 
     def column(f: LogicalField) -> ColumnShape:
-        derived, name = not f.nullable or f.evidence is not None, f.name.lower()
+        derived, name = not f.nullable or f.evidence is not None, f.name
         return ColumnShape(f.name, f.type, promised.get(name, derived), name in promised, derived)
 
     columns = tuple(map(column, relation.schema))

@@ -10,6 +10,7 @@ from planproof.project.sources import Frozen, Known
 from planproof.report.folding import listed
 from planproof.report.model import Report
 from planproof.report.parts import counted, stopped
+from planproof_engine.schema import ByColumn
 from planproof_engine.types import as_nullable, parse_type, without_lengths
 
 
@@ -36,12 +37,12 @@ def remarks_on_drift(
 
 
 def _changed(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable[str]:
-    found = {name.lower(): data_type for name, data_type, _ in known.columns}
+    found = ByColumn((name, data_type) for name, data_type, _ in known.columns)
     for name, declared, _ in declared_columns(source.raw):
-        if name.lower() not in found:
+        if name not in found:
             yield f"{name} is gone"
             continue
-        stored = as_nullable(without_lengths(found[name.lower()]))
+        stored = as_nullable(without_lengths(found[name]))
         try:
             wanted = as_nullable(without_lengths(parse_type(declared, timestamp_ntz=timestamp_ntz)))
         except ValueError:

@@ -17,6 +17,7 @@ from planproof.project.reads import Reads
 from planproof.report.model import Report
 from planproof.report.packed import form_of, report_of
 from planproof_engine.conf import Conf
+from planproof_engine.records import record
 
 Form = dict[str, Any]
 """A report as `report_of` reads it."""
@@ -57,7 +58,7 @@ class Earlier:
         return ((found[1], found[2]), found[3]) if found is not None and found[0] is report else (None, None)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Finished:
     """A check's project, remarks and reports; the reports are without plans, and without the text of healthy models."""
 

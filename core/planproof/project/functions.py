@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof_engine.functions.declared import DeclarationError
+from planproof_engine.python_functions import DeclarationError
+from planproof_engine.records import record
 
 if TYPE_CHECKING:
     from planproof.guard import Guard
@@ -40,7 +40,7 @@ def load(place: str, folder: Path) -> Mapping[str, Any]:
     return {str(key): function for key, function in found.items()} if isinstance(found, Mapping) else {name: found}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Loaded:
     """Functions of a command line, with the files that workers need to have."""
 

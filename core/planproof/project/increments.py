@@ -10,12 +10,10 @@ from planproof.project.errors import ProjectError
 from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import listed_columns
-from planproof_engine.api import LogicalPlan
-from planproof_engine.depth import deeply
+from planproof_engine import LogicalPlan, deeply
 from planproof_engine.finding import Finding
-from planproof_engine.hazards.increments import Written, suspected
-from planproof_engine.hazards.needed import plans
-from planproof_engine.logical.nodes import Scan
+from planproof_engine.hazards import Written
+from planproof_engine.hazards import suspected_increments as suspected
 from planproof_engine.origin import AnalysisError, Unknown, place
 
 _REMADE = ("model", "snapshot")
@@ -56,8 +54,10 @@ def first_plan(project: Project, node: ProjectNode, plan: Callable[[str], Logica
 
 
 def _written(project: Project, node: ProjectNode, later: LogicalPlan, append_only: str) -> Written:
+    from planproof_engine.plans import Scan
+
     config = node.raw.get("config") or {}
-    read = {parts_of(scan.relation): scan.relation for scan in plans(later.root) if isinstance(scan, Scan)}
+    read = {parts_of(scan.relation): scan.relation for scan in later.root.everywhere() if isinstance(scan, Scan)}
     parents = [project.nodes[key] for key in node.parents]
     remade = [p.relation for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
     return Written(

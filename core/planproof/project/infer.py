@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
@@ -24,14 +23,15 @@ from planproof.project.sources import read_frozen
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.schema import LogicalField, PhysicalSchema
+from planproof_engine.records import record
+from planproof_engine.schema import ColumnNames, LogicalField, PhysicalSchema
 from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quoted_if_needed
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class InferredColumn:
     """`not_null` says why the column holds no null; None where nothing proves it, or nobody asked. `quote`: the name
     is none that dbt may write without quotes."""
@@ -42,7 +42,7 @@ class InferredColumn:
     quote: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Inferred:
     """What a model's contract can promise; `reason` says why there is nothing to write, and the rest is empty then."""
 
@@ -101,11 +101,11 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
         return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
     except AnalysisError as error:
         return Inferred(node, reason=check.refused(node, error))
-    names = [c.name.lower() for c in columns]
-    if len(set(names)) < len(names):
+    names = ColumnNames(c.name for c in columns)
+    if len(names) < len(columns):
         return Inferred(node, reason="it produces two columns of one name")
     # A description is enough to spoil it: dbt builds no model whose contract has a column without a type.
-    spare = [name for name in documented_columns(node.raw) if name.lower() not in names]
+    spare = [name for name in documented_columns(node.raw) if name not in names]
     if spare:
         return Inferred(node, reason=f"its YAML names {', '.join(spare)}, which it does not produce")
     broken = _broken(node, columns, plan.physical_schema, conf)
@@ -115,9 +115,9 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
 def _broken(node: ProjectNode, columns: Iterable[InferredColumn], found: PhysicalSchema, conf: Conf) -> str | None:
     """What of the author's own types and names the model breaks, once a contract makes promises of them."""
     raw, forms = node.raw, {str(c.get("name") or key): c for key, c in (node.raw.get("columns") or {}).items()}
-    written = {name.lower(): name for name in forms}
+    written = ColumnNames(forms)
     for column in columns:
-        name = written.get(column.name.lower(), column.name)
+        name = written.spelt(column.name) if column.name in written else column.name
         form = forms.get(name) or {"name": name}
         forms[name] = form if form.get("data_type") else {**form, "data_type": column.data_type}
     promised = {**raw, "columns": forms, "config": {**(raw.get("config") or {}), "contract": {"enforced": True}}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from planproof.project.manifest import Project, read_project
 from planproof.project.profile import DBT_CONF, OfDatabricks, Profile, read_profile
 from planproof.project.target_folder import target_folder
 from planproof_engine.conf import Conf
+from planproof_engine.records import record
 
 if TYPE_CHECKING:
     from planproof.session.protocol import Session
@@ -26,7 +27,7 @@ OWN_TARGET = "planproof/dbt"
 the whole one's."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ProjectLocation:
     """A dbt project's directory, a manifest in place of its own, the directory of profiles.yml, the target's name,
     and the folder where dbt writes, None where dbt's own order says which.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from planproof.project.manifest import Project, ProjectNode, read_project
 from planproof.project.reads import besides
-from planproof_engine.catalog import Catalog, Relation, split_name
+from planproof_engine.catalog import Catalog, Relation, RelationName, split_name
 
 Parts = tuple[str, ...]
 
@@ -91,10 +91,8 @@ def with_state(project: Project, state: str | Path) -> Project:
 
 
 def parts_of(given: str | Parts) -> Parts:
-    """The lower-case parts of a relation's name, without Spark's own catalog before them."""
-    parts = split_name(given) if isinstance(given, str) else given
-    found = tuple(part.lower() for part in parts)
-    return found[1:] if len(found) > 2 and found[0] == "spark_catalog" else found
+    """What all spellings of a relation's name share."""
+    return (RelationName.parse(given) if isinstance(given, str) else RelationName(given)).key
 
 
 def stored_nodes(project: Project) -> Mapping[Parts, ProjectNode]:

@@ -15,9 +15,9 @@ from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import no_collections
-from planproof.project.nodes import Node, label_of, materialized_of, model_of, relation_of
+from planproof.project.nodes import Node, label_of, mapping_at, materialized_of, model_of, relation_of, seed_form
 from planproof.project.reads import content, is_file
-from planproof.project.shapes import check_node
+from planproof.project.shapes import check_node, check_test
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
 from planproof.project.target_folder import target_folder
 from planproof.project.texts import Texts
@@ -27,6 +27,8 @@ MANIFEST = "manifest.json"
 VERSIONS = (12, 20)
 _DIGITS = 4300
 """dbt 1.8 and later write v12, and so does dbt 2; its betas wrote v20: the same, with nulls for empty mappings."""
+UNLOADED = "SELECT 1 AS nothing"
+"""Stands for a seed's query until its rows are there."""
 KINDS = ("model", "seed", "snapshot", "source")
 """The kinds of node that are relations; tests, analyses and operations are none."""
 
@@ -62,7 +64,9 @@ class ProjectNode:
         return self.raw.get("language") == "python"
 
     def model(self, *, overrides: Mapping[str, Any] | None = None, conf: Conf | None = None) -> Model:
-        """The node as a `Model`. Raises `ProjectError`."""
+        """The node as a `Model`; a seed's query is not known before its rows are loaded. Raises `ProjectError`."""
+        if self.kind == "seed":
+            return model_of(seed_form(self.raw), sql=UNLOADED, overrides=overrides, conf=conf)
         return model_of(self.raw, overrides=overrides, conf=conf)
 
     def hooks(self) -> tuple[str, ...]:
@@ -81,7 +85,7 @@ class ProjectNode:
         merged = strategy == "merge" and (file_format == "parquet" or not _is_merged_plainly(config))
         if self.materialized == "incremental" and (merged or strategy not in STRATEGIES):
             return f"incremental strategy {strategy!r}"
-        if self.materialized in ("table", "incremental") and file_format not in FILE_FORMATS:
+        if self.materialized in ("table", "incremental", "seed") and file_format not in FILE_FORMATS:
             return f"file format {file_format!r}"
         skipped = self.left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None
@@ -134,6 +138,10 @@ class Project:
     generated_at: str = ""
     manifest: Mapping[str, Any] = field(default_factory=dict, repr=False)
     compiler: Compiler | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_of_dbt_2(self) -> bool:
+        return is_of_dbt_2(self.dbt_version)
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -214,6 +222,15 @@ class Project:
         return named[0] if len(named) == 1 else None
 
 
+def is_of_dbt_2(version: str) -> bool:
+    """Whether dbt of that version is the one without Python.
+
+    >>> is_of_dbt_2("2.0.0-preview.196"), is_of_dbt_2("1.12.6")
+    (True, False)
+    """
+    return re.match(r"[2-9]\.", version) is not None
+
+
 def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path | None = None) -> Project:
     """The project of a directory, a manifest file, or a decoded manifest. A directory's lies in its target folder
     (`target_folder`): `target_path`, else where dbt writes it.
@@ -271,7 +288,7 @@ def _loaded(text: str) -> Any:
 
 
 def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:
-    metadata = _mapping(manifest, "metadata", where)
+    metadata = mapping_at(manifest, "metadata", where)
     version = str(metadata.get("dbt_schema_version") or "")
     if not version.rstrip("/").endswith(tuple(f"/manifest/v{known}.json" for known in VERSIONS)):
         raise ProjectError(
@@ -282,8 +299,8 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
     if adapter not in ("", "spark", "databricks"):
         raise ProjectError(f"{where}: it was compiled for {adapter}; planproof proves models on Spark")
     dbt_version = str(metadata.get("dbt_version") or "")
-    texts = Texts(directory, target, of_dbt_2=re.match(r"[2-9]\.", dbt_version) is not None)
-    raw = {**_mapping(manifest, "nodes", where), **_mapping(manifest, "sources", where)}
+    texts = Texts(directory, target, of_dbt_2=is_of_dbt_2(dbt_version))
+    raw = {**mapping_at(manifest, "nodes", where), **mapping_at(manifest, "sources", where)}
     nodes = dict(_nodes(raw, where, texts))
     on_run = on_run_hooks(node for node in raw.values() if isinstance(node, Mapping))
     return Project(
@@ -293,7 +310,7 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
         dbt_version,
         adapter,
         on_run,
-        _mapping(manifest, "macros", where),
+        mapping_at(manifest, "macros", where),
         str(metadata.get("generated_at") or ""),
         manifest,
     )
@@ -308,13 +325,15 @@ def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[s
             raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
         if key in relations:
             yield key, _node(key, texts.completed(node), relations, where)
+        elif node.get("resource_type") == "test":
+            check_test(node, f"{where}: {key}")
 
 
 def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
     check_node(node, f"{where}: {key}")
     kind = str(node["resource_type"])
-    config = _mapping(node, "config", f"{where}: {key}")
-    depends_on = _mapping(node, "depends_on", f"{where}: {key}")
+    config = mapping_at(node, "config", f"{where}: {key}")
+    depends_on = mapping_at(node, "depends_on", f"{where}: {key}")
     tags = {str(tag) for tag in [*_list(node, "tags", key, where), *_list(config, "tags", key, where)]}
     parents = [str(parent) for parent in _list(depends_on, "nodes", key, where)]
     file = node.get("original_file_path")
@@ -354,15 +373,6 @@ def _dag_order(nodes: Mapping[str, ProjectNode], where: str) -> list[str]:
         circle = ", ".join(sorted(set(nodes) - set(order))[:5])
         raise ProjectError(f"{where}: these nodes depend on each other in a circle: {circle}")
     return order
-
-
-def _mapping(form: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    given = form.get(key)
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise ProjectError(f"{where}: `{key}` is {type(given).__name__}, not a mapping")
-    return given
 
 
 def _list(form: Mapping[str, Any], key: str, node: str, where: str) -> list[Any]:

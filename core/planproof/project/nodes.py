@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model
+from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
 from planproof.project.errors import ProjectError, UnreadableContract
-from planproof.quarantine import refusal
 from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
+from planproof_engine.schema import ColumnNames
 from planproof_engine.types import DataType, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
@@ -51,7 +51,7 @@ def model_of(
         raise ProjectError(f"{where}: the manifest holds no compiled SQL for it; run `dbt compile`")
     if node.get("language") == "python":
         raise ProjectError(f"{where}: a Python model has no SQL that planproof could check")
-    config = _mapping(node, "config", where)
+    config = mapping_at(node, "config", where)
     try:
         return Model(
             relation_of(node),
@@ -70,6 +70,12 @@ def model_of(
         )
     except ContractError as error:
         raise ProjectError(f"{where}: {error}") from error
+
+
+def seed_form(node: Node) -> Node:
+    """A seed's node as that of the table that the guard publishes; no contract of dbt's binds it."""
+    config = {**mapping_at(node, "config", label_of(node)), "materialized": "table", "contract": None}
+    return {**node, "resource_type": "model", "contract": None, "language": "sql", "config": config}
 
 
 def _options(config: Node, materialized: str, where: str) -> dict[str, Any]:
@@ -117,8 +123,8 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
 
 def _contract(node: Node, conf: Conf) -> Contract | None:
     where = label_of(node)
-    config = _mapping(node, "config", where)
-    declared = _mapping(config, "contract", where) or _mapping(node, "contract", where)
+    config = mapping_at(node, "config", where)
+    declared = mapping_at(config, "contract", where) or mapping_at(node, "contract", where)
     if not declared.get("enforced"):
         return None
     columns = _columns(node, where)
@@ -174,8 +180,8 @@ def guard_of(node: Node, overrides: Mapping[str, Any] | None = None) -> str:
 
 
 def _given(node: Node, where: str) -> Mapping[str, Any]:
-    config_meta = _mapping(_mapping(node, "config", where), "meta", where)
-    given = config_meta.get("planproof", _mapping(node, "meta", where).get("planproof")) or {}
+    config_meta = mapping_at(mapping_at(node, "config", where), "meta", where)
+    given = config_meta.get("planproof", mapping_at(node, "meta", where).get("planproof")) or {}
     if not isinstance(given, Mapping):
         raise ProjectError(f"{where}: meta.planproof is {given!r}, not a mapping of settings")
     return given
@@ -183,9 +189,9 @@ def _given(node: Node, where: str) -> Mapping[str, Any]:
 
 def _refuse_quarantine(node: Node, where: str) -> None:
     """Raises `ProjectError` where the node asks for what its way of storing rows cannot give."""
-    config = _mapping(node, "config", where)
+    config = mapping_at(node, "config", where)
     strategy = _text(config, "incremental_strategy", where) or "append"
-    why = refusal(materialized_of(node), strategy, _text(config, "file_format", where) or "parquet")
+    why = quarantine_refusal(materialized_of(node), strategy, _text(config, "file_format", where) or "parquet")
     if why is not None:
         raise ProjectError(f"{where}: meta.planproof.on_violation: quarantine cannot be kept: {why}")
 
@@ -209,7 +215,7 @@ def materialized_of(node: Node) -> str:
     """`table`, `view`, `incremental`, `ephemeral`, `seed`, or whatever else the node says."""
     if node.get("resource_type") == "seed":
         return "seed"
-    return str(_mapping(node, "config", label_of(node)).get("materialized") or "view")
+    return str(mapping_at(node, "config", label_of(node)).get("materialized") or "view")
 
 
 def label_of(node: Node) -> str:
@@ -234,22 +240,22 @@ def documented_columns(node: Node) -> list[str]:
     return list(_columns(node, label_of(node)))
 
 
-def declared_not_null(node: Node) -> set[str]:
-    """The columns, in lower case, that a constraint promises NOT NULL."""
+def declared_not_null(node: Node) -> ColumnNames:
+    """The columns that a constraint promises NOT NULL."""
     where = label_of(node)
-    return {
-        name.lower()
+    return ColumnNames(
+        name
         for form, names in _raw_constraints(node, _columns(node, where), where)
         if form.get("type") in ("not_null", "primary_key")
         for name in names
-    }
+    )
 
 
 def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
     """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
     columns, not_null = _columns(node, label_of(node)), declared_not_null(node)
     return [
-        (name, str(column["data_type"]), name.lower() not in not_null)
+        (name, str(column["data_type"]), name not in not_null)
         for name, column in columns.items()
         if column.get("data_type")
     ]
@@ -257,7 +263,7 @@ def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
 
 def _columns(node: Node, where: str) -> dict[str, Node]:
     found: dict[str, Node] = {}
-    for key, column in _mapping(node, "columns", where).items():
+    for key, column in mapping_at(node, "columns", where).items():
         if not isinstance(column, Mapping):
             raise ProjectError(f"{where}: column {key!r} is {column!r}, not a mapping")
         found[str(column.get("name") or key)] = column
@@ -307,7 +313,8 @@ def _comment(node: Node, config: Node) -> str | None:
     return str(node.get("description") or "") or None if wanted else None
 
 
-def _mapping(node: Node, key: str, where: str) -> Node:
+def mapping_at(node: Node, key: str, where: str) -> Node:
+    """The mapping at a key, empty where nothing stands there. Raises `ProjectError`."""
     given = node.get(key)
     if given is None:
         return {}

@@ -31,15 +31,15 @@ from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.subject import Subject, failed, too_large, unreadable
 from planproof.project.undeclared import Supposition, either, grown
 from planproof.report.model import Report
-from planproof_engine.budget import OverBudget, bounded
+from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
-from planproof_engine.conf import RELEASES, RUNTIMES, SPARKS, Conf, holds
+from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import without_lengths
 
 if TYPE_CHECKING:
-    from planproof_engine.api import LogicalPlan
+    from planproof_engine import LogicalPlan
 
 OFFLINE = "the offline check reads planes 1 to 3"
 
@@ -51,7 +51,7 @@ _OF_COLUMNS = (
     *("UNRESOLVED_COLUMN", "UNRESOLVED_USING_COLUMN_FOR_JOIN", "UNRESOLVED_MAP_KEY", "FIELD_NOT_FOUND"),
     *("NUM_COLUMNS_MISMATCH", "INCOMPATIBLE_COLUMN_TYPE"),
 )
-_SET = re.compile(r"^\s*set\s+(?:session\s+)?([\w.]+)\s*=\s*(.*?)\s*;?\s*$", re.I | re.S)
+_SET = re.compile(r"\s*set\s+(?:session\s+)?([\w.]+)\s*=(.*)", re.I | re.S)
 # The `*` that dbt_utils.star and union_relations print where there is no column, or no relation yet; a run prints none.
 _SAID = r"only output during\s+dbt compile\b[^*]*\*/"
 _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
@@ -92,7 +92,7 @@ def _of_an_older_text(report: Report, changed: str | None) -> Report:
     """Nothing is proved or violated of a model whose files changed since dbt compiled it, or those of one it reads."""
     if changed is None:
         return report
-    message = f"{changed} since dbt compiled it: run `dbt compile`, or `planproof check --compile`"
+    message = f"{changed} since dbt compiled it"
     doubted = [
         replace(f, verdict=Verdict.UNPROVED, message=f"as compiled before the change: {f.message}")
         for f in report.findings
@@ -114,13 +114,15 @@ def _never_built(report: Report) -> Report:
 
 @dataclass(slots=True)
 class OfflineCheck:
-    """The state of one check: the catalog grows by every node that was visited."""
+    """The state of one check: the catalog grows by every node that was visited. `is_brief`: its reports lack plans and
+    lineage."""
 
     project: Project
     conf: Conf
     frozen: Frozen
     overrides: Mapping[str, Any] = field(default_factory=dict)
     finished: Callable[[str, Report], None] | None = None
+    is_brief: bool = False
     catalog: NotedCatalog = field(init=False)
     unread: dict[str, str] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
@@ -166,9 +168,7 @@ class OfflineCheck:
         `left` holds at least `project.stored_parents`. Raises `Wanted` for a node that the text reads besides, and
         `Unportable`.
         """
-        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
-            noted.clear()
-        self.catalog.forget()
+        self.forget()
         self.take(left)
         key = node.unique_id
         self._is_alone, self.reports[key] = True, None
@@ -178,6 +178,12 @@ class OfflineCheck:
             self._is_alone = False
         asked = tuple(self.catalog.asked)
         return Visit(report, self.left(node), asked, self.names if self.catalog.was_listed else ())
+
+    def forget(self) -> None:
+        """Forgets what was seen of every node."""
+        for noted in (self.unread, self.origins, self.incomplete, self.stale, self.inputs, self.reports):
+            noted.clear()
+        self.catalog.forget()
 
     def take(self, left: Mapping[str, State]) -> None:
         """Has what other nodes left as if they had been visited here."""
@@ -248,48 +254,9 @@ class OfflineCheck:
             self._register(node, known)
         return None
 
-    def rules_used(self) -> str:
-        """By which Spark's rules the models were checked, who said so, and the release that tests compare them with."""
-        version = self.conf.spark
-        if self.overrides.get("spark"):
-            why = "as asked"
-        elif self.frozen.spark == version:
-            why = f"named in {self.frozen.file}"
-        elif self.conf.databricks:
-            why = "that of the newest runtime that is known"
-        else:
-            why = "the newest that is known" if version == SPARKS[-1] else "as asked"
-        if self.conf.databricks:
-            return (
-                f"checked for Databricks by the rules of Spark {version} ({why}), tested against Spark "
-                f"{RELEASES[version]}; what Databricks adds is unknown, by name"
-            )
-        return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
-
-    def remark(self) -> str | None:
-        """The one step that would make the missing schemas of sources and seeds known; None where none is missing."""
-        of_no_model = (n for n in self.project.nodes.values() if n.kind in ("source", "seed"))
-        missing = [node.relation for node in of_no_model if node.unique_id in self.unread]
-        if not missing:
-            return None
-        it = "them" if len(missing) > 1 else "it"
-        what = (
-            f"schemas of {len(missing)} sources and seeds are" if len(missing) > 1 else "schema of 1 source or seed is"
-        )
-        shown = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        if self.frozen.file is not None:
-            return (
-                f"the {what} not known ({shown}), and {self.frozen.file} does not hold {it}; once Spark knows {it} "
-                "(`dbt seed` loads a seed), run `planproof freeze` again"
-            )
-        return (
-            f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
-            f"reads {it} can be judged"
-        )
-
     def plan(self, node: ProjectNode) -> LogicalPlan:
         """The model's logical plan over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         if node.is_python:
             raise Unknown("a Python model, whose schema only its run shows")
@@ -334,16 +301,13 @@ class OfflineCheck:
                 self.stale[node.unique_id] = (
                     said if said.startswith("it reads ") else f"it reads {parent.relation}: {said}"
                 )
-        known = {parent.relation: self._origin(parent) for parent in parents}
+        known = {p.relation: self.origins.get(p.unique_id) or self.unread.get(p.unique_id, "") for p in parents}
         frozen = {
             relation.name: self.frozen.file or ""
             for parts, relation in read.items()
             if relation is not None and parts not in self.stored
         }
         self.inputs[node.unique_id] = {**known, **frozen}
-
-    def _origin(self, node: ProjectNode) -> str:
-        return self.origins.get(node.unique_id) or self.unread.get(node.unique_id, "")
 
     # --- one model --------------------------------------------------------------------------------------------------
 
@@ -382,7 +346,7 @@ class OfflineCheck:
 
     def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
         settings = settings_of(node.raw, overrides=self.overrides)
-        draft = Draft(subject, settings, beyond=OFFLINE)
+        draft = Draft(subject, settings, beyond=OFFLINE, is_brief=self.is_brief)
         draft.tell(
             unique_id=node.unique_id,
             name=node.name,
@@ -418,7 +382,7 @@ class OfflineCheck:
 
     def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
         """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         with self.catalog.noting():
             return plan(text, self.catalog, conf=self._conf(node))
@@ -502,7 +466,8 @@ class OfflineCheck:
                 continue
             if "{{" in match[2] or "{%" in match[2]:
                 raise Unknown(f"the value of {match[1]}, which a hook sets from a template")
-            conf = conf.with_setting(match[1], match[2].strip("'\""))
+            value = match[2].strip().removesuffix(";").strip()
+            conf = conf.with_setting(match[1], value.strip("'\""))
         return conf
 
     # --- what children see ------------------------------------------------------------------------------------------

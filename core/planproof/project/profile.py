@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof_engine.conf import Conf
+from planproof_engine.records import record
 
 DBT_CONF = Conf(ansi=False, stated=frozenset({"ansi"}))
 """dbt-spark sets `spark.sql.ansi.enabled` to false in every session."""
@@ -34,7 +35,7 @@ _THRIFT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Profile:
     """One target: dbt-spark's connection method, the schema, and the session's settings as dbt-spark sets them.
 

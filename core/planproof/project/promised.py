@@ -12,10 +12,11 @@ import yaml
 from planproof.project.nodes import patch_of
 from planproof.project.reads import content_within, is_file
 from planproof.project.yaml_text import yaml_nodes
-from planproof.report.dotted import parts
 from planproof.report.model import Report
+from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
+from planproof_engine.schema import ByColumn
 
 _KEY_OF = {"PP500": "data_type", "PP504": "data_type", "PP505": "constraints", "PP506": "constraints"}
 """Of which of a column's keys a code speaks."""
@@ -84,8 +85,8 @@ def _is_installed(node: Mapping[str, Any], directory: Path, path: str) -> bool:
 
 
 def _place(finding: Finding, model: Any, file: str) -> Origin | None:
-    wanted = parts(finding.field)[0].lower() if finding.field else None
-    columns = {str(_name(column)).lower(): column for column in _items(_at(model, "columns"))}
+    wanted = split_name(finding.field)[0] if finding.field else None
+    columns = ByColumn((str(_name(column)), column) for column in _items(_at(model, "columns")))
     column = columns.get(wanted) if wanted is not None else None
     if _is_test(finding):
         return _origin(_test(finding, column) or _test(finding, model) or column or model, file)

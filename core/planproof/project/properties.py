@@ -19,6 +19,8 @@ from planproof.project.kept_lines import with_own_lines
 from planproof.project.reads import content
 from planproof.project.tails import growing
 from planproof.project.yaml_text import refuse_large, yaml_of
+from planproof_engine import OverBudget, bounded
+from planproof_engine.schema import ByColumn, folded
 
 
 def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
@@ -27,6 +29,14 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
     What the author declared stays: a column's own type and constraints are never changed. Raises `ProjectError` for a
     file that cannot be read, or in which an anchor shares between models what is to differ.
     """
+    try:
+        with bounded():
+            return _with_contracts(file, inferred)
+    except OverBudget as over:
+        raise ProjectError(f"{file}: to keep its comments and order takes more {over} than it may; split it") from None
+
+
+def _with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
     yaml = _yaml()
     own = _own_text(file)
     form, inferred = _loaded(yaml, file, own), list(inferred)
@@ -105,7 +115,7 @@ def _yaml() -> YAML:
 def _loaded(yaml: YAML, file: Path, text: str) -> Any:
     try:
         form = yaml.load(text)
-    except YAMLError as error:
+    except (YAMLError, ValueError, AttributeError, TypeError, RecursionError) as error:  # Of `a: &a {<<: *a}`, say.
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     if form is None:
         return CommentedMap(version=2)
@@ -123,9 +133,9 @@ def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[
     given = entry.setdefault("columns", CommentedSeq())
     if not isinstance(given, list):
         raise ProjectError(f"{file}: `columns` of {entry.get('name')} is {type(given).__name__}, not a list")
-    known = {str(c.get("name")).lower(): c for c in given if isinstance(c, MutableMapping)}
+    known = ByColumn((str(c.get("name")), c) for c in given if isinstance(c, MutableMapping))
     for column in columns:
-        form = known.get(column.name.lower())
+        form = known.get(column.name)
         if form is None:
             form = CommentedMap(name=_text(column.name))
             with growing(given):
@@ -139,8 +149,8 @@ def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[
 
 def _order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> list[str]:
     """Said where the YAML's columns stand in another order than the query's: dbt stores a table in the contract's."""
-    wanted = [column.name.lower() for column in columns]
-    stand = [str(c.get("name")).lower() for c in given if isinstance(c, MutableMapping)]
+    wanted = [folded(column.name) for column in columns]
+    stand = [folded(str(c.get("name"))) for c in given if isinstance(c, MutableMapping)]
     stand = [name for name in stand if name in wanted]
     if stand == wanted:
         return []

@@ -10,7 +10,7 @@ from planproof.contract import LOGGED_FORMATS, Contract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import Node, listed_columns, settings_of
 from planproof.project.sources import Known
-from planproof_engine.schema import LogicalField, LogicalSchema
+from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema, by_name, folded
 from planproof_engine.types import DataType, as_nullable
 
 _HARMLESS = re.compile(r"\s*(analyze|comment|grant|revoke|refresh|optimize|select|show|describe|set)\b", re.I)
@@ -75,12 +75,12 @@ def _writes_later(node: ProjectNode) -> bool:
 
 def _ordered(node: ProjectNode, schema: LogicalSchema, contract: Contract | None) -> Sequence[LogicalField]:
     fields = list(schema.fields)
-    by_name = {f.name.lower(): f for f in fields}
-    if contract is not None and set(by_name) == {f.name.lower() for f in contract.schema}:
-        fields = [by_name[f.name.lower()] for f in contract.schema]
+    known = by_name(fields)
+    if contract is not None and ColumnNames(known) == ColumnNames(contract.schema.names):
+        fields = [known[f.name] for f in contract.schema]
     partition_by = _partition_by(node.raw)
-    last = [f for name in partition_by for f in fields if f.name.lower() == name]
-    return [f for f in fields if f.name.lower() not in partition_by] + last
+    last = [f for name in partition_by for f in fields if folded(f.name) == name]
+    return [f for f in fields if folded(f.name) not in partition_by] + last
 
 
 def _partition_by(raw: Node) -> list[str]:
@@ -88,7 +88,7 @@ def _partition_by(raw: Node) -> list[str]:
     # Columns of tables with a log stay where they are.
     given = None if config.get("file_format") in LOGGED_FORMATS else config.get("partition_by")
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return [name.lower() for name in listed_columns(list(map(str, names)))]
+    return [folded(name) for name in listed_columns(list(map(str, names)))]
 
 
 def _forgetful(fields: Sequence[LogicalField]) -> tuple[Column, ...]:

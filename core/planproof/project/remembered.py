@@ -16,17 +16,19 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.state import State, Visit, Wanted, digest, digest_of_known
 from planproof.report.model import Report
 from planproof.report.packed import pack, report_of, unpack
+from planproof_engine.records import record
 
 _UNREAD = ("created_at",)
 """Keys of a manifest's node that nothing reads and dbt writes anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class JudgedNode:
     """A visit as bytes: its report without and with the plan, what it leaves, and what its text looked up.
 
-    `besides` are nodes that the text reads and the manifest does not list among its parents, where the cache says so.
-    `head` is what the cache's entry begins with, `form` the report where the check before told it.
+    `large` is None in a brief check. `besides` are nodes that the text reads and the manifest does not list among its
+    parents, where the cache says so. `head` is what the cache's entry begins with, `form` the report where the check
+    before told it.
     """
 
     small: bytes
@@ -39,10 +41,10 @@ class JudgedNode:
     form: Form | None = None
 
     @classmethod
-    def of(cls, node: ProjectNode, visit: Visit) -> JudgedNode:
+    def of(cls, node: ProjectNode, visit: Visit, *, is_brief: bool) -> JudgedNode:
         if visit.report is None:
             return cls(b"", b"", visit.state)
-        small, large = pack(visit.report, node.sql)
+        small, large = pack(visit.report, node.sql, is_brief=is_brief)
         return cls(small, large, visit.state, visit.asked, bool(visit.listed))
 
     def report(self, node: ProjectNode) -> Report | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
 from planproof.settings import checked as checked_settings
 from planproof_engine.origin import AnalysisError
+from planproof_engine.records import record
 
 # What judges and runs models is imported where it is needed: a check in which nothing changed needs none of it.
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Progress:
         """A remark on the project as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Request:
     """What is asked: the models or tables, the settings, the session, and what for. All fields but `compiler`, which is
     dbt where the door knows it, have JSON's types.
@@ -204,7 +205,7 @@ class Request:
             why = "they do not go with --manifest" if self.manifest is not None else "dbt is not installed here"
             raise ProjectError(f"--vars and --full-refresh change what dbt compiles; {why}")
         project = self.location.project()
-        runnable(self._selected(self._chosen(project)), fresh=False, older=Older(project))
+        runnable(self._selected(project, fresh=False), fresh=False, older=Older(project))
 
     @property
     def _compiles_now(self) -> bool:
@@ -271,13 +272,19 @@ class Request:
             cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or cores(),
             earlier=earlier,
+            is_brief=brief,
         )
         return list(found)
 
-    def _selected(self, nodes: Sequence[ProjectNode]) -> Sequence[ProjectNode]:
-        """The models that a run is about. Raises `ProjectError` where dbt is to build all of them."""
-        models = [node for node in nodes if node.kind == "model"]
-        guarded, off = guarded_of(models, self.settings)
+    def _selected(self, project: Project, *, fresh: bool) -> Sequence[ProjectNode]:
+        """The models that a run is about, and what dbt 2 compiled before holds seeds, too. Raises `ProjectError` where
+        dbt is to build all of them."""
+        from planproof.project.seeds import has_file
+
+        seeds = project.is_of_dbt_2 and not fresh and not self.keys
+        nodes = self._chosen(project)
+        asked = [n for n in nodes if n.kind == "model" or (seeds and n.kind == "seed" and has_file(project, n))]
+        guarded, off = guarded_of(asked, self.settings)
         if off and not guarded:
             raise ProjectError(f"{left_to_dbt(off)[0]}; `dbt build` builds what is selected, and nothing was run")
         return guarded
@@ -303,12 +310,13 @@ class Request:
         told.read(project)
         everything = self._chosen(project)
         older = Older(project, lambda node: _stands(session, node))
-        nodes = runnable(self._selected(everything), fresh=fresh, older=older)
+        nodes = runnable(self._selected(project, fresh=fresh), fresh=fresh, older=older)
         if not fresh:
             told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
             files = Files(project)
             for node in nodes:
-                changed = files.changed(node)
+                # A seed's rows are read anew.
+                changed = files.changed(node) if node.kind != "seed" else None
                 if changed:
                     told.noted(f"{node.name} is run as it was compiled: since then {changed}")
         looked_at, off = guarded_of(everything, self.settings)
@@ -415,7 +423,7 @@ def is_lasting(error: BaseException) -> bool:
     """
     if type(error).__name__ == "CompileFailed":
         return "Database Error" not in str(error)
-    from planproof_engine.functions.declared import DeclarationError
+    from planproof_engine.python_functions import DeclarationError
 
     return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
 

@@ -14,7 +14,9 @@ from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.promised import Promises
+from planproof.project.seeds import loaded, read_seed
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
+from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure
@@ -22,7 +24,9 @@ from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import backticked
-from planproof_engine.sql.heads import may_change, read_head
+from planproof_engine.records import record
+from planproof_engine.schema import folded
+from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
     from planproof.project.data_tests import DataTests
@@ -56,19 +60,30 @@ def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None =
         reason = node.unsupported()
         if reason is None and not fresh and node.materialized in FRESH_ONLY:
             reason = _outdated(node, older)
-        if reason is None and node.sql is None:
+        if reason is None and node.kind == "seed":
+            reason = _unreadable(older, node)
+        elif reason is None and node.sql is None:
             reason = "not compiled"
         if reason is not None:
             found.append((node, reason))
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Older:
     """A compile that was made before: its project, and where a session is there, whether a table stands now."""
 
     project: Project
     stands: Callable[[ProjectNode], bool] | None = None
+
+
+def _unreadable(older: Older | None, node: ProjectNode) -> str | None:
+    try:
+        if older is not None:
+            read_seed(older.project, node)
+    except ProjectError as error:
+        return str(error)
+    return None
 
 
 def _outdated(node: ProjectNode, older: Older | None) -> str | None:
@@ -103,7 +118,7 @@ def runnable(nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None =
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comparing:
     """A guard that compares in place of publishing: no data test is asked, as there is nothing that one would stop."""
 
@@ -175,7 +190,7 @@ def run_project(
     return [*reports, ending] if ending is not None else reports
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _One:
     """How one model of a run is published, with its project's hooks and grants around it."""
 
@@ -187,6 +202,15 @@ class _One:
     tests: DataTests
 
     def published(self, node: ProjectNode, model: Model) -> Report:
+        if node.kind != "seed" or self.session is None:
+            return self._published(node, model)
+        try:
+            with loaded(self.session, read_seed(self.project, node)) as sql:
+                return self._published(node, replace(model, sql=sql))
+        except (ProjectError, SparkFailure, AnalysisError, Refused) as failure:
+            return _told(_failed(model, failure), node, model, self.project, self.session)
+
+    def _published(self, node: ProjectNode, model: Model) -> Report:
         try:
             existed = self.around is not None and self._prepared(self.around, node, model)
         except (SparkFailure, AnalysisError) as failure:
@@ -231,9 +255,10 @@ def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) 
     return report
 
 
-def _failed(model: Model, failure: SparkFailure | AnalysisError) -> Report:
+def _failed(model: Model, failure: SparkFailure | AnalysisError | ProjectError | Refused) -> Report:
     error = f"{failure}; nothing was written"
-    found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=failure.condition, message=error)
+    condition = failure.condition if isinstance(failure, (SparkFailure, AnalysisError)) else None
+    found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=condition, message=error)
     transient = isinstance(failure, SparkFailure) and failure.transient
     return Report(model.name, "failed", (found,), sql=model.sql, error=error, details=Details(transient=transient))
 
@@ -255,9 +280,9 @@ def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[Pro
     found = [
         f"{hook.shown} has Jinja, which only dbt renders; it is not run" for hook in project.on_run if not hook.is_plain
     ]
-    loaded = [node for node in nodes if node.kind in LOADED_BY_DBT]
-    if loaded:
-        listed = ", ".join(f"{node.kind} {node.name}" for node in loaded)
+    by_dbt = [node for node in nodes if node.kind in LOADED_BY_DBT and node.unique_id not in run]
+    if by_dbt:
+        listed = ", ".join(f"{node.kind} {node.name}" for node in by_dbt)
         found.append(f"left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand: {listed}")
     for node in nodes:
         if node.kind != "model":
@@ -328,11 +353,10 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     if model.contract is None or model.materialized not in ("table", "incremental"):
         return model
     wanted = [f.name for f in model.contract.schema]
-    names = [name.lower() for name in guard.columns(model)]
-    promised = [name.lower() for name in wanted]
+    names, promised = (list(map(folded, given)) for given in (guard.columns(model), wanted))
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof_engine.sql.ending import unterminated
+    from planproof_engine.texts import unterminated
 
     columns = ", ".join(map(backticked, wanted))
     return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")

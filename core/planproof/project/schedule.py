@@ -143,7 +143,7 @@ class Schedule:
         return {key: self.states[key] for key in keys}
 
     def _judged_here(self, node: ProjectNode) -> JudgedNode:
-        return JudgedNode.of(node, self.check.alone(node, self._left(node)))
+        return JudgedNode.of(node, self.check.alone(node, self._left(node)), is_brief=self.check.is_brief)
 
     def _kept(self, node: ProjectNode, judged: JudgedNode) -> None:
         key, report = self._keys.get(node.unique_id), judged.report(node)
@@ -207,9 +207,7 @@ class Schedule:
         """Nodes that wait for each other, or that cannot be sent to another process, are judged in the manifest's
         order."""
         check = self.check
-        for noted in (check.unread, check.origins, check.incomplete, check.stale, check.inputs, check.reports):
-            noted.clear()
-        check.catalog.forget()
+        check.forget()
         check.take(self.states)
         for key in sorted(self._missing.keys() - self._found.keys(), key=self._order.__getitem__):
             report = check.visit(self.project.nodes[key])

@@ -30,6 +30,8 @@ CONFIG: Mapping[str, Kinds] = {
 }
 COLUMN: Mapping[str, Kinds] = {"name": _TEXT, "data_type": _TEXT, "description": _TEXT, "constraints": _LIST}
 
+TEST: Mapping[str, Kinds] = dict.fromkeys(("config", "depends_on", "test_metadata"), _FORM)
+
 
 def check_node(node: Mapping[str, Any], where: str) -> None:
     """Raises `ProjectError` for the first value of another type than something reads; null stands for none."""
@@ -43,6 +45,13 @@ def check_node(node: Mapping[str, Any], where: str) -> None:
     for i, cte in enumerate(node.get("extra_ctes") or ()):
         if not isinstance(cte, Mapping):
             raise ProjectError(f"{where}: extra_ctes[{i}] is {cte!r}, not a mapping")
+
+
+def check_test(node: Mapping[str, Any], where: str) -> None:
+    """The same of a data test."""
+    _check(node, TEST, where)
+    _check(node.get("depends_on") or {}, {"nodes": _LIST}, f"{where}: depends_on")
+    _check(node.get("test_metadata") or {}, {"kwargs": _FORM}, f"{where}: test_metadata")
 
 
 def _check(form: Mapping[str, Any], kinds: Mapping[str, Kinds], where: str) -> None:

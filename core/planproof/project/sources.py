@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,17 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
 from planproof.project.reads import besides, content_within, is_file, is_within, path_within
 from planproof.session.files import data_files
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.conf import UnknownSpark, spark_version
+from planproof_engine.records import record
+from planproof_engine.schema import ByColumn, ColumnNames
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
 _MOST_FILES = 10_000
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Known:
     """A relation's columns `(name, type, nullable)`, why some hold no null, and where this is from; `ids` are the field
     ids of an Iceberg table's columns.
@@ -46,14 +48,14 @@ class Known:
     ids: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unread:
     """A relation whose schema is not known, and why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Frozen:
     """What `planproof freeze` wrote: relations by their lower-case name parts, and the Spark that it asked, which
     files of earlier versions do not name. `file` is the path from the project's directory where it lies below, else
@@ -64,7 +66,7 @@ class Frozen:
     spark: str | None = None
 
     def find(self, relation: str) -> Known | None:
-        wanted = tuple(part.lower() for part in split_name(relation))
+        wanted = RelationName.parse(relation).key
         return self.relations.get(wanted) or (self.relations.get(wanted[1:]) if len(wanted) > 2 else None)
 
 
@@ -84,7 +86,7 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     shown = _canonical(found, project.directory)
     return Frozen(
         {
-            tuple(p.lower() for p in split_name(str(name))): _frozen(entry, f"{found}: {name}", shown)
+            RelationName.parse(str(name)).key: _frozen(entry, f"{found}: {name}", shown)
             for name, entry in sources.items()
         },
         shown,
@@ -135,17 +137,15 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
 def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
     """Why columns of a source hold no null: what its files show, else what its author declares, else what they test. A
     stored V1 table forgets NOT NULL when Spark reads it back, so that none of it is a flag."""
-    declared, tested = (
-        declared_not_null(node.raw),
-        {name.lower() for name in project.tested_not_null.get(node.unique_id, ())},
-    )
+    declared = declared_not_null(node.raw)
+    tested = ColumnNames(project.tested_not_null.get(node.unique_id, ()))
     found = dict(known.evidence)
     for name, _, nullable in known.columns:
         if name in found or not nullable:
             continue
-        if name.lower() in declared:
+        if name in declared:
             found[name] = f"the source {node.relation} declares it NOT NULL"
-        elif name.lower() in tested:
+        elif name in tested:
             found[name] = f"the test not_null of the source {node.relation} holds it"
     return found
 
@@ -211,17 +211,17 @@ def _location(raw: Mapping[str, Any]) -> str | None:
 def _seed(project: Project, node: ProjectNode) -> Known | Unread:
     """dbt infers a seed's types from its data; only types that the project states for every column are sure."""
     config = node.raw.get("config") or {}
-    stated = {str(k).lower(): str(v) for k, v in (config.get("column_types") or {}).items()}
+    stated = ByColumn((str(k), str(v)) for k, v in (config.get("column_types") or {}).items())
     header = _header(project, node)
     names = header or [name for name, _, _ in declared_columns(node.raw)]
-    missing = [name for name in names if name.lower() not in stated]
+    missing = [name for name in names if name not in stated]
     if not names or missing:
         which = f"the column {missing[0]!r}" if missing else "its columns"
         return Unread(
             f"the seed {node.relation} states no column_types for {which}; state them for every column, or run `dbt "
             "seed` and then `planproof freeze`"
         )
-    fields = tuple(_typed((name, stated[name.lower()], True), node.label) for name in names)
+    fields = tuple(_typed((name, stated[name], True), node.label) for name in names)
     return Known(fields, f"column_types of {node.file or node.name}")
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 
 from planproof.judge.doubts import Incomplete
 from planproof.project.sources import Known
 from planproof.report.model import Report
 from planproof_engine.catalog import Relation
+from planproof_engine.records import record
 from planproof_engine.types import DataType, from_json
 
 
@@ -18,7 +19,7 @@ class Unportable(Exception):
     """A relation whose types do not come back from their JSON form as they were."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class State:
     """The stored relation, as JSON, of a node that was visited (None: it is not known), and what is said of it.
 
@@ -103,7 +104,7 @@ class Wanted(BaseException):
         self.unique_id = unique_id
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Visit:
     """What one node's judgement came to: a model's report, what is left, and which names its text looked up.
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import backticked
+from planproof_engine.records import record
 
 _JINJA = re.compile(r"\{\{|\{%|\{#")
 _PRIVILEGE = re.compile(r"[A-Za-z_]+( [A-Za-z_]+)*")
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Hook:
     """A statement; `moment` is `pre-hook`, `post-hook`, `on-run-start` or `on-run-end`.
 
@@ -118,7 +118,7 @@ def _beyond(these: Mapping[str, Sequence[str]], those: Mapping[str, Sequence[str
     return [(privilege, name) for privilege, name in pairs if (privilege.lower(), name.lower()) not in known]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Around:
     """Runs the statements around models; `forget` is told each one, for it may have written what was proved before."""
 
@@ -127,7 +127,7 @@ class Around:
 
     def run(self, hooks: Iterable[Hook], moment: str) -> None:
         """The plain hooks of one moment, in their order. Raises `SparkFailure`, which names the hook."""
-        from planproof_engine.sql.ending import unterminated  # The grammar: a check with nothing new needs none of it.
+        from planproof_engine.texts import unterminated
 
         for hook in hooks:
             if hook.moment == moment and hook.runs and hook.is_plain:
@@ -156,6 +156,6 @@ class Around:
         except AnalysisError as error:
             raise SparkFailure(f"{what} failed: [{error.condition}] {error.message}; it is: {sql}") from error
         except SparkFailure as error:
-            raise SparkFailure(f"{what} failed: {error}; it is: {sql}", error.condition, error.transient) from error
+            raise SparkFailure(f"{what} failed: {error}; it is: {sql}", error.condition, error.outside) from error
         finally:
             self.forget(sql)

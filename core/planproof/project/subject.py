@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from planproof.contract import Contract
 from planproof.judge.draft import Draft
 from planproof.own_errors import describe
@@ -11,12 +9,13 @@ from planproof.project.errors import UnreadableContract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.report.model import Report
-from planproof_engine.budget import OverBudget
+from planproof_engine import OverBudget
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Subject:
     """A node as it is judged, also where its materialization, or its language, is none that a guard could run."""
 

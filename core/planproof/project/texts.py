@@ -10,11 +10,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from planproof.project.reads import content_within
+from planproof_engine.records import record
 
 _NEWLINE = re.compile(r"\r\n|\r")
 _BLANK = re.compile(r"\s+")
@@ -23,7 +23,7 @@ _PLACEHOLDER = "--placeholder--"
 Node = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Texts:
     """Completes nodes. `directory` is the project's, `target` the manifest's; None where there is none."""
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planproof.judge.doubts import Incomplete
 from planproof.project.manifest import ProjectNode
-from planproof_engine.analysis.names.mentioned import mentioned
 from planproof_engine.catalog import Catalog, Relation
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.schema import LogicalField, LogicalSchema
-from planproof_engine.sql.heads import read_head
+from planproof_engine.records import record
+from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema
+from planproof_engine.texts import mentioned, read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType
 
 Parts = tuple[str, ...]
@@ -70,7 +70,7 @@ def _may_change_columns(hook: str) -> bool:
     return statement.kind not in ("read", "about") and not _CHANGING.isdisjoint(statement.names)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Supposition:
     """A query over relations that may have more columns than are known.
 
@@ -113,7 +113,7 @@ class Supposition:
 
         A name that is ambiguous only where a relation gets it is left out: with it Spark rejects the query in any case.
         """
-        from planproof_engine.api import plan
+        from planproof_engine import plan
 
         is_ambiguous = error is not None and _ambiguous(error) is not None
         failure: AnalysisError | Unknown = Unknown("what its names mean")
@@ -139,7 +139,7 @@ class Supposition:
         sources[mark] = unknown.source
         fields = [replace(f, type=kind, nullable=True) if f.name in unknown.columns else f for f in found.schema]
         if unknown.is_wider:
-            held = {f.name.lower() for f in fields}
+            held = ColumnNames(f.name for f in fields)
             fields += [LogicalField(found.name, f"{mark}{n}", t, nullable=True) for n, t in enumerate(_MARKS)]
             fields += [LogicalField(found.name, name, kind, nullable=True) for name in sorted(names - held)]
         return replace(found, schema=LogicalSchema(tuple(fields)))

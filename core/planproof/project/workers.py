@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
 from planproof.project.remembered import JudgedNode
 from planproof.project.state import State, Wanted
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from planproof.project.offline import OfflineCheck
 
 Lot = list[tuple[str, Mapping[str, State]]]
@@ -40,6 +40,8 @@ class Workers:
     """`count` processes. Each gets a lot of models, and no other one before it answered."""
 
     def __init__(self, check: OfflineCheck, count: int) -> None:
+        import multiprocessing
+
         self._has: dict[Connection, Lot] = {}
         self.idle: list[Connection] = []
         self._lost: Lot = []
@@ -74,6 +76,8 @@ class Workers:
 
     def answers(self) -> Iterator[tuple[str, Answer]]:
         """What was judged since, once something was; None for a model whose process is gone."""
+        from multiprocessing.connection import Connection, wait
+
         for connection in wait(list(self._has)) if self._has and not self._lost else ():
             assert isinstance(connection, Connection)
             lot = self._has.pop(connection)
@@ -110,7 +114,7 @@ def _work(check: OfflineCheck, connection: Connection, others: list[Connection])
 def _answer(check: OfflineCheck, key: str, left: Mapping[str, State]) -> Answer:
     node = check.project.nodes[key]
     try:
-        return JudgedNode.of(node, check.alone(node, left))
+        return JudgedNode.of(node, check.alone(node, left), is_brief=check.is_brief)
     except Wanted as wanted:
         return wanted
     except Exception as error:  # It is raised again by the one who asked.

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planproof.invariants.row_terms import TERMS, RowTerm
-from planproof.publish.transaction.names import Names
+from planproof.publish.transaction.names import Names, quarantine_of
 from planproof_engine.catalog import split_name
-from planproof_engine.quoting import backticked, quoted
+from planproof_engine.quoting import backticked
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import STRING, TIMESTAMP, Array
 
-SUFFIX = "__quarantine"
-"""Ends the name of the table that takes the bad rows of a target."""
 RUN, AT, DATE = "quarantine_run", "quarantine_at", "quarantine_date"
 OWN = (PhysicalField(TERMS, Array(STRING, True), True), PhysicalField(AT, TIMESTAMP, True))
 PARTITIONS = (DATE, RUN)
@@ -52,12 +50,7 @@ class BadRows:
 
     @property
     def table(self) -> str:
-        return quarantine_of(self.names)
-
-
-def quarantine_of(names: Names) -> str:
-    """The table that takes the bad rows of a target, quoted."""
-    return quoted((*names.database, f"{names.table}{SUFFIX}"))
+        return quarantine_of(self.names.target).quoted
 
 
 def shown(table: str) -> str:

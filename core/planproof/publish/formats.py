@@ -11,7 +11,10 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.publish.delta import DeltaLake
+from planproof.publish.delta import left as delta
 from planproof.publish.iceberg import Iceberg
+from planproof.publish.iceberg import left as iceberg
+from planproof.publish.notes.notebook import Left
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Format
 from planproof.publish.transaction.names import Refused
@@ -23,6 +26,8 @@ FORMATS: Mapping[str, Callable[[Session, Model], Format[Any]]] = {
     "delta": DeltaLake.over,
 }
 """Each raises `Refused` for a session, or a model, that it cannot serve."""
+LEFT: Mapping[str, Left] = {**iceberg.LEFT, **delta.LEFT}
+"""What a killed publish of a format without a journal leaves."""
 
 
 def format_of(session: Session, model: Model) -> Format[Any]:

@@ -9,19 +9,28 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.api import LogicalPlan, plan
+from planproof_engine import LogicalPlan, deeply, plan
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
-from planproof_engine.depth import deeply
-from planproof_engine.expr import Lambda
-from planproof_engine.expr.function import ALWAYS, Coerce, Many, Signature
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.functions.declared import Function, calls_declared
 from planproof_engine.functions.nested import BROKEN, ListCall
-from planproof_engine.functions.registry import RegistrationError, Registry, builtin
-from planproof_engine.optimizer.lowering import CannotLower, Lowered, lower
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.types.kinds import ANY
+from planproof_engine.python_functions import (
+    ALWAYS,
+    ANY,
+    CannotLower,
+    Coerce,
+    Function,
+    Lambda,
+    Lowered,
+    Many,
+    RegistrationError,
+    Registry,
+    Signature,
+    builtin,
+    calls_declared,
+    lower,
+)
 
 _BY_ROWS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
 

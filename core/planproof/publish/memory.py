@@ -15,13 +15,11 @@ from planproof.publish.data_tests.evidence import Plans
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, StoredTable
-from planproof_engine.catalog import Catalog, Relation, split_name
+from planproof_engine.catalog import Catalog, Relation, RelationName
 from planproof_engine.claim import dotted
 from planproof_engine.finding import Verdict
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import LogicalSchema
-
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class Memory:
 
     def __init__(self, session: Session, given: Catalog | None = None) -> None:
         self._session, self._given = session, given
-        self._known: dict[Key, _Known] = {}
+        self._known: dict[RelationName, _Known] = {}
         self.plans = Plans()
 
     def catalog(self, seen: dict[str, StoredTable] | None = None) -> Catalog:
@@ -62,7 +60,7 @@ class Memory:
         """Remembers the contract's NOT NULL columns of a relation that was just published and stands there `now`;
         `before` is its evidence before that."""
         self.plans.learn(job, now)
-        key, proved = self._key(job.names.target), _proved(job)
+        key, proved = job.names.target, _proved(job)
         effect = job.draft.effect
         kind = "view" if effect is Effect.DEFINES else "table"
         if effect is not None and effect.keeps_rows:
@@ -73,14 +71,14 @@ class Memory:
         if proved:
             self._known[key] = _Known(kind, proved, self._state(key, text, stored=now), text)
 
-    def drop(self, target: tuple[str, ...]) -> None:
-        """Drops what is known of one relation; a view that names it is not fresh any more."""
-        self._known.pop(self._key(target), None)
+    def drop(self, target: RelationName) -> None:
+        """Drops what is known of one relation, by its whole name; a view that names it is not fresh any more."""
+        self._known.pop(target, None)
 
     def forget(self, statement: str) -> None:
         """Drops what is known of every relation that a statement names; it may have written other rows to them."""
         text = statement.lower()
-        for key in [key for key in list(self._known) if key[-1] in text]:
+        for key in [key for key in list(self._known) if key.key[-1] in text]:
             self.drop(key)
 
     def evidence(self, name: str, stored: StoredTable | None = None) -> Mapping[str, str]:
@@ -88,9 +86,11 @@ class Memory:
 
         `stored` is the relation as it stands there now, where that is known.
         """
-        return self._fresh(self._key(split_name(name)), (), stored)
+        return self._fresh(RelationName.parse(name).within(self._session.namespace), (), stored)
 
-    def _fresh(self, key: Key, asked: tuple[Key, ...], stored: StoredTable | None = None) -> Mapping[str, str]:
+    def _fresh(
+        self, key: RelationName, asked: tuple[RelationName, ...], stored: StoredTable | None = None
+    ) -> Mapping[str, str]:
         known = self._known.get(key)
         if known is None or known.state is None:
             return {}
@@ -99,28 +99,25 @@ class Memory:
             return {}
         return known.columns
 
-    def _state(self, key: Key, text: str, asked: tuple[Key, ...] = (), stored: StoredTable | None = None) -> str | None:
+    def _state(
+        self, key: RelationName, text: str, asked: tuple[RelationName, ...] = (), stored: StoredTable | None = None
+    ) -> str | None:
         """The relation's fingerprint; a view's with those of the known relations that its text names."""
-        own = fingerprint(self._session, quoted(key), stored)
+        own = fingerprint(self._session, key.quoted, stored)
         if own is None or not text:
             return own
         asked = (*asked, key)
-        named = sorted(other for other in list(self._known) if other not in asked and other[-1] in text)
-        parts = [own, *(f"{other} {sorted(self._fresh(other, asked))} {self._seen(other)}" for other in named)]
+        known = (other for other in list(self._known) if other not in asked and other.key[-1] in text)
+        named = sorted(known, key=lambda other: other.key)
+        parts = [own, *(f"{other.key} {sorted(self._fresh(other, asked))} {self._seen(other)}" for other in named)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def _seen(self, key: Key) -> str | None:
+    def _seen(self, key: RelationName) -> str | None:
         known = self._known.get(key)
         return known.state if known else None
 
-    def _key(self, parts: tuple[str, ...]) -> Key:
-        full = parts if len(parts) > 1 else (*self._session.namespace[1:], *parts)
-        if len(full) > 2 and full[0].lower() != "spark_catalog":
-            return tuple(p.lower() for p in full)
-        return tuple(p.lower() for p in full[-2:])
-
     def _with_evidence(self, parts: tuple[str, ...], found: Relation, stored: StoredTable | None) -> Relation:
-        key = self._key(parts)
+        key = RelationName(parts).within(self._session.namespace)
         kind = self._known[key].kind if key in self._known else ""
         if kind != found.kind or (kind == "view" and self._is_hidden(parts)):
             return found

@@ -16,8 +16,8 @@ from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.states import Ending
 from planproof.session.protocol import Session, StoredTable
+from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quoted
 
 
 class Parquet:
@@ -32,11 +32,11 @@ class Parquet:
         tables = self._session.transactions() if model.materialized == "view" else None
         elsewhere = None if tables is None else tables.of_view(model.name)
         if elsewhere is not None:
-            return Names.complete(elsewhere, run, attempt)
+            return Names.complete(RelationName(elsewhere), run, attempt)
         return Names.of(model.name, self._session.namespace, run, attempt)
 
     def target(self, names: Names) -> StoredTable | None:
-        return self._session.registered(quoted(names.target))
+        return self._session.registered(names.target.quoted)
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[Publication]:
         if job.model.materialized == "view":
@@ -63,7 +63,7 @@ class Parquet:
 
     def describe(self, job: Job, publication: Publication) -> None:
         if publication.entry.effect is Effect.REPLACES and publication.entry.swap.repoints and job.target is not None:
-            describe(job.session, job.model, job.target, quoted(job.names.target))
+            describe(job.session, job.model, job.target, job.names.target.quoted)
 
     def settle(self, publication: Publication) -> Ending:
         return settle(publication)

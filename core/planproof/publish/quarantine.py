@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
-from planproof.contract import Model
+from planproof.contract import Model, quarantine_refusal
 from planproof.invariants import row_terms
 from planproof.invariants.row_terms import RowTerm, is_of_rows
 from planproof.judge.draft import Draft
@@ -25,23 +25,22 @@ from planproof.publish.bad_rows import (
     RUN,
     BadRows,
     Unquarantinable,
-    quarantine_of,
     shown,
 )
 from planproof.publish.materialize.materialization import Job, Publishing
 from planproof.publish.materialize.table import plain
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
-from planproof.publish.transaction.names import Names, Refused, literal
+from planproof.publish.transaction.names import Names, Refused, quarantine_of
 from planproof.publish.transaction.publication import column_list
-from planproof.quarantine import refusal
 from planproof.report.details import QuarantinedRows
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.settings import Settings
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.quoting import literal
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import STRING, as_ddl, same_type
 
 _RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
@@ -53,7 +52,7 @@ def refuse_setting(model: Model, settings: Settings) -> None:
     """Raises `Refused` where rows of the model cannot be quarantined, whatever they hold."""
     if settings.on_violation != "quarantine":
         return
-    why = refusal(model.materialized, model.incremental_strategy, model.file_format)
+    why = quarantine_refusal(model.materialized, model.incremental_strategy, model.file_format)
     if why is not None:
         raise Refused(f"{model.name}: on_violation: quarantine cannot be kept: {why}")
 
@@ -168,7 +167,7 @@ def tidy(job: Job, format: Format[Any]) -> None:
         return
     oldest = (datetime.now(timezone.utc) - timedelta(days=settings.quarantine.days)).date().isoformat()
     try:
-        name, table = quarantine_of(job.names), format.quarantine()
+        name, table = quarantine_of(job.names.target).quoted, format.quarantine()
         table.expire(name, _open(job.session, table, name, plain(job.examined.promised)), oldest)
     except (Unquarantinable, Refused, AnalysisError, SparkFailure) as error:
         message = f"{job.model.name} was published; its quarantine could not be tidied: {error}"
@@ -203,7 +202,7 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     assert contract is not None
     schema = _in_order(staged.schema(), job.examined.promised)
     columns = tuple(f.name for f in schema)
-    own = {name.lower() for name in columns} & {f.name for f in OWN}.union(PARTITIONS)
+    own = ColumnNames(columns) & {f.name for f in OWN}.union(PARTITIONS)
     if own:
         raise Unquarantinable(f"the model has a column {min(own)}, which the quarantine has of its own")
     terms = row_terms.row_terms(contract, schema, job.draft.settings)
@@ -211,7 +210,7 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     try:
         row = job.session.rows(row_terms.tally_query(marked, terms))[0]
     except SparkFailure as failure:
-        if failure.transient:
+        if failure.outside:
             raise
         raise Unquarantinable(str(failure)) from failure
     rows, bad, *each = (int(number or 0) for number in row)
@@ -221,8 +220,8 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
 
 def _in_order(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
     """The staged columns in the model's order: a table has its partitions last."""
-    at = {name.lower(): i for i, name in enumerate(model.names)}
-    return PhysicalSchema(tuple(sorted(staged, key=lambda f: at.get(f.name.lower(), len(at)))))
+    at = ByColumn((name, i) for i, name in enumerate(model.names))
+    return PhysicalSchema(tuple(sorted(staged, key=lambda f: at.get(f.name, len(at)))))
 
 
 def _open(session: Session, table: QuarantineTable[Any], name: str, schema: PhysicalSchema) -> StoredTable:
@@ -233,8 +232,8 @@ def _open(session: Session, table: QuarantineTable[Any], name: str, schema: Phys
         stored = table.stored(name)
         if stored is None:
             raise SparkFailure(f"{shown(name)} was made, and the catalog does not show it")
-    names = {f.name.lower() for f in stored.schema}
-    is_own = tuple(c.lower() for c in stored.partition_by) == PARTITIONS and {f.name for f in OWN} <= names
+    names = ColumnNames(stored.schema.names)
+    is_own = tuple(ColumnNames(stored.partition_by)) == PARTITIONS and {f.name for f in OWN} <= names
     if stored.kind != "table" or stored.format != table.stored_as or not is_own:
         raise Unquarantinable(f"{shown(name)} exists and is no quarantine; rename it")
     lacks = _missing(name, stored.schema, schema)
@@ -246,14 +245,14 @@ def _open(session: Session, table: QuarantineTable[Any], name: str, schema: Phys
 def _missing(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> list[tuple[str, str]]:
     """The columns, name and type, that a quarantine lacks. Raises `Unquarantinable` where it has one in another
     type."""
-    known = {f.name.lower(): f for f in held}
+    known = by_name(held)
     for f in schema:
-        has = known.get(f.name.lower())
+        has = known.get(f.name)
         if has is not None and not same_type(has.type, f.type):
             raise Unquarantinable(
                 f"{shown(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; rename or drop it"
             )
-    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name.lower() not in known]
+    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name not in known]
 
 
 def _creation(name: str, schema: PhysicalSchema, stored_as: str) -> str:

@@ -11,7 +11,7 @@ from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job, Standing
 from planproof.publish.staged_write import Tested
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class Version(Protocol):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from planproof_engine.records import record
+from planproof_engine.schema import by_name
 
-@dataclass(frozen=True, slots=True)
+
+@record(frozen=True, slots=True)
 class Values:
     """A column's values: how many are null, the least and the greatest as text, how many differ.
 
@@ -24,17 +27,13 @@ class Values:
     unknown: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableVersion:
     """A version of a table; `unread` says why its files were not read. `rows` may be known all the same."""
 
     rows: int | None
     columns: tuple[Values, ...] = ()
     unread: str | None = None
-
-    @property
-    def by_name(self) -> dict[str, Values]:
-        return {column.name.lower(): column for column in self.columns}
 
     def without_values(self) -> TableVersion:
         """The same, without what rows hold."""
@@ -46,7 +45,7 @@ class TableVersion:
         return cls(form["rows"], tuple(Values(**column) for column in form["columns"]), form["unread"])
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableChange:
     """`before` is None where there was no table."""
 
@@ -68,11 +67,9 @@ class TableChange:
 
     def pairs(self) -> Iterator[tuple[Values | None, Values | None]]:
         """Each column before and after, in the new order; those that are gone come last."""
-        old = self.before.by_name if self.before else {}
-        for new in self.after.columns:
-            yield old.pop(new.name.lower(), None), new
-        for gone in old.values():
-            yield gone, None
+        old, new = by_name(self.before.columns if self.before else ()), by_name(self.after.columns)
+        yield from ((old.get(column.name), column) for column in self.after.columns)
+        yield from ((column, None) for name, column in old.items() if name not in new)
 
     def parts(self) -> list[str]:
         """`12,034 -> 11,871 rows`, `amount: nulls 0 -> 214`: the rows, and what differs."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from planproof_engine.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record(frozen=True, slots=True)
 class Example:
     """One row's value of one column, before and after, as text (None is NULL); `key` as text."""
 
@@ -17,7 +19,7 @@ class Example:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Comparison:
     """Rows by `keys`: `added`, `removed`, and `changed` in some column; `columns` counts the last by column.
 

@@ -4,7 +4,7 @@ wrong. Each field is absent from the JSON form where it is not known."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from planproof.report.changes import TableChange
@@ -12,7 +12,7 @@ from planproof.report.comparison import Comparison
 from planproof_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Files:
     """The files that were read: how many, without rows, bytes, compression, who wrote them, and how many of them lack
     statistics."""
@@ -25,7 +25,7 @@ class Files:
     without_statistics: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DataTestResult:
     """What a data test of dbt's found in the staged rows, before they were published.
 
@@ -42,7 +42,7 @@ class DataTestResult:
     query: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class QuarantinedRows:
     """How many of the staged `of` rows a publish quarantined in `table`, under the `run` that the column
     `quarantine_run` holds there; `terms` counts them by the term that they break: a row may break several."""
@@ -54,7 +54,7 @@ class QuarantinedRows:
     terms: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class BrokenRows:
     """The rows that break a promise, staged or (in an audit) stored, by the finding that counted them: its code,
     promised term and field.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from planproof.report.model import Report
 from planproof.report.parts import Parts, promised_at, said, stopped, where
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.records import record
 
 STYLE = ("PP129", "PP130")
 """Codes that are a matter of style in most models. Reports for people only count them; JSON has each one."""
@@ -18,6 +18,9 @@ SUSPECT = ("PP120", "PP121", "PP122")
 
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|(?<=[A-Za-z_])\d+")
 _UNREAD = re.compile(r"planproof does not know the schema of (\S+): not read offline")
+_OF_NO_MODEL = re.compile(
+    r"planproof does not know the schema of (?P<name>\S+): the (?P<kind>source|seed) (?P=name) (?P<why>.*)"
+)
 
 
 def groups(stopped: Sequence[Report]) -> list[list[Report]]:
@@ -59,13 +62,15 @@ def consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[i
     return below, folded
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Remark:
-    """What is said once: a finding of the first model that has it, the other models of which the same is said, and
-    those that cannot be judged because of it."""
+    """What is said once: a finding of the first model that has it, in words that hold for all, the other models of
+    which the same is said, maybe at other places, and those that cannot be judged because of it."""
 
     report: Report
     finding: Finding
+    message: str
+    is_elsewhere: bool
     others: tuple[str, ...]
     following: tuple[str, ...]
 
@@ -75,7 +80,7 @@ class Remark:
 
     @property
     def place(self) -> str:
-        return place_of(self.finding)
+        return f"{place_of(self.finding)}{', and elsewhere' if self.is_elsewhere else ''}"
 
 
 def later(finding: Finding) -> bool:
@@ -90,7 +95,7 @@ def place_of(finding: Finding) -> str:
 
 
 def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
-    """The findings of one verdict; one that many models share is said once.
+    """The findings of one verdict; one that many models share is said once, and so is the same of many sources.
 
     Left out are consequences of another model's finding, which stand with that finding; matters of style, which are
     only counted; and what is unproved of a stopped model, which stands where the stop is said.
@@ -102,12 +107,26 @@ def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
             continue
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
-                seen.setdefault((f.code, f"{said(f)}{place_of(f)}"), []).append((report, f))
+                unread = _OF_NO_MODEL.match(said(f)) if f.code == "PP111" else None
+                key = f"{unread['kind']}: {unread['why']}" if unread else f"{said(f)}{place_of(f)}"
+                seen.setdefault((f.code, key), []).append((report, f))
     for found in sorted(seen.values(), key=lambda found: later(found[0][1])):
         (report, finding), *others = found
         holders = [one for one, _ in found] if verdict is Verdict.UNPROVED else []
         following = [name for one in holders for name in below.pop(one.model, [])]
-        yield Remark(report, finding, tuple(other.model for other, _ in others), tuple(following))
+        models = tuple(dict.fromkeys(other.model for other, _ in others if other is not report))
+        elsewhere = any(place_of(f) != place_of(finding) for _, f in others)
+        yield Remark(report, finding, _shared([f for _, f in found]), elsewhere, models, tuple(following))
+
+
+def _shared(found: Sequence[Finding]) -> str:
+    """The message of findings that are one remark: sources of which the same is said are named one after the other."""
+    first, unread = said(found[0]), [_OF_NO_MODEL.match(said(f)) for f in found]
+    names = list(dict.fromkeys(match["name"] for match in unread if match is not None))
+    match = unread[0]
+    if match is None or len(names) < 2:
+        return first
+    return f"planproof does not know the schemas of {listed(names)}: each {match['kind']} {match['why']}"
 
 
 def _is_warned_of(report: Report) -> bool:

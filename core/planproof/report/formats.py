@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from planproof.report.run import RunReport
+from planproof_engine.records import record
 
 FORMATS = ("text", "json", "markdown", "html", "junit", "sarif", "github", "openlineage")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Form:
     """What a form needs beside the report: `prefix`, the project's folder below the repository's root (`dbt/`), and
     the command's `fail_on`."""
@@ -75,4 +74,6 @@ def prefix_of(project: Path) -> str:
 
 def schema() -> str:
     """The JSON Schema of the form `json`."""
+    from importlib.resources import files
+
     return files("planproof.report").joinpath("report-1.schema.json").read_text(encoding="utf-8")

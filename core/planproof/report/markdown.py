@@ -71,7 +71,8 @@ def escaped(text: str) -> str:
 
 def _remark(remark: Remark) -> Iterator[str]:
     f = remark.finding
-    yield f"- {escaped(f.code)} {escaped(remark.named)}: {escaped(said(f))}{_at(f)}"
+    at = f"{_at(f)}{', and elsewhere' if remark.is_elsewhere else ''}"
+    yield f"- {escaped(f.code)} {escaped(remark.named)}: {escaped(remark.message)}{at}"
     if remark.following:
         yield f"  - {escaped(unjudged(remark.following, 1 + len(remark.others)))}"
 

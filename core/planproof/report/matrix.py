@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from planproof.report.dotted import parts
 from planproof.report.model import PLANES, PlaneReading, Report
+from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 
 
@@ -57,7 +57,7 @@ def _first_breaks(report: Report) -> dict[str, Finding]:
     found: dict[str, Finding] = {}
     for finding in sorted(report.of(Verdict.VIOLATED), key=lambda f: PLANES.index(f.plane)):
         if finding.field:
-            found.setdefault(parts(finding.field)[0], finding)
+            found.setdefault(split_name(finding.field)[0], finding)
     return found
 
 

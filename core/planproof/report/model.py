@@ -154,12 +154,12 @@ class Report:
         return self.verdict is Verdict.PROVED and all(f.verdict is Verdict.PROVED for f in self.findings)
 
     def to_brief(self) -> dict[str, Any]:
-        """As `to_dict`, without the plan, the lineage, and a text that no finding quotes; of a healthy model also
+        """As `to_dict`, without the plan, the lineage, and texts that no finding quotes; of a healthy model also
         without what was read of each plane, and the invariants."""
         kept = self if not self.is_healthy else replace(self, planes=(), invariants=())
         form = replace(kept, details=replace(self.details, plan=None, lineage=None)).to_dict()
         quoted = any(f.origin is not None and f.origin.file is None for f in self.findings)
-        return form if quoted else {**form, "sql": None}
+        return form if quoted else {**form, "sql": None, "executed_sql": None}
 
     def to_json(self, indent: int | None = None) -> str:
         return json.dumps(self.to_dict(), indent=indent, default=str)

@@ -16,8 +16,8 @@ from planproof.report.changes import Values
 from planproof.report.model import Report
 from planproof.report.parts import is_promise, said
 from planproof.report.run import RunReport
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Verdict
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import CODES, Verdict
 
 DATASETS, JOBS = "spark", "planproof"
 """The namespaces of tables, whose names are the dotted ones, and of jobs, whose names are dbt's unique ids."""
@@ -100,7 +100,7 @@ def _assertions(report: Report, producer: str) -> dict[str, Any]:
             continue
         one: dict[str, Any] = {"assertion": f"{finding.code} {CODES[finding.code].title}", "success": proved}
         if finding.field:
-            one["column"] = finding.field.split(".")[0].strip("`")
+            one["column"] = split_name(finding.field)[0]
         found.append(one)
     return {"dataQualityAssertions": _facet("dataQualityAssertions", producer, assertions=found)} if found else {}
 

@@ -41,12 +41,12 @@ class Packed(Mapping[str, Any]):
         return self._read().items()
 
 
-def pack(report: Report, sql: str | None) -> tuple[bytes, bytes]:
-    """The report without its plan, and the plan. `sql` is the text that whoever unpacks it knows already."""
-    held = report.details.to_dict()
-    large = {name: held[name] for name in _LARGE if name in held}
+def pack(report: Report, sql: str | None, *, is_brief: bool = False) -> tuple[bytes, bytes | None]:
+    """The report without its plan, and the plan, None for a brief report. `sql` is the text that whoever unpacks it
+    knows already."""
+    large = {name: dict(held) for name in _LARGE if (held := getattr(report.details, name)) is not None}
     form = {**form_of(report), "large": list(large), "sql": True if report.sql == sql else report.sql}
-    return marshal.dumps(form), zlib.compress(json.dumps(large).encode(), 1)
+    return marshal.dumps(form), None if is_brief else zlib.compress(json.dumps(large).encode(), 1)
 
 
 def unpack(small: bytes, large: bytes | None, sql: str | None) -> Report:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planproof.report.details import BrokenRows
-from planproof.report.dotted import parts as parts_of
 from planproof.report.model import Report
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.catalog import split_name
+from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
+from planproof_engine.records import record
 
 _LONG, _TERMS = 12, 6
 _OTHER_COLUMN = ("PP501", "PP504")
@@ -27,7 +27,7 @@ _NEVER_RAN = (
 _WORST_FIRST = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Parts:
     """The parts of one model's message, in the order in which they are read.
 
@@ -104,9 +104,9 @@ def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
     ran that could have decided it."""
     if finding.verdict is not Verdict.UNPROVED or not is_promise(finding):
         return False
-    column = parts_of(finding.field or "")[0]
+    column = split_name(finding.field or "")[0]
     return any(
-        f.code in _NEVER_RAN or (f.code in _OTHER_COLUMN and parts_of(f.field or "")[0] == column) for f in violations
+        f.code in _NEVER_RAN or (f.code in _OTHER_COLUMN and split_name(f.field or "")[0] == column) for f in violations
     )
 
 
@@ -321,7 +321,7 @@ def one_line(text: str) -> str:
 
 
 _UNSEEN = "\N{REPLACEMENT CHARACTER}"
-_COMMAND = re.compile(r"(?m)^(\s*)(?=::)|(##)(?=\[)")
+_COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\[)")
 """Where a line would be a command to GitHub's runner (`::error ...`), or to Azure's (`##[error]`, anywhere in it)."""
 
 

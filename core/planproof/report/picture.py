@@ -12,7 +12,9 @@ from markupsafe import Markup
 
 from planproof.report.model import Report
 from planproof.report.parts import visible
+from planproof_engine.catalog import split_name
 from planproof_engine.finding import Verdict
+from planproof_engine.schema import ColumnNames
 
 WIDTH, GAP, LINE, HEAD, PAD = 300, 36, 17, 44, 10
 _SHOWN, _TEXT = 12, 38
@@ -77,8 +79,8 @@ def picture(report: Report) -> Markup | None:
 
 def _broken(report: Report, root: Mapping[str, Any]) -> set[int]:
     """The positions of the output columns that break a promise."""
-    fields = {(f.field or "").split(".")[0].strip("`").lower() for f in report.of(Verdict.VIOLATED)}
-    return {position for column in root["columns"] for position in column[3] if str(column[0]).lower() in fields}
+    fields = ColumnNames(split_name(f.field or "")[0] for f in report.of(Verdict.VIOLATED))
+    return {position for column in root["columns"] for position in column[3] if str(column[0]) in fields}
 
 
 def _boxes(nodes: Sequence[Mapping[str, Any]], broken: set[int]) -> list[Box]:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timezone
 from functools import cache
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
-from types import MappingProxyType
 from typing import Any
 
 from planproof.report.model import WRITERS, Report, worst
 from planproof.report.parts import fails
 from planproof_engine.finding import Verdict
+from planproof_engine.records import record
 
 PACKAGES = ("planproof", "pyspark", "pyarrow", "dbt-core", "dbt-spark", "apache-airflow")
 FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RunReport:
     """The reports of one command. `started` is ISO 8601 in UTC, `seconds` wall-clock time."""
 
@@ -112,16 +110,31 @@ def run_report(
     """The report of a command that began at `started` (aware) and ends now."""
     seconds = (datetime.now(timezone.utc) - started).total_seconds()
     began = started.astimezone(timezone.utc).isoformat(timespec="seconds")
-    return RunReport(tuple(reports), command, project, began, round(seconds, 3), versions(), tuple(remarks))
+    return RunReport(tuple(reports), command, project, began, round(seconds, 3), _Installed(), tuple(remarks))
+
+
+class _Installed(Mapping[str, str]):
+    """The installed versions of what a result depends on, read where a form of the report tells them."""
+
+    def __getitem__(self, package: str) -> str:
+        return _versions()[package]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_versions())
+
+    def __len__(self) -> int:
+        return len(_versions())
 
 
 @cache
-def versions() -> Mapping[str, str]:
-    """The installed versions of what a result depends on."""
+def _versions() -> Mapping[str, str]:
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return MappingProxyType(found)
+    return found

@@ -11,8 +11,7 @@ from urllib.parse import quote
 from planproof.report.model import Report
 from planproof.report.parts import said, stops
 from planproof.report.run import RunReport
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import CODES, Finding, Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "note"}

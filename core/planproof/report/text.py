@@ -33,8 +33,7 @@ from planproof.report.parts import (
     uncounted,
     where,
 )
-from planproof_engine.codes import CODES
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
 from planproof_engine.types import quoted_if_needed
 
@@ -70,7 +69,7 @@ MARKS = {
 def plain(reports: Iterable[Report], width: int = WIDTH) -> str:
     """The text of `show` without colour."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
     show(list(reports), console)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
@@ -296,7 +295,7 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     for remark in found:
         f = remark.finding
         named = (f"{harmless(remark.named)}: ", "cyan")
-        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{said(f)}{remark.place}"))
+        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{remark.message}{remark.place}"))
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planproof.report.dotted import parts
 from planproof.report.model import Report
+from planproof_engine.catalog import RelationName, split_name
 from planproof_engine.finding import Verdict
+from planproof_engine.schema import folded
 
 DEEPEST = 12
 
@@ -39,7 +40,7 @@ class Ways:
 
     def of(self, report: Report) -> list[list[Stop]]:
         """For each column of the model whose promise is violated, its way; a column that stands alone has none."""
-        fields = dict.fromkeys(parts(f.field)[0] for f in report.of(Verdict.VIOLATED) if f.field)
+        fields = dict.fromkeys(split_name(f.field)[0] for f in report.of(Verdict.VIOLATED) if f.field)
         ways = [self._way(_key(report.model, name)) for name in fields]
         return [way for way in ways if len(way) > 1]
 
@@ -68,4 +69,4 @@ def _along(column: Column, edges: Mapping[Column, Sequence[Column]]) -> Iterator
 
 def _key(relation: str, column: str) -> Column:
     """A relation is known by its last two parts, however it is spelled."""
-    return ".".join(parts(relation)[-2:]).lower(), column.lower()
+    return ".".join(RelationName.parse(relation).key[-2:]), folded(column)

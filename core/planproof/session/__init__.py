@@ -151,6 +151,8 @@ def opened_by_dbt(
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in parameters.items():
         builder = builder.config(key, value)
+    if "spark.remote" not in parameters and "SPARK_REMOTE" not in os.environ:
+        jvm_log.launch(parameters)
     spark = builder.getOrCreate()
     if known is not None and known.spark is spark:
         return known

@@ -220,6 +220,9 @@ class BranchChange:
     def files(self) -> list[str]:
         return [path for path, content, _ in self._added if content == 0]
 
+    def footer(self, path: str) -> bytes:
+        raise SparkFailure(f"{path}: this session hands over SQL and no bytes of files")
+
     def rows(self) -> int:
         return sum(rows for _, content, rows in self._added if content == 0)
 

@@ -21,8 +21,9 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, reads_python
 from planproof.session.failures import translated
-from planproof.session.files import data_files, is_hidden
+from planproof.session.files import data_files
 from planproof.session.frames import FrameSession
+from planproof.session.hadoop_files import HadoopFiles
 from planproof.session.iceberg import Iceberg
 from planproof.session.java import items, option, pairs
 from planproof.session.protocol import (
@@ -44,8 +45,6 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
-_ASSUMED = 64 * 1024
-"""Bytes at a file's end that are read at once: most footers are shorter."""
 _REMEMBERED = 1000
 """How many catalog entries a session remembers; each is an object in the JVM."""
 _COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
@@ -136,6 +135,10 @@ class ClassicSession(FrameSession):
         return self._delta
 
     @cached_property
+    def _hadoop_files(self) -> HadoopFiles:
+        return HadoopFiles(self._jvm, self._state)
+
+    @cached_property
     def _writer(self) -> FileWriter:
         return FileWriter(self.spark)
 
@@ -201,7 +204,7 @@ class ClassicSession(FrameSession):
         except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
-            if failure.transient:
+            if failure.outside:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
         return replace(planes, optimized=optimized, executed=executed, unplanned=unplanned)
@@ -439,43 +442,12 @@ class ClassicSession(FrameSession):
         if path is not None:
             return data_files(path)
         try:
-            return self._remote_files(location)
+            return self._hadoop_files.listed(location)
         except SparkFailure as failure:
-            raise SparkFailure(f"cannot list {location}: {failure}", failure.condition, failure.transient) from failure
-
-    def _remote_files(self, location: str) -> list[str]:
-        with translated():
-            files, path = self._opened(location)
-            root = files.makeQualified(path)
-            listed = files.listFiles(root, True)
-            found = []
-            while listed.hasNext():
-                name = str(listed.next().getPath().toString())
-                below = name.removeprefix(str(root.toString())).strip("/").split("/")
-                if not any(is_hidden(part) for part in below):
-                    found.append(name)
-        return sorted(found)
-
-    def _opened(self, location: str) -> tuple[Any, Any]:
-        """A file system as Spark's own client opens it, and the path in it."""
-        path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
-        return path.getFileSystem(self._state.newHadoopConf()), path
+            raise SparkFailure(f"cannot list {location}: {failure}", failure.condition, failure.outside) from failure
 
     def footer(self, path: str) -> bytes:
-        with translated():
-            files, where = self._opened(path)
-            size = int(files.getFileStatus(where).getLen())
-            end = self._range(files, where, max(0, size - _ASSUMED), size)
-            length = int.from_bytes(end[-8:-4], "little") + 8
-            return end[-length:] if length <= len(end) else self._range(files, where, max(0, size - length), size)
-
-    def _range(self, files: Any, where: Any, start: int, stop: int) -> bytes:
-        stream = files.open(where)
-        try:
-            stream.seek(start)
-            return bytes(getattr(self._jvm, "org.apache.commons.io.IOUtils").toByteArray(stream, stop - start))
-        finally:
-            stream.close()
+        return self._hadoop_files.footer(path)
 
     def spread(self, function: Callable[[Iterable[str]], list[Any]], paths: Sequence[str]) -> list[Any] | None:
         context = self.spark.sparkContext

@@ -22,7 +22,7 @@ from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
@@ -82,7 +82,7 @@ class ConnectSession(FrameSession):
         except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
             unplanned = f"[{error.condition}] {error.message}"
         except SparkFailure as failure:
-            if failure.transient:
+            if failure.outside:
                 raise
             unplanned = f"[{failure.condition}] {failure}" if failure.condition else str(failure)
         return SparkPlanes(physical_schema(form), None, None, declared_schema(form), fed, unplanned, by_place)

@@ -35,8 +35,8 @@ _FRAME = re.compile(r"\s+(at [\w.$]+|\.\.\. \d+ more)|Driver stacktrace:")
 """Lines of a Java stack trace; the lines that name a cause are kept."""
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _TAIL = re.compile(
-    r"\s*(?:SQLSTATE: [0-9A-Z]{5}.*|; line \d+ pos \d+(?:;\n.*)?\Z|;\n'?[A-Z]\w+.*|\(line \d+, pos \d+\)\s+== SQL ==.*"
-    r"|\n== SQL(?: ==|\().*)",
+    r"(?<!\s)\s*(?:SQLSTATE: [0-9A-Z]{5}.*|; line \d+ pos \d+(?:;\n.*)?\Z|;\n'?[A-Z]\w+.*"
+    r"|\(line \d+, pos \d+\)\s+== SQL ==.*|\n== SQL(?: ==|\().*)",
     re.S,
 )
 """Where a message ends: at the SQLSTATE. Spark 3.5 has none in its texts: there it ends at the place or at the plan."""

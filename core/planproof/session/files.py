@@ -1,9 +1,13 @@
-"""Data files below a location, and the local paths of `file:` URIs."""
+"""Data files below a location, the local paths of `file:` URIs, and the footers of files elsewhere."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
+
+_ASSUMED = 64 * 1024
+"""Bytes at a file's end that are read at once: most footers are shorter."""
 
 
 def local_path(uri: str) -> str | None:
@@ -34,3 +38,11 @@ def data_files(path: str) -> list[str]:
         folders[:] = [f for f in folders if not is_hidden(f)]
         found += [os.path.join(folder, name) for name in names if not is_hidden(name)]
     return sorted(found)
+
+
+def footer_of(read: Callable[[int, int], bytes], size: int) -> bytes:
+    """The footer of a Parquet file of so many bytes, with the eight that end it; `read` gives those between two
+    places."""
+    end = read(max(0, size - _ASSUMED), size)
+    length = int.from_bytes(end[-8:-4], "little") + 8
+    return end[-length:] if length <= len(end) else read(max(0, size - length), size)

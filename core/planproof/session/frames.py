@@ -18,9 +18,9 @@ from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf
-from planproof_engine.functions.declared import Function
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError
+from planproof_engine.python_functions import Function
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from planproof.confidential import without_secrets
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import Snapshot
 from planproof_engine.conf import Conf
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
 if TYPE_CHECKING:
-    from planproof_engine.functions.declared import Function
     from planproof_engine.functions.nested import ListCall
+    from planproof_engine.python_functions import Function
 
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Capabilities:
     """What this route can read and do; `reason` explains what it cannot."""
 
@@ -33,7 +35,7 @@ class Capabilities:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SparkPlanes:
     """The schemas of one query at Spark's planes, nullability included. A plane that cannot be read here is None.
 
@@ -71,7 +73,7 @@ class Written(NamedTuple):
         return replace(planes, optimized=self.optimized, executed=self.executed)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredTable:
     """A relation as the catalog registers it.
 
@@ -112,7 +114,7 @@ class StoredTable:
         return self.kind == "view" and self.properties.get("table_type", "").upper() == "ICEBERG-VIEW"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PythonEntry:
     """A place where Python data enters a query: a relation over its rows, without the flags that it claims."""
 
@@ -120,7 +122,7 @@ class PythonEntry:
     claimed: PhysicalSchema
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Entries:
     """Where Python data enters one query: `rows` are entries whose nulls can be counted, `unread` names the kinds of
     entries whose rows cannot be read before Spark trusts their flags."""
@@ -129,16 +131,29 @@ class Entries:
     unread: tuple[str, ...] = ()
 
 
+_LASTING = re.compile(
+    r"\bPermission denied\b|PERMISSION_DENIED|INSUFFICIENT_PERMISSION|AccessControlException"
+    r"|\b[Aa]ccess ?(is )?[Dd]enied|\bForbidden\b|\bnot authorized\b"
+    r"|UnsupportedOperationException|^(UNSUPPORTED|NOT_SUPPORTED)"
+)
+
+
 class SparkFailure(Exception):
     """Spark could not do what it was asked; this is no violation. `condition` is Spark's own name of the error.
 
-    `transient`: the cause lies outside of the query (a file, a privilege, the metastore, the network, the machine), and
-    a second try may succeed. The message is told without the passwords, keys and tokens in it.
+    `outside`: the cause lies outside of the query (a file, a privilege, the metastore, the network, the machine). The
+    message is told without the passwords, keys and tokens in it.
     """
 
     def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
         super().__init__(without_secrets(message))
-        self.condition, self.transient = condition, transient
+        self.condition, self.outside = condition, transient
+
+    @property
+    def transient(self) -> bool:
+        """Whether a second try may succeed: not where something is denied to this user, or this catalog cannot do
+        it."""
+        return self.outside and not _LASTING.search(f"{self.condition or ''} {self}")
 
 
 class Moved(SparkFailure):
@@ -211,6 +226,10 @@ class Transaction(Protocol):
 
     def files(self) -> Sequence[str]:
         """The data files that were added, sorted, as the format names them."""
+
+    def footer(self, path: str) -> bytes:
+        """The footer of a Parquet file that was added, read as the table's files are, by what its catalog hands out.
+        Raises `SparkFailure`."""
 
     def rows(self) -> int:
         """How many rows stand in the data files that were added."""

@@ -11,8 +11,8 @@ from typing import Any
 from planproof.session import versions
 from planproof.session.failures import translated
 from planproof.session.protocol import SparkFailure
-from planproof_engine.functions.declared import Function
 from planproof_engine.functions.nested import Application, ListCall
+from planproof_engine.python_functions import Function
 from planproof_engine.types import DataType, from_json
 
 _pickling = threading.Lock()

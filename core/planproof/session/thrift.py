@@ -21,17 +21,17 @@ from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import SETTINGS, Conf
-from planproof_engine.functions.declared import Function
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError
+from planproof_engine.python_functions import Function
 from planproof_engine.quoting import backticked, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)
-_TAIL = re.compile(r"\s*(SQLSTATE: [0-9A-Z]{5}|\n\tat |== SQL).*", re.S)
+_TAIL = re.compile(r"(?<!\s)\s*(SQLSTATE: [0-9A-Z]{5}|\n\tat |== SQL).*", re.S)
 _RUNNING = re.compile(
     r"ABORTED|ARITHMETIC|DIVIDE_BY_ZERO|CAST_|FAILED_|JOB|INTERNAL|OVERFLOW|USER_RAISED|INVALID_ARRAY"
 )

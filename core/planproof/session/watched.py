@@ -24,8 +24,8 @@ from planproof.session.failures import quiet, translated
 from planproof.session.java import items
 from planproof.session.protocol import NULL_FOUND
 from planproof.session.schemas import physical_schema
-from planproof_engine.quoting import backticked
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.quoting import backticked, literal
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
@@ -105,7 +105,7 @@ def _behind_filter(spark: SparkSession, kind: str, node: Any) -> Any:
 def _is_flat(claimed: PhysicalSchema) -> bool:
     """Whether only whole columns claim NOT NULL, each under a name of its own: the flags of items cannot be
     restored."""
-    names = {name.lower() for name in claimed.names}
+    names = ColumnNames(claimed.names)
     nested_as_nullable = all(f.type == g.type for f, g in zip(claimed, claimed.as_nullable()))
     return nested_as_nullable and len(names) == len(claimed)
 
@@ -117,13 +117,9 @@ def _condition(claimed: PhysicalSchema) -> str:
     cases = []
     for f in claimed:
         if not f.nullable:
-            fails = f"raise_error({_text(f'{before} {f.name} {behind}')})"
+            fails = f"raise_error({literal(f'{before} {f.name} {behind}')})"
             cases.append(f"WHEN {backticked(f.name)} IS NULL THEN CAST({fails} AS BOOLEAN)")
     return f"CASE {' '.join(cases)} ELSE monotonically_increasing_id() >= 0 END"
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _dataset(spark: SparkSession, plan: Any) -> Any:

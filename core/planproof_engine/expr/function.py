@@ -7,7 +7,7 @@ A line reads like Spark's class: `inputs` are its `inputTypes`, `coerce` says ho
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from planproof_engine.conf import Conf
 from planproof_engine.expr.traits import UNSTATED, Evaluates, Traits
 from planproof_engine.expr.tree import Expr
+from planproof_engine.records import record
 from planproof_engine.types import DataType
 from planproof_engine.types.kinds import Expected, Kind
 
@@ -53,7 +54,7 @@ def FIRST(args: Args, conf: Conf) -> bool:
     return args[0].nullable
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Optional:
     """An argument that may be left out. `default` then takes its place, in the output name too; with None nothing
     does."""
@@ -62,7 +63,7 @@ class Optional:
     default: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Many:
     """The rest of the arguments: at least `least` of them, all expected to be the same."""
 
@@ -70,7 +71,7 @@ class Many:
     least: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LambdaOf:
     """A lambda argument. `takes` lists how many parameters it may have; their types come from `Signature.variables`."""
 
@@ -108,7 +109,7 @@ class Category(Enum):
     OPERATOR = "operator"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Mismatch(Exception):
     """The arguments do not fit. `condition` is Spark's sub-condition of DATATYPE_MISMATCH, or a full condition.
 
@@ -151,7 +152,7 @@ Adjust = Callable[[list[Expr], Conf], list[Expr]]
 Show = Callable[[Any, Callable[[Expr], str]], str]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Signature:
     """What is known of one function: the logical half (everything but `spark`) and the Spark half.
 

@@ -10,19 +10,19 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterator
-from operator import is_not
+from functools import cache
+from itertools import chain
+from operator import attrgetter, is_not
 from typing import Any, TypeVar
 
 from planproof_engine.records import evolve, reader_of
 
 Node = TypeVar("Node")
-Shape = tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]
+Reader = Callable[[Any], tuple[Any, ...]]
 
 NO_PART = {"is_part": False}
 """The metadata of a field that holds nodes which a walk does not visit: what binds a name, what is constant, what a
 node gives out."""
-
-_SHAPES: dict[tuple[type, type], Shape] = {}
 
 
 def name_parts(kind: type, **properties: type) -> None:
@@ -33,11 +33,9 @@ def name_parts(kind: type, **properties: type) -> None:
 
 def changed_parts(node: object, family: type[Node], change: Callable[[Node], Node]) -> dict[str, Any]:
     """The fields of `node` in which `change` puts another node in place of a part, with their new values."""
-    names, read = shape_of(type(node), family)
-    if not names:
-        return {}
     found: dict[str, Any] = {}
-    for name, old in zip(names, read(node)):
+    names, read = shape_of(type(node), family)  # type: ignore[arg-type]  # mypy takes type[Node] for unhashable
+    for name, old in zip(names, read(node)) if names else ():
         if type(old) is tuple:
             new = change_each(old, change)
             if new is not old:
@@ -63,20 +61,19 @@ def replace_parts(node: Node, family: type[Any], change: Callable[[Any], Any]) -
     return evolve(node, **changed) if changed else node  # type: ignore[type-var]  # each kind of node is a record
 
 
-def shape_of(kind: type, family: type) -> Shape:
+@cache
+def shape_of(kind: type, family: type) -> tuple[tuple[str, ...], Reader]:
     """The names of the fields of a class that hold nodes of `family`, and a function that reads them all at once.
 
     Raises TypeError for a field that holds such nodes in a form that no walk knows.
     """
-    found = _SHAPES.get((kind, family))
-    if found is None:
-        names = tuple(_part_names(kind, family))
-        found = _SHAPES[kind, family] = names, reader_of(names)
-    return found
+    names = tuple(name for name, _ in _parts_of(kind, family))
+    return names, reader_of(names)
 
 
 class _Parts:
-    """A property that reads the parts of a node. It looks at the class's fields when it is first asked."""
+    """The parts of a node. It looks at the class's fields when it is first asked, and puts what it found in its place:
+    for a class without parts the empty tuple, else a property that reads the fields."""
 
     def __init__(self, name: str, family: type) -> None:
         self.name, self.family = name, family
@@ -84,18 +81,20 @@ class _Parts:
     def __get__(self, node: Any, kind: type) -> Any:
         if node is None:
             return self
-        read = _collector(*shape_of(kind, self.family))
-        setattr(kind, self.name, property(read))
-        return read(node)
+        parts = dict(_parts_of(kind, self.family))
+        setattr(kind, self.name, property(_reader(parts)) if parts else ())
+        return getattr(node, self.name)
 
 
-def _part_names(kind: type, family: type) -> Iterator[str]:
+def _parts_of(kind: type, family: type) -> Iterator[tuple[str, Any]]:
+    """The fields that are parts, each with its declared type."""
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        if field.init and field.metadata.get("is_part", True) and _mentions(hints[field.name], family):
-            if not _is_walked(hints[field.name], family):
+        hint = hints[field.name]
+        if field.init and field.metadata.get("is_part", True) and _mentions(hint, family):
+            if not _is_walked(hint, family):
                 raise TypeError(f"{kind.__name__}.{field.name} holds nodes in a form that no walk knows: {field.type}")
-            yield field.name
+            yield field.name, hint
 
 
 def _mentions(hint: Any, family: type) -> bool:
@@ -115,19 +114,21 @@ def _is_node(hint: Any, family: type) -> bool:
     return typing.get_origin(hint) is None and isinstance(hint, type) and issubclass(hint, family)
 
 
-def _collector(names: tuple[str, ...], read: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any], tuple[Any, ...]]:
-    """What puts all parts of a node into one tuple."""
+def _reader(parts: dict[str, Any]) -> Reader:
+    """What reads all parts of a node into one tuple. Walks do little else, so that the usual cases are one look."""
+    read = reader_of(tuple(parts))
+    forms = [typing.get_origin(hint) for hint in parts.values()]
+    if not any(forms):  # Each field holds one node.
+        return read
+    if forms == [tuple]:
+        return attrgetter(*parts)
+    nothing_else = tuple(() if form is tuple else None for form in forms[1:])
 
     def collect(node: Any) -> tuple[Any, ...]:
-        first, *others = read(node)
-        if type(first) is tuple and not any(others):
+        found = read(node)
+        first = found[0]
+        if type(first) is tuple and found[1:] == nothing_else:
             return first
-        found: list[Any] = []
-        for value in (first, *others):
-            if type(value) is tuple:
-                found += value
-            elif value is not None:
-                found.append(value)
-        return tuple(found)
+        return tuple(chain.from_iterable(v if type(v) is tuple else (v,) for v in found if v is not None))
 
-    return collect if names else read
+    return collect

@@ -7,9 +7,10 @@ once. `make conformance` compares the traits with real Spark, over edge values a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
+
+from planproof_engine.records import record
 
 Places = Callable[[int], Sequence[int]]
 """Takes how many arguments a call has; gives the places of some of them."""
@@ -70,7 +71,7 @@ class Elements(Enum):
     EACH = "each"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Loop:
     """How a function runs a lambda over arrays.
 
@@ -116,7 +117,7 @@ class Frame(Enum):
     OFFSET = "offset"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Traits:
     """What is known of each call of a function. What is not stated is the worst.
 

@@ -146,7 +146,7 @@ class Plan:
         for node in self.walk():
             yield node
             for root in node.expressions:
-                for expr in root.walk() if root.holds(Subquery) else ():
+                for expr in root.walk() if type(root) is not Column else ():
                     if isinstance(expr, Subquery):
                         yield from expr.plan.everywhere()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.functions.families import FAMILIES
 from planproof_engine.functions.names import SINCE, SPARK_FUNCTIONS, release
@@ -95,3 +96,20 @@ def named(test: Callable[[Signature], bool]) -> tuple[str, ...]:
 def builtin(version: str = "4.3") -> Registry:
     """The functions of Spark that planproof knows, as that version has them."""
     return table(*FAMILIES, version=version)
+
+
+_OF_DATABRICKS = {"charindex": "locate", "getdate": "now", "iff": "if"}
+"""Names that Databricks has for functions of Spark's: "this function is a synonym for ..." on its page of each."""
+
+
+def functions_of(conf: Conf) -> Registry:
+    """The functions that a query may call, by its version of Spark; on Databricks by the names of its own, too."""
+    return _databricks() if conf.databricks else builtin(conf.spark)
+
+
+@cache
+def _databricks() -> Registry:
+    registry = builtin().extended()
+    for name, spark in _OF_DATABRICKS.items():
+        registry.register(name, registry.find(spark), spark)
+    return registry

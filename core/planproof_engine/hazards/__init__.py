@@ -6,21 +6,26 @@ from collections.abc import Callable, Iterator
 
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding
+from planproof_engine.hazards.bounds import Fits
 from planproof_engine.hazards.column_lists import column_lists
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.ignored_lengths import ignored_lengths
+from planproof_engine.hazards.increments import Written
+from planproof_engine.hazards.increments import suspected as suspected_increments
 from planproof_engine.hazards.integer_division import integer_division
 from planproof_engine.hazards.join_casts import join_casts
+from planproof_engine.hazards.loss import loss as loss_of
 from planproof_engine.hazards.lossy_casts import CODE as LOST
-from planproof_engine.hazards.lossy_casts import lossy_casts
+from planproof_engine.hazards.lossy_casts import lossy_casts, stand_in
 from planproof_engine.hazards.narrowing import CODE as NARROWED
 from planproof_engine.hazards.narrowing import narrowing
 from planproof_engine.hazards.natural_keys import natural_keys
 from planproof_engine.hazards.open_stars import open_stars
 from planproof_engine.hazards.padding import padding
+from planproof_engine.hazards.positions import swapped
 from planproof_engine.hazards.set_casts import set_casts
 from planproof_engine.hazards.struct_casts import struct_casts
-from planproof_engine.hazards.suspicion import Count, Suspicion, certain
+from planproof_engine.hazards.suspicion import Count, Suspicion, certain, warning
 from planproof_engine.hazards.swapped_columns import swapped_columns
 from planproof_engine.hazards.value_casts import value_casts
 from planproof_engine.hazards.wrapping import CODE as WRAPPED
@@ -71,4 +76,23 @@ def hazards(root: Plan, conf: Conf) -> list[Suspicion]:
     return list({(s.finding, s.span): s for s in found}.values())
 
 
-__all__ = ["HAZARDS", "NARROWED", "UNDECIDED", "Count", "Hazard", "Suspicion", "certain", "concerns", "hazards"]
+__all__ = [
+    "HAZARDS",
+    "LOST",
+    "NARROWED",
+    "UNDECIDED",
+    "WRAPPED",
+    "Count",
+    "Fits",
+    "Hazard",
+    "Suspicion",
+    "Written",
+    "certain",
+    "concerns",
+    "hazards",
+    "loss_of",
+    "stand_in",
+    "suspected_increments",
+    "swapped",
+    "warning",
+]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from planproof_engine.expr.nodes import Column, Expr, Literal, ScalarSubquery, Subquery, conjuncts
 from planproof_engine.expr.pretty import pretty
@@ -22,13 +21,14 @@ from planproof_engine.logical.nodes import (
     Scan,
 )
 from planproof_engine.logical.text import show
+from planproof_engine.records import record
 
 
 class Differs(Exception):
     """Raised where two plans differ in more than filters."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Delta:
     """One condition that the later run adds, and the nodes over it, from the root down."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from planproof_engine.records import record
 
 Find = Callable[[str, str], "tuple[int, int] | None"]
 """Between which numbers the values of a relation's column lie, None where nobody knows."""
@@ -14,7 +15,7 @@ def unknown(relation: str, column: str) -> tuple[int, int] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Between:
     """A constant, or a value of which only its type is known."""
 
@@ -32,7 +33,7 @@ class Between:
         return iter(())
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredRange:
     """A source's own column, whose type bounds it anyhow."""
 
@@ -52,7 +53,7 @@ class StoredRange:
         yield self.relation, self.column
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Computed:
     """`+`, `-` or `*` of two, as numbers without an end.
 
@@ -82,7 +83,7 @@ class Computed:
         yield from self.right.columns()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OneOf:
     """One of several values, or null, which is no number: so it is no constant, though all of them be the same."""
 
@@ -104,7 +105,7 @@ class OneOf:
 Bounds = Between | StoredRange | Computed | OneOf
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fits:
     """A hazard comes true in no row as long as `value` lies between `low` and `high`.
 

@@ -14,6 +14,7 @@ from planproof_engine.expr.nodes import (
     Expr,
     GetField,
     GetFieldOfElements,
+    InSubquery,
     ScalarSubquery,
     Span,
     Variable,
@@ -21,7 +22,7 @@ from planproof_engine.expr.nodes import (
 )
 from planproof_engine.expr.traits import Elements
 from planproof_engine.functions.families.casts import CASTS
-from planproof_engine.hazards.needed import filled, in_branches, needed, plans, sure
+from planproof_engine.hazards.needed import filled, in_branches, needed, sure
 from planproof_engine.logical.nodes import (
     Aggregate,
     Filter,
@@ -60,7 +61,7 @@ class Definitions:
     def __init__(self, root: Plan) -> None:
         self.root = root
         self.large: dict[int, tuple[Expr, bool]] = {}
-        self.nodes = tuple(plans(root))
+        self.nodes = tuple(root.everywhere())
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}
         self._merged: set[int] = set()
@@ -70,10 +71,12 @@ class Definitions:
             self._note(node)
 
     @cached_property
-    def expressions(self) -> Sequence[tuple[str | None, Expr]]:
-        """Every expression, with the name of the output column that it is part of (None in conditions and keys)."""
-        tops = [top for node in self.nodes for top in node.expressions]
-        return [(top.name if isinstance(top, Alias) else None, expr) for top in tops for expr in top.walk()]
+    def operations(self) -> Sequence[tuple[str | None, Call | Cast | InSubquery]]:
+        """Every call, cast and IN over a query, with the name of the output column that it is part of (None in
+        conditions and keys)."""
+        tops = [top for node in self.nodes for top in node.expressions if type(top) is not Column]
+        found = ((top, expr) for top in tops for expr in top.walk() if isinstance(expr, (Call, Cast, InSubquery)))
+        return [(top.name if isinstance(top, Alias) else None, expr) for top, expr in found]
 
     def computes(self, expr: Expr) -> bool:
         """Whether Spark computes an expression. It leaves out columns that nothing reads, and nodes to which no row
@@ -107,7 +110,7 @@ class Definitions:
 
     def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
         """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""
-        for column, expr in self.expressions:
+        for column, expr in self.operations:
             cast = as_cast(expr, conf)
             if cast is not None:
                 yield column, cast

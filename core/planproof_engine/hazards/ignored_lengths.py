@@ -13,7 +13,7 @@ from planproof_engine.hazards.suspicion import Suspicion, subject, warning
 
 def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """PP130: a cast to char or varchar, which Spark takes for string."""
-    for column, expr in definitions.expressions:
+    for column, expr in definitions.operations:
         if isinstance(expr, Cast) and expr.ignored is not None:
             name, wanted = pretty(expr.child), expr.ignored.simple
             message = (

@@ -54,10 +54,11 @@ from planproof_engine.logical.nodes import (
     Scan,
     SetOperation,
 )
+from planproof_engine.records import record
 from planproof_engine.types import DATE, INT
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Written:
     """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
     that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so."""
@@ -406,7 +407,7 @@ class _Increment:
         return f"{name}({', '.join(map(self._text, made.children))}) {made.type.simple}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Watermark:
     """`row` is compared with the greatest value that the model's own table has: with itself (`is_exact`), or with what
     lies before it. `is_null_over_nothing`: over no rows the bound is NULL."""

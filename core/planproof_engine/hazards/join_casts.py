@@ -29,7 +29,7 @@ def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                 for side in call.args:
                     if isinstance(side, Cast) and not side.written:
                         yield from _judged(side.child, side.type, call.span)
-    for _, expr in definitions.expressions:
+    for _, expr in definitions.operations:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
                 common = wider(value.type, column.type, ansi=conf.ansi, fraction=conf.keep_fraction)

@@ -43,7 +43,7 @@ def lossy_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         return
     reaching: dict[int, Reached] | None = None
     found: dict[object, Suspicion] = {}
-    for column, expr in definitions.expressions:
+    for column, expr in definitions.operations:
         cast = as_cast(expr, conf)
         if cast is None or cast.mode != "legacy" or not _may_lose(cast, definitions):
             continue

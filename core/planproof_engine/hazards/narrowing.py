@@ -10,6 +10,7 @@ import decimal
 import math
 from collections.abc import Iterator
 
+from planproof_engine.claim import nested_places
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof_engine.expr.pretty import pretty
@@ -18,7 +19,6 @@ from planproof_engine.hazards.bounds import Between, Fits, StoredRange
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.loss import LIMIT, lost
 from planproof_engine.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
-from planproof_engine.paths import nested
 from planproof_engine.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
 CODE = "PP126"
@@ -59,7 +59,7 @@ def _is_beyond(value: Expr, target: DataType) -> bool:
 def narrows(source: DataType, target: DataType) -> bool:
     """Whether a cast goes to a narrower integer, inside arrays, maps and structs too, whose fields it matches by
     position."""
-    inside = list(zip(nested(source), nested(target)))
+    inside = list(zip(nested_places(source), nested_places(target)))
     if inside and type(source) is type(target):
         return any(narrows(ours[1], theirs[1]) for ours, theirs in inside)
     if not is_integral(target):

@@ -39,16 +39,6 @@ from planproof_engine.logical.nodes import (
 )
 
 
-def plans(root: Plan) -> Iterator[Plan]:
-    """Every node of the plan, those of subqueries in expressions included."""
-    for node in root.walk():
-        yield node
-        for top in node.expressions:
-            for expr in top.walk():
-                if isinstance(expr, Subquery):
-                    yield from plans(expr.plan)
-
-
 def in_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True) -> Iterator[tuple[Expr, bool]]:
     """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
     lambda, in a window or behind a FILTER. Without `inis_aggregate` not what an aggregate function reads, either."""

@@ -29,7 +29,7 @@ def padding(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         if isinstance(node, (Join, Filter)) and node.condition is not None:
             for call in equalities(node.condition):
                 yield from _judged(call.args[0], call.args[1], call.span, definitions)
-    for _, expr in definitions.expressions:
+    for _, expr in definitions.operations:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
                 yield from _judged(value, column, None, definitions)

@@ -17,7 +17,7 @@ from planproof_engine.hazards.suspicion import Count, Suspicion, in_rows, warnin
 
 def struct_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """PP122: a cast matches the fields of structs by position, and names change places."""
-    for column, expr in definitions.expressions:
+    for column, expr in definitions.operations:
         if isinstance(expr, Cast):
             pairs = list(swapped_fields(expr.child.type, expr.type, (column or pretty(expr.child),)))
             if pairs and definitions.computes(expr):

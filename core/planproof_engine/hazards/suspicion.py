@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Call, Expr, Lambda, LateralReference, Span, Variable, Window
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards.bounds import Fits
+from planproof_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Count:
     """The rows of the model's own sources for which a condition holds.
 
@@ -40,7 +41,7 @@ class Count:
     alone: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Suspicion:
     """A hazard's warning; `span` is its place in the text. `count` is None where no count could decide."""
 

@@ -33,7 +33,7 @@ def swapped_columns(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]
                 yield from _columns(node, side, span, definitions)
                 for place, (ours, theirs) in enumerate(zip(node.inputs[0].output, side.output)):
                     yield from _fields(node, ours, theirs, span, (place, len(side.output)))
-    for _, expr in definitions.expressions:
+    for _, expr in definitions.operations:
         if isinstance(expr, InSubquery):
             yield from _compared(expr)
 

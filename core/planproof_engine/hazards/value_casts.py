@@ -19,7 +19,7 @@ from planproof_engine.types import is_numeric, is_string
 
 def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """Texts that become numbers. What is computed with a text is meant as a number."""
-    for column, expr in definitions.expressions:
+    for column, expr in definitions.operations:
         if isinstance(expr, Call) and expr.function.category in (Category.SCALAR, Category.OPERATOR):
             for value in (expr.args[place] for place in expr.function.traits.hands_on(len(expr.args))):
                 if _loses(value, definitions) and definitions.computes(expr):

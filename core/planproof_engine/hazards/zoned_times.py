@@ -20,7 +20,7 @@ _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
 def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """One warning per column: a cast that is written is meant."""
     said: set[str] = set()
-    for column, expr in definitions.expressions:
+    for column, expr in definitions.operations:
         for taken, used in _taken(expr):
             name = pretty(taken)
             if isinstance(definitions.of(taken), Literal) or name in said:

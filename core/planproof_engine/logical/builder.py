@@ -9,7 +9,6 @@ A column is named by its name, by `relation.name`, or by a `LogicalColumn`; it m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Column, Expr, fresh_id
@@ -17,7 +16,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry, builtin
 from planproof_engine.logical import nodes as p
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalColumn
 from planproof_engine.types import DataType, parse_type
 
@@ -25,7 +24,7 @@ Named = Expr | str | LogicalColumn
 Item = Named | tuple[str, Named]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Builder:
     """A plan under construction. `strict` refuses a repeated (relation, name) at the node that creates it (I1)."""
 

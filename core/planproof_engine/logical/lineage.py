@@ -23,6 +23,7 @@ from planproof_engine.expr.nodes import (
     is_aggregate,
 )
 from planproof_engine.logical import nodes as p
+from planproof_engine.records import record
 
 IDENTITY, TRANSFORMATION, AGGREGATION = "identity", "transformation", "aggregation"
 FILTER, JOIN, GROUP_BY, SORT, WINDOW = "filter", "join", "group by", "sort", "window"
@@ -38,7 +39,7 @@ class Source:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Lineage:
     """`columns`: for each output column, in order, its name and the sources of its values. `rows`: the sources that
     decide which rows there are, and in which order or group (filters, join keys, GROUP BY, ORDER BY)."""

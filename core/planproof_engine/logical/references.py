@@ -8,9 +8,10 @@ from planproof_engine.expr.nodes import Alias, Column, Expr, Outer, Span
 from planproof_engine.expr.tree import span_of
 from planproof_engine.logical import nodes as p
 from planproof_engine.logical.lineage import Source, traced
+from planproof_engine.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Item:
     """One column of a SELECT: what it is made of, and where that is written."""
 

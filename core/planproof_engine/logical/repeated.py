@@ -34,7 +34,7 @@ def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
             continue
         seen.add(id(node))
         output = node.output
-        if len({_key(c, case_sensitive) for c in output}) == len(output):
+        if len({c.name.lower() for c in output}) == len(output):
             continue
         groups: dict[Key, list[Column]] = {}
         for column in output:
@@ -46,11 +46,16 @@ def bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
     """Every node with a column `a` that has no relation, beside a column `t.a`: the bare name `a` means both, so that
     nothing names the first one alone."""
     for node in root.everywhere():
-        for column in node.output if not isinstance(node, PassThrough) else ():
-            name = _key(column, case_sensitive)[1]
-            if column.relation is None:
-                others = tuple(c for c in node.output if c.relation and _key(c, case_sensitive)[1] == name)
-                yield from (Repeated(node, (column, *others)) for _ in others[:1])
+        if isinstance(node, PassThrough):
+            continue
+        related: dict[str, list[Column]] = {}
+        for column in node.output:
+            if column.relation is not None:
+                related.setdefault(_key(column, case_sensitive)[1], []).append(column)
+        for column in node.output if related else ():
+            others = related.get(_key(column, case_sensitive)[1], ()) if column.relation is None else ()
+            if others:
+                yield Repeated(node, (column, *others))
 
 
 def names_repeated(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:

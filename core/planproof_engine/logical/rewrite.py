@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
-from planproof_engine.expr import Alias, Column, Expr, Sort, Subquery
+from planproof_engine.expr import Alias, Column, Expr, Lambda, Sort, Subquery
 from planproof_engine.expr.parts import change_each, changed_parts
 from planproof_engine.expr.rewrite import rebuild, transform_up
 from planproof_engine.logical import nodes as p
@@ -19,9 +20,20 @@ def map_expressions(plan: p.Plan, change: Rewriting) -> p.Plan:
 
     def everywhere(expr: Expr) -> Expr:
         # Most of what a plan evaluates is a column.
-        return change(expr if type(expr) is Column else _in_subqueries(expr, change))
+        return change(expr if type(expr) is Column else _in_subqueries(expr, partial(map_expressions, change=change)))
 
     return _mapped(plan, everywhere)
+
+
+def map_lambdas(plan: p.Plan, change: Rewriting) -> p.Plan:
+    """The same, for a change that needs a lambda: expressions without one are not asked. Most hold none."""
+
+    def with_lambdas(expr: Expr) -> Expr:
+        if type(expr) is Column or not expr.holds(Lambda, Subquery):
+            return expr
+        return change(_in_subqueries(expr, partial(map_lambdas, change=change)))
+
+    return _mapped(plan, with_lambdas)
 
 
 _MADE: dict[type[p.Plan], str] = {p.Generate: "generated", p.Named: "output"}
@@ -50,14 +62,15 @@ def _within_key(expr: Expr, change: Rewriting) -> Expr:
     return rebuild(expr, change) if type(expr) is Sort else change(expr)
 
 
-def _in_subqueries(expr: Expr, change: Rewriting) -> Expr:
+def _in_subqueries(expr: Expr, change: Callable[[p.Plan], p.Plan]) -> Expr:
+    """The expression with the plans of its subqueries changed."""
     if not expr.holds(Subquery):
         return expr
 
     def inner(e: Expr) -> Expr:
         if not isinstance(e, Subquery):
             return e
-        plan = map_expressions(e.plan, change)
+        plan = change(e.plan)
         return e if plan is e.plan else evolve(e, plan=plan)  # type: ignore[type-var]  # each kind of subquery is a record
 
     return transform_up(expr, inner)

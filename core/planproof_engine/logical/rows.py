@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Literal, Subquery, Window, conjuncts
 from planproof_engine.logical import nodes as p
+from planproof_engine.records import record
 
 Key = frozenset[int]
 MOST_KEYS = 16
 """A key that is given out under several names becomes several keys. At most so many are followed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StoredColumn:
     """A column whose values all come from one column of a relation, unconverted.
 
@@ -34,7 +35,7 @@ class StoredColumn:
     whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rows:
     """`keys`: sets of columns in all of which no two rows agree (a null equals a null), each with its reason. The empty
     set as a key says that there is one row at most. `stored`: by the id of a column, the stored column whose values it

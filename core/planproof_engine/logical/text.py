@@ -6,10 +6,14 @@ from planproof_engine.expr.pretty import as_written
 from planproof_engine.logical import nodes as p
 
 
-def show(node: p.Plan, depth: int = 0) -> str:
+def show(root: p.Plan) -> str:
     """The plan as text, the root first."""
-    lines = [f"{'  ' * depth}{_head(node)}  {node.schema}"]
-    lines += [show(child, depth + 1) for child in node.children]
+    lines = []
+    ahead = [(root, 0)]
+    while ahead:
+        node, depth = ahead.pop()
+        lines.append(f"{'  ' * depth}{_head(node)}  {node.schema}")
+        ahead += [(child, depth + 1) for child in reversed(node.children)]
     return "\n".join(lines)
 
 

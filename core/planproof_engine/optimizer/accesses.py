@@ -39,7 +39,7 @@ from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.costs import costly
 from planproof_engine.optimizer.element_paths import Ordinals, element_paths, without_longer
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.types import Array, Map, Struct
 
 ArrayRef = tuple[int, Ordinals]
@@ -50,7 +50,7 @@ VALUES = -1
 _PLAIN = (p.Scan, p.Project, p.Filter, p.Join, p.Aggregate, p.Named, p.Ordered, p.Limit, p.Generate, p.OneRow)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Site:
     """One call that reads elements of the array `source`, and of these the fields `paths` alone.
 
@@ -71,7 +71,41 @@ class Site:
     unnamed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
+class Place:
+    """Where an expression stands.
+
+    Spark computes what `nullif` needs twice in a projection of its own below the node (`laws.computed_before`), and
+    does not prune through that projection. By their identities, `computed_before` are the expressions that it computes
+    there, `beside` those of this node that need the projection, and `above` those of nodes below that need one.
+
+    `depth` counts the lambdas around it. `apart`: Spark prunes under no lambda here. `over_groups`: the node is HAVING
+    or ORDER BY over an Aggregate; `unnamed`: the expression stands in an aggregate function there.
+    """
+
+    computed_before: frozenset[int] = frozenset()
+    beside: frozenset[int] = frozenset()
+    above: frozenset[int] = frozenset()
+    depth: int = 0
+    apart: bool = False
+    over_groups: bool = False
+    unnamed: bool = False
+
+    @classmethod
+    def of(cls, node: p.Plan, above: frozenset[int], depth: int) -> Place:
+        """The place of a node's own expressions."""
+        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in _tops(node)}
+        computed = frozenset(chain.from_iterable(before.values()))
+        beside = frozenset(top for top, found in before.items() if found)
+        return cls(computed, beside, above, depth, _is_apart(node), _is_over_groups(node))
+
+    @property
+    def needing(self) -> frozenset[int]:
+        """The expressions for whose sake a projection of Spark's stands below what is read here."""
+        return self.above | self.beside if self.computed_before else self.above
+
+
+@record(frozen=True, slots=True)
 class Made:
     """A column that holds elements of another array; `site` is the call that makes it.
 
@@ -94,20 +128,8 @@ class Accesses:
     - `refs`: the array that a column is; `elements`: the array of which a column holds one element per row;
     - `made`: the columns that the query makes of elements;
     - `whole`: the arrays that something reads whole; `fields`: which fields are read of the others;
-    - `sites`: the calls to rewrite, all over arrays of a scan; `over`: the sites over a made column.
-
-    Spark computes what `nullif` needs twice in a projection of its own below the node (`laws.computed_before`), and
-    does not prune through that projection. `parted` are the nodes with such a projection at or below them, and
-    `hindered` the arrays that are read above one. Both hold the identities of the expressions that need the projection.
-
-    While one expression is visited:
-
-    - `depth` counts the lambdas around it;
-    - `computed_before` are the expressions that Spark computes in a projection below this node, `beside` the
-      expressions of this node that need such a projection, and `above` those of the nodes below that do;
-    - `apart`: Spark prunes under no lambda here;
-    - `over_groups`: the node is HAVING or ORDER BY over an Aggregate; `unnamed`: the expression stands in an aggregate
-      function there.
+    - `sites`: the calls to rewrite, all over arrays of a scan; `over`: the sites over a made column;
+    - `hindered`: the arrays that are read above a projection (`Place`), with the expressions that need it.
 
     `fields_alone` answers whether a lambda's body uses an element through its fields alone.
     """
@@ -120,20 +142,12 @@ class Accesses:
     fields: dict[ArrayRef, set[Ordinals]] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
     over: dict[ArrayRef, list[Site]] = field(default_factory=dict)
-    depth: int = 0
-    parted: dict[int, frozenset[int]] = field(default_factory=dict)
     hindered: dict[ArrayRef, frozenset[int]] = field(default_factory=dict)
-    computed_before: frozenset[int] = frozenset()
-    above: frozenset[int] = frozenset()
-    beside: frozenset[int] = frozenset()
-    apart: bool = False
-    over_groups: bool = False
-    unnamed: bool = False
 
     @staticmethod
     def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
         found = Accesses(fields_alone)
-        found._plan(root)
+        found._plan(root, depth=0)
         found._hand_on()
         return found
 
@@ -155,16 +169,20 @@ class Accesses:
             return None if found is None else (found[0], (*found[1], VALUES))
         return None
 
-    def _plan(self, root: p.Plan) -> None:
+    def _plan(self, root: p.Plan, depth: int) -> None:
+        """Notes what a plan reads that stands in so many lambdas."""
         nodes = list(root.walk())[::-1]
         # Every column is learned before anything is read: a lateral subquery reads columns of the plan beside it.
         for node in nodes:
-            self._learn(node)
+            self._learn(node, depth)
+        needing: dict[int, frozenset[int]] = {}
         for node in nodes:
-            self._read(node)
+            at = Place.of(node, frozenset().union(*(needing[id(child)] for child in node.children)), depth)
+            needing[id(node)] = at.needing
+            self._read(node, at)
         self._used_whole(root.output)
 
-    def _learn(self, node: p.Plan) -> None:
+    def _learn(self, node: p.Plan, depth: int) -> None:
         """Notes which arrays the columns are that the node gives out."""
         if isinstance(node, p.Scan) and not node.recursive:
             self.refs.update({c.id: (c.id, ()) for c in node.output})
@@ -174,112 +192,90 @@ class Accesses:
         elif isinstance(node, p.Project):
             for item in node.items:
                 if isinstance(item, Alias):
-                    self._learn_item(item.id, item.child)
+                    self._learn_item(item.id, item.child, depth)
         elif isinstance(node, p.Generate) and node.call.function.traits.elements is Elements.EACH:
-            self._make(node.generated[-1].id, node.call.args[0], each=True, outer=node.outer)
+            self._make(node.generated[-1].id, node.call.args[0], depth, each=True, outer=node.outer)
 
-    def _learn_item(self, column: int, value: Expr) -> None:
+    def _learn_item(self, column: int, value: Expr, depth: int) -> None:
         found = self.ref(value)
         if found is not None:
             self.refs[column] = found
         elif isinstance(value, Column) and value.id in self.elements:
             self.elements[column] = self.elements[value.id]
         elif keeps_elements(value):
-            self._make(column, value)
+            self._make(column, value, depth)
 
-    def _make(self, column: int, value: Expr, each: bool = False, outer: bool = False) -> None:
+    def _make(self, column: int, value: Expr, depth: int, each: bool = False, outer: bool = False) -> None:
         """Notes the column as an array of its own, where its value keeps elements of another array."""
-        site = self._site(value, value, [], ())
+        site = self._site(value, value, [], (), Place(depth=depth))
         if site is None:
             return
         ref = (column, ())
         self.made[ref] = Made(ref, evolve(site, makes=ref), each, outer)
         (self.elements if each else self.refs)[column] = ref
 
-    def _read(self, node: p.Plan) -> None:
+    def _read(self, node: p.Plan, at: Place) -> None:
         """Notes what the node's expressions read. A SELECT item that only hands an array on reads nothing yet."""
         if not isinstance(node, _PLAIN):
             for child in node.children:
                 self._used_whole(child.output)
-        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in _tops(node)}
-        self.computed_before = frozenset(chain.from_iterable(before.values()))
-        self.beside = frozenset(top for top, found in before.items() if found)
-        self.above = frozenset().union(*(self.parted.get(id(child), ()) for child in node.children))
-        self.parted[id(node)] = self._needing
-        self.apart = _is_apart(node)
-        self.over_groups = _is_over_groups(node)
         if isinstance(node, p.Join):
             self._used_whole(c for c in _padded(node) if c.id in self.elements)
         for expr in node.expressions:
             made = self.made.get(_made_by(node, expr))
             if made is not None:
-                self._note(made.site)
-                self._beside(made.site.call, {id(made.site.source)})
+                self._note(made.site, at)
+                self._beside(made.site.call, {id(made.site.source)}, at)
             elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
-                self.visit(expr)
+                self.visit(expr, at)
 
     def column(self, expr: Expr) -> ArrayRef | None:
         """The array that the expression is, or of which it is one element."""
         return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.ref(expr)
 
-    @property
-    def _needing(self) -> frozenset[int]:
-        """The expressions for whose sake a projection of Spark's stands below what is read now."""
-        return self.above | self.beside if self.computed_before else self.above
-
     def _used_whole(self, columns: Iterable[Column]) -> None:
         self.whole.update(found for c in columns if (found := self.column(c)) is not None)
 
-    def visit(self, expr: Expr) -> None:
+    def visit(self, expr: Expr, at: Place) -> None:
         """Notes what the expression reads."""
-        if id(expr) in self.computed_before:
-            others, self.computed_before = self.computed_before, frozenset()
-            self.visit(expr)
-            self.computed_before = others
+        if id(expr) in at.computed_before:
+            self.visit(expr, evolve(at, computed_before=frozenset()))
         elif isinstance(expr, Lambda):
-            self.depth += 1
-            self._children(expr)
-            self.depth -= 1
+            self._children(expr, evolve(at, depth=at.depth + 1))
         elif isinstance(expr, Outer):
             self._used_whole((expr.column,))
         elif isinstance(expr, Subquery):
-            around = self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed
-            self.unnamed = False
-            self._plan(expr.plan)
-            self.above, self.beside, self.computed_before, self.apart, self.over_groups, self.unnamed = around
-            self._children(expr)
+            self._plan(expr.plan, at.depth)
+            self._children(expr, at)
         elif is_aggregate(expr):
-            before = self.apart, self.unnamed
-            self.apart, self.unnamed = True, self.over_groups
-            self._children(expr)
-            self.apart, self.unnamed = before
-        elif not self._visit_sites(expr):
+            self._children(expr, evolve(at, apart=True, unnamed=at.over_groups))
+        elif not self._visit_sites(expr, at):
             found = self.column(expr)
             if found is not None:
                 self.whole.add(found)
             else:
-                self._children(expr)
+                self._children(expr, at)
 
-    def _children(self, expr: Expr) -> None:
+    def _children(self, expr: Expr, at: Place) -> None:
         for child in expr.children:
-            self.visit(child)
+            self.visit(child, at)
 
-    def _visit_sites(self, expr: Expr) -> bool:
+    def _visit_sites(self, expr: Expr, at: Place) -> bool:
         """Notes the sites of the expression, and visits its other parts; False where it is no site."""
-        found = list(self._sites(expr))
+        found = list(self._sites(expr, at))
         if not found:
             return False
         for site in found:
-            self._note(site)
+            self._note(site, at)
             if site.ref not in self.made and not site.followed:
                 self.sites.append(site)
-        self._beside(expr, {id(s.source) for s in found})
+        self._beside(expr, {id(s.source) for s in found}, at)
         return True
 
-    def _note(self, site: Site) -> None:
+    def _note(self, site: Site, at: Place) -> None:
         self.fields.setdefault(site.ref, set()).update(site.paths)
-        if self._needing:
-            self._hinder(site.ref, self._needing)
+        if at.needing:
+            self._hinder(site.ref, at.needing)
         if site.ref in self.made:
             self.over.setdefault(site.ref, []).append(site)
 
@@ -294,27 +290,32 @@ class Accesses:
         copies: dict[object, list[Made]] = {}
         for made in self.made.values():
             copies.setdefault(getattr(made.site.call, "span", None) or made.ref, []).append(made)
-        for _ in self.made:
-            for alike in copies.values():
-                self._alike(alike)
+        is_new = True
+        while is_new:
+            is_new = sum(map(self._alike, copies.values())) > 0
         for made in self.made.values():
             known = copies[getattr(made.site.call, "span", None) or made.ref]
             if made.site.ref not in self.made and any(map(self._pays, known)):
                 self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.ref] | made.site.paths)))
 
-    def _alike(self, copies: list[Made]) -> None:
+    def _alike(self, copies: list[Made]) -> bool:
+        """Hands on what is read of any copy; whether that told something new."""
         read = frozenset().union(*(self.fields.get(made.ref, ()) for made in copies))
         # Under a plain `explode` of which one field is read Spark prunes by itself.
         plain = all(m.site.call is m.site.source and m.site.ref not in self.made for m in copies)
         followed = plain and len(without_longer(read)) < 2
         whole = followed or any(self.is_whole(made.ref, despite=True) for made in copies)
         needing = frozenset().union(*(self.hindered.get(made.ref, ()) for made in copies))
+        is_new = False
         for ref in (ref for made in copies for ref in (made.ref, made.site.ref)):
+            before = len(self.fields.get(ref, ())), len(self.hindered.get(ref, ())), ref in self.whole
             self.fields.setdefault(ref, set()).update(read)
             if needing:
                 self._hinder(ref, needing)
             if whole:
                 self.whole.add(ref)
+            is_new |= before != (len(self.fields[ref]), len(self.hindered.get(ref, ())), ref in self.whole)
+        return is_new
 
     def _pays(self, made: Made) -> bool:
         """Whether pruning the made column pays. Where only one path or `transform` reads it, Spark prunes itself."""
@@ -323,7 +324,7 @@ class Accesses:
             return True
         return any(self._pays(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
 
-    def _beside(self, expr: Expr, sources: set[int]) -> None:
+    def _beside(self, expr: Expr, sources: set[int], at: Place) -> None:
         """Visits the parts of a site beside its array: indexes, lambda bodies, accumulators."""
         if id(expr) in sources:
             return
@@ -331,32 +332,32 @@ class Accesses:
             if id(child) in sources:
                 continue
             inside = isinstance(child, (Call, GetField, GetFieldOfElements)) and _holds(child, sources)
-            (self._beside(child, sources)) if inside else self.visit(child)
+            (self._beside(child, sources, at)) if inside else self.visit(child, at)
 
-    def _sites(self, expr: Expr) -> Iterator[Site]:
+    def _sites(self, expr: Expr, at: Place) -> Iterator[Site]:
         if isinstance(expr, (GetField, GetFieldOfElements)):
-            found = self._path_site(expr)
+            found = self._path_site(expr, at)
             if found is not None:
                 yield found
         elif isinstance(expr, Call) and _looks_at_none(expr):
-            found = self._site(expr, expr.args[0], [], ())
+            found = self._site(expr, expr.args[0], [], (), at)
             if found is not None:
                 yield found
         elif isinstance(expr, Call) and not keeps_elements(expr):
-            yield from self._lambda_sites(expr)
+            yield from self._lambda_sites(expr, at)
 
-    def _lambda_sites(self, call: Call) -> Iterator[Site]:
+    def _lambda_sites(self, call: Call, at: Place) -> Iterator[Site]:
         loop = call.function.traits.loop
         for argument, function, parameter in () if loop is None else loop.elements:
             body = call.args[function]
             assert isinstance(body, Lambda)
             if len(body.parameters) > parameter:
-                found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], ())
+                found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], (), at)
                 if found is not None:
                     followed = call.function.name == "transform" and _spark_follows(call.args[argument])
-                    yield evolve(found, followed=followed and not self.apart)
+                    yield evolve(found, followed=followed and not at.apart)
 
-    def _path_site(self, expr: GetField | GetFieldOfElements) -> Site | None:
+    def _path_site(self, expr: GetField | GetFieldOfElements, at: Place) -> Site | None:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
         path: list[int] = []
         inner: Expr = expr
@@ -371,17 +372,23 @@ class Accesses:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
         found = self.ref(inner) if path and isinstance(inner.type, Map) else None
-        if loose and (found is not None or self.depth):
+        if loose and (found is not None or at.depth):
             # In a lambda, the fields of all elements would be taken for each.
             return None
         if found is not None:
             # Spark prunes the values of a map under a lookup by itself.
             paths = frozenset((tuple(path),))
             return Site(expr, inner, (found[0], (*found[1], VALUES)), paths, frozenset(), followed=True)
-        return self._site(expr, inner, [], tuple(path), loose) if path else None
+        return self._site(expr, inner, [], tuple(path), at, loose) if path else None
 
     def _site(
-        self, call: Expr, array: Expr, read: list[tuple[Lambda, Variable]], path: Ordinals, loose: bool = False
+        self,
+        call: Expr,
+        array: Expr,
+        read: list[tuple[Lambda, Variable]],
+        path: Ordinals,
+        at: Place,
+        loose: bool = False,
     ) -> Site | None:
         """The site of a call that reads `array`, perhaps through `filter` or `slice`; None where it is no site.
 
@@ -405,8 +412,8 @@ class Accesses:
             paths |= element_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
-        followed = bool(path) and not loose and not (read and self.apart)
-        return Site(call, array, ref, frozenset(paths), variables, followed, self.depth > 0, unnamed=self.unnamed)
+        followed = bool(path) and not loose and not (read and at.apart)
+        return Site(call, array, ref, frozenset(paths), variables, followed, at.depth > 0, unnamed=at.unnamed)
 
 
 def _is_apart(node: p.Plan) -> bool:

@@ -9,9 +9,10 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Lambda
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.repeated import Key, names_repeated
+from planproof_engine.logical.repeated import names_repeated
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
+from planproof_engine.records import record
 from planproof_engine.schema import LogicalSchema
 
 _PASSES = 50
@@ -21,7 +22,7 @@ class RewriteCycle(RuntimeError):
     """Raised where rules undo each other without end: a defect of the rules, never of the query."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fired:
     """One application of a rule that changed the plan."""
 
@@ -30,7 +31,7 @@ class Fired:
     after: Plan
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class RefusedRule:
     """A rule whose result had another schema (I6), or repeated a (relation, name) that no node repeated before (I1):
     the rule is named, and its result thrown away."""
@@ -41,7 +42,7 @@ class RefusedRule:
     repeated: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Optimized:
     """The plan after all rules, which of them fired, and which were refused for breaking I6."""
 
@@ -86,7 +87,6 @@ class _Run:
     registry: Registry
     plan: Plan
     called: Calls
-    repeated: frozenset[Key]
     form: str | None = None
     fired: list[Fired] = field(default_factory=list)
     refused: dict[str, RefusedRule] = field(default_factory=dict)
@@ -113,12 +113,11 @@ class _Run:
         if not same_schema(before, after, self.form):
             self.refused[name] = RefusedRule(name, before.schema, after.schema)
             return False
-        repeated = names_repeated(after, self.conf.case_sensitive)
-        if not repeated <= self.repeated:
-            new = sorted(".".join(part for part in key if part) for key in repeated - self.repeated)
-            self.refused[name] = RefusedRule(name, before.schema, after.schema, tuple(new))
+        new = names_repeated(after, self.conf.case_sensitive) - names_repeated(before, self.conf.case_sensitive)
+        if new:
+            said = sorted(".".join(part for part in key if part) for key in new)
+            self.refused[name] = RefusedRule(name, before.schema, after.schema, tuple(said))
             return False
-        self.repeated = repeated
         self.fired.append(Fired(name, before, after))
         self.plan, self.called = after, _called(after)
         if rule in AT_ONCE:
@@ -139,7 +138,7 @@ def run(
     """
     if not laws.plain_strings(plan):
         return Optimized(plan, (), ())
-    made = _Run(conf, registry, plan, _called(plan), names_repeated(plan, conf.case_sensitive), form)
+    made = _Run(conf, registry, plan, _called(plan), form)
     seen = [plan]
     for _ in range(_PASSES):
         start = made.plan

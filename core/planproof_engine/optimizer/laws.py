@@ -114,7 +114,7 @@ def computed_beforehand(expr: Expr) -> Iterator[Call]:
         if needed_twice(found) and computed_before(found) is not None:
             yield found
         left_out = set(map(id, lazy_operands(found)))
-        pending += [c for c in found.children if id(c) not in left_out]
+        pending += [c for c in found.children if id(c) not in left_out] if left_out else found.children
 
 
 def _at_hand(expr: Expr) -> bool:

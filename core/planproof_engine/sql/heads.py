@@ -374,21 +374,13 @@ class Query:
         while self.words and self.words[-1] == ";":
             self.words.pop()
 
-    def is_all_of(self, text: str) -> bool:
-        """Whether the text is this query, and nothing else."""
-        return self._places(_words(text), whole=True)
-
     def stands_in(self, text: str | Sequence[str]) -> bool:
         """Whether this query stands in the text, or in its words, as a query of its own: in parentheses, or up to the
         text's end."""
-        return self._places(_words(text) if isinstance(text, str) else list(text), whole=False)
-
-    def _places(self, words: list[str], whole: bool) -> bool:
-        while words and words[-1] == ";":
-            words.pop()
+        words = _words(text) if isinstance(text, str) else list(text)
         size = len(self.words)
-        if whole or not size:
-            return bool(size) and words == self.words
+        if not size:
+            return False
         first = self.words[0]
         for at, word in enumerate(words):
             if word != first or words[at : at + size] != self.words:

@@ -69,15 +69,17 @@ def _read(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
             cursor.read_anew(0, error)
 
 
-_REFERENCE = re.compile(r"\$\{(\w+?:)?\S+?\}")
+_WORD = re.compile(r"\S+")
 
 
 def _refuse_substitution(cursor: Cursor) -> None:
     """Spark puts a setting in the place of `${name}` before it reads the text, within strings too."""
     for at, stop in zip(cursor.starts, cursor.stops):
-        found = _REFERENCE.search(cursor.text, at, stop)
-        if found is not None:
-            raise Unknown("a ${...} variable", place(cursor.text, *found.span()))
+        for word in _WORD.finditer(cursor.text, at, stop):
+            start = cursor.text.find("${", *word.span())
+            end = cursor.text.find("}", start + 3, word.end()) if start >= 0 else -1
+            if end >= 0:
+                raise Unknown("a ${...} variable", place(cursor.text, start, end + 1))
 
 
 def _all(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:

@@ -180,12 +180,27 @@ def relation_primary(c: Cursor) -> q.Node:
     if kind == "JSON_TABLE" and c.peek() == "(":
         c.unknown("JSON_TABLE")
     if kind == "STREAM" and (c.peek() == "(" or c.peek() in WORDS) and not _name_ends(c, 1):
-        c.unknown("STREAM")
+        return _stream(c, start)
     if kind == "IDENTIFIER" and c.peek() == "(":
         return _identifier_relation(c, start)
     if kind not in WORDS:
         c.fail()
     return _named_relation(c, multipart(c), start)
+
+
+def _stream(c: Cursor, start: int) -> q.Table:
+    """`STREAM t` or `STREAM (t)`: on Databricks, all rows that the table gets. Spark takes it in its pipelines."""
+    if not c.conf.databricks:
+        c.unknown("STREAM")
+    c.advance()
+    closes = c.skip("(")
+    node = table_name(c, multipart(c))
+    if c.kind == "(":
+        c.unknown("STREAM")
+    if closes:
+        c.take(")")
+    node.is_stream = True
+    return _table(c, node, start)
 
 
 def _name_ends(c: Cursor, ahead: int) -> bool:
@@ -440,7 +455,8 @@ def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
     values = named_expressions(c)
     c.take(")")
     c.take(")")
-    return c.placed(q.Pivoted(tree, aggregates, columns, values, bare_alias(c)), start)
+    alias = bare_alias(c) if "alias of PIVOT" not in c.lacks else None
+    return c.placed(q.Pivoted(tree, aggregates, columns, values, alias), start)
 
 
 def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:

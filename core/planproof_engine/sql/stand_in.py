@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planproof_engine.catalog import RelationName
 from planproof_engine.conf import Conf
 from planproof_engine.origin import Unknown, place
 from planproof_engine.quoting import backticked
@@ -12,27 +13,24 @@ from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse
 from planproof_engine.sql.splice import splice
 
-SESSION_CATALOG = "spark_catalog"
-
 
 def stand_in(
-    text: str, target: Sequence[str], replacement: str, namespace: Sequence[str], conf: Conf
+    text: str, target: RelationName, replacement: str, namespace: Sequence[str], conf: Conf
 ) -> tuple[str, int]:
     """The text with `replacement` (a relation, as it is written in FROM) in place of each reading of `target`, and how
-    many there were. `target` is (database, table) in the session's own catalog, in others it begins with their name;
-    `namespace` is the current catalog and database.
+    many there were. `target` is a whole name; `namespace` is the current catalog and database.
 
     The relation keeps the name that the text calls it by; a CTE of the table's name stays what it is. Raises
     `AnalysisError` and `Unknown` as `parse` does, and `Unknown` for a reading that has no such form.
 
-    >>> stand_in("select m.a from shop.m, x.m as n", ("shop", "m"), "`s`", ("spark_catalog", "default"), Conf())
+    >>> m = RelationName(("shop", "m"))
+    >>> stand_in("select m.a from shop.m, x.m as n", m, "`s`", ("spark_catalog", "default"), Conf())
     ('select m.a from `s` AS `m`, x.m as n', 1)
     """
     tree = parse(text, conf)
-    wanted = tuple(part.lower() for part in target)
-    readings = {table.span: table for table in _tables(tree, conf) if _full(table, namespace) == wanted}
+    readings = {table.span: table for table in _tables(tree, conf) if _is_read(table, target, namespace)}
     if readings:
-        _refuse_full_names(tree, wanted, text)
+        _refuse_full_names(tree, target, text)
     bare = {query.table.span for query in tree.find_all(q.TableQuery)}
     edits = [_edit(table, replacement, text, span in bare) for span, table in readings.items()]
     return splice(text, edits), len(edits)
@@ -59,24 +57,19 @@ def _case(name: str, conf: Conf) -> str:
     return name if conf.case_sensitive else name.lower()
 
 
-def _full(table: q.Table, namespace: Sequence[str]) -> tuple[str, ...]:
-    """(database, table), or the whole name for a table of another catalog. Empty for a name that is computed."""
-    parts = tuple(part.lower() for part in name_parts(table))
-    current, *database = (part.lower() for part in namespace)
-    if not parts:
-        return ()
-    if len(parts) < 3:
-        parts = (current, *database, *parts) if len(parts) == 1 else (current, *parts)
-    return parts[1:] if parts[0] == SESSION_CATALOG else parts
+def _is_read(table: q.Table, target: RelationName, namespace: Sequence[str]) -> bool:
+    """A name that is computed has no parts."""
+    parts = tuple(name_parts(table))
+    return bool(parts) and RelationName(parts).within(namespace) == target
 
 
-def _refuse_full_names(tree: q.Node, target: tuple[str, ...], text: str) -> None:
+def _refuse_full_names(tree: q.Node, target: RelationName, text: str) -> None:
     """Refuses a column under its table's full name, `shop.m.a`: the relation that stands for the table has no such
     name."""
     for node in tree.find_all(q.Column, q.Dot, q.Star):
         parts = tuple(i.text for i in node.qualifier) if isinstance(node, q.Star) else name_parts(node)
-        lowered = tuple(part.lower() for part in parts)
-        if any(lowered[at : at + 2] == target[-2:] for at in range(max(0, len(lowered) - 1))):
+        pairs = (RelationName(parts[at : at + 2]) for at in range(len(parts) - 1))
+        if any(pair == target.in_schema for pair in pairs):
             raise Unknown("a column's table by its full name, for a relation in its place", place(text, *node.span))
 
 

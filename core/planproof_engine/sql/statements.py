@@ -31,8 +31,8 @@ from planproof_engine.sql.primary import closing, column, multipart, query_at
 from planproof_engine.sql.queries import ctes, query, relation_name
 from planproof_engine.sql.relations import properties_text
 
-_SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+).*?\*/)"
-_SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*?)[\s;]*\Z", re.I | re.S)
+_SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+)(?:[^*]|\*(?!/))*\*/)"
+_SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*)", re.I | re.S)
 _NO_SETTING = re.compile(rf"(?:VAR|VARIABLE|ROLE|CATALOG|PATH)\b(?!\s*=|\s*\.)|TIME{_SPACE}+ZONE\b", re.I)
 
 
@@ -44,7 +44,10 @@ def setting(text: str) -> q.Node | None:
     found = _SETTING.match(text)
     if found is None:
         return None
-    word, rest = found.group(1).upper(), found.group(2)
+    word, rest, end = found.group(1).upper(), found.group(2), len(found.group(2))
+    while end and (rest[end - 1] == ";" or rest[end - 1].isspace()):
+        end -= 1
+    rest = rest[:end]
     if word == "SET" and _NO_SETTING.match(rest):
         return None
     key, equals, value = rest.partition("=")

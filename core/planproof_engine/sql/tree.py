@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from planproof_engine.records import reader_of
+from planproof_engine.records import reader_of, slotted
 
 __all__ = ["Node", "Span", "node"]
 
@@ -21,7 +21,7 @@ else:
 
     def node(kind):
         """A class of nodes: a dataclass with slots, whose nodes are equal only to themselves and may be changed."""
-        return dataclasses.dataclass(slots=True, eq=False, repr=False)(kind)
+        return slotted(kind)
 
 
 @node

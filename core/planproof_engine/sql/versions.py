@@ -31,6 +31,7 @@ _SINCE = {
     "TIME": "4.1",  # the type and its literal
     "grouping in pipe SELECT": "4.2",
     "pipe DROP of fields": "4.2",
+    "alias of PIVOT": "4.2",
     "precision of timestamps": "4.3",
 }
 """Each construct to the version that brought it."""

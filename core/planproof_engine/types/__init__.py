@@ -1,5 +1,6 @@
 """Spark's data types: values, spellings, readers."""
 
+from planproof_engine.types.casts import can_store_assign
 from planproof_engine.types.ddl import TypeSyntaxError, as_ddl, from_json, parse_fields, parse_type
 from planproof_engine.types.nodes import (
     BINARY,
@@ -74,6 +75,7 @@ __all__ = [
     "Varchar",
     "as_ddl",
     "as_nullable",
+    "can_store_assign",
     "from_json",
     "is_integral",
     "is_numeric",

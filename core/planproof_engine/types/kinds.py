@@ -7,12 +7,12 @@ for it when something must be cast to it (None: nothing can be), and its spellin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from planproof_engine.records import record
 from planproof_engine.types import nodes as n
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Kind:
     """A set of types that an argument may have, as messages spell it; `default` is what an untyped NULL becomes."""
 
@@ -21,21 +21,21 @@ class Kind:
     default: n.DataType | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class OneOf:
     """`TypeCollection`: the first member that fits, or to which the input can be cast."""
 
     members: tuple[Expected, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class ArrayOf:
     """An array whose elements are expected to be so (`AbstractArrayType`)."""
 
     element: Expected
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MapOf:
     """A map whose keys and values are each expected to be so."""
 

@@ -8,11 +8,12 @@ nullability. Source: `org.apache.spark.sql.types`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from planproof_engine.origin import Unknown
 from planproof_engine.quoting import backticked
+from planproof_engine.records import record
 from planproof_engine.types.srids import crs_of
 
 Json = Any
@@ -32,7 +33,7 @@ class TooLargeType(Unknown, ValueError):
         return TooLargeType, ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DataType:
     """A Spark data type; compare with `==`, which includes the nested nullability."""
 
@@ -62,7 +63,7 @@ class DataType:
         return self.simple
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Atomic(DataType):
     """A type without parameters, known by its catalog spelling and its JSON spelling."""
 
@@ -78,7 +79,7 @@ class Atomic(DataType):
         return self.json_spelling
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Decimal(DataType):
     """`decimal(precision,scale)`: so many digits, and so many of them behind the point."""
 
@@ -90,7 +91,7 @@ class Decimal(DataType):
         return f"decimal({self.precision},{self.scale})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class String(DataType):
     """A string. `collation` is None for the default string type and a full collation name where one was written;
     Spark keeps a written `UTF8_BINARY` apart from the default."""
@@ -110,7 +111,7 @@ class String(DataType):
         return self.simple if self.collation == "UTF8_BINARY" else "string"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Char(DataType):
     """`char(length)`: in a plan Spark takes it for a string, and pads what is stored."""
 
@@ -121,7 +122,7 @@ class Char(DataType):
         return f"char({self.length})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Varchar(DataType):
     """`varchar(length)`: in a plan Spark takes it for a string, and refuses longer values where it stores."""
 
@@ -132,7 +133,7 @@ class Varchar(DataType):
         return f"varchar({self.length})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Time(DataType):
     """`time(precision)`: a time of day with so many digits of a second."""
 
@@ -147,7 +148,7 @@ YEAR_MONTH_UNITS = ("year", "month")
 DAY_TIME_UNITS = ("day", "hour", "minute", "second")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Interval(DataType):
     """An ANSI interval: `start` and `end` are both year-month units or both day-time units."""
 
@@ -167,7 +168,7 @@ ANY_SYSTEM = -1
 """The reference system of a geometry or geography that may hold any."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Geo(DataType):
     """`geometry(srid)` or `geography(srid)`; the reference system -1 stands for ANY."""
 
@@ -183,7 +184,7 @@ class Geo(DataType):
         return f"{self.kind}({crs_of(self.srid)}{', SPHERICAL' if self.kind == 'geography' else ''})"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Nested(DataType):
     """A type that holds others. It is measured when it is made: what reads it walks all of it. Raises
     `TooLargeType`."""
@@ -204,7 +205,7 @@ class Nested(DataType):
         object.__setattr__(self, "extent", (total, levels + 1))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Array(Nested):
     """`array<element>`; `contains_null` is its flag."""
 
@@ -228,7 +229,7 @@ class Array(Nested):
         return (self.element,)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Map(Nested):
     """`map<key,value>`; `value_contains_null` is its flag. A key is never null."""
 
@@ -264,7 +265,7 @@ def quoted_if_needed(part: str) -> str:
     return part if plain else backticked(part)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class StructField:
     """One field of a struct, with its flag."""
 
@@ -277,7 +278,7 @@ class StructField:
         return {"name": self.name, "type": self.type.json, "nullable": self.nullable, "metadata": {}}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Struct(Nested):
     """`struct<..>`: its fields in order. Names may repeat."""
 

@@ -69,13 +69,13 @@ def _fields(schema: Any) -> list[list[Any]]:
 
 def _answer(spark: Any, query: str, ansi: bool) -> dict[str, Any]:
     from py4j.protocol import Py4JJavaError
-    from pyspark.errors import AnalysisException, ParseException
+    from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 
     spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
     answer: dict[str, Any] = {"query": query, "ansi": ansi}
     try:
         frame = spark.sql(query)
-    except (AnalysisException, ParseException) as error:
+    except (AnalysisException, IllegalArgumentException, ParseException) as error:
         return {**answer, "error": error.getCondition()}
     except Py4JJavaError as error:  # An exception of Spark for which PySpark has no class.
         return {**answer, "error": error.java_exception.getCondition()}

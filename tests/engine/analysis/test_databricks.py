@@ -30,6 +30,10 @@ def test_a_runtime_is_a_spark() -> None:
         ("SELECT raw:a[0].b::int AS x FROM s.t", "x INT"),
         ("SELECT v:a.b FROM s.t", "b VARIANT"),
         ("SELECT * EXCEPT (raw, v) FROM s.t", "id BIGINT"),
+        ("SELECT iff(id > 1, 1, 2L) AS n, charindex('a', raw) AS at FROM s.t", "n BIGINT, at INT"),
+        ("SELECT getdate() AS now FROM s.t", "now TIMESTAMP"),
+        ("SELECT a.raw FROM STREAM s.t AS a", "raw STRING"),
+        ("SELECT id FROM STREAM(s.t)", "id BIGINT"),
         ("SELECT id FROM s.t QUALIFY row_number() OVER (PARTITION BY id ORDER BY raw) = 1", "id BIGINT"),
     ],
 )
@@ -45,7 +49,7 @@ def test_what_spark_got_later(query: str, schema: str) -> None:
     [
         ("SELECT ai_query('m', raw) FROM s.t", "ai_query"),
         ("SELECT * FROM read_files('/x', format => 'json')", "read_files"),
-        ("SELECT id FROM STREAM s.t", "STREAM"),
+        ("SELECT id FROM STREAM s.t WATERMARK id DELAY OF INTERVAL 1 DAY", "WATERMARK"),
         ("SELECT id FROM STREAM read_files('/x')", "STREAM"),
         ("SELECT raw:a[*].b FROM s.t", "PARSE_SYNTAX_ERROR"),
         ("SELECT id FROM s.t VERSION AS OF 3", "time travel"),
@@ -69,6 +73,12 @@ def test_a_runtime_is_databricks_without_more_words() -> None:
     assert plan("SELECT raw:a FROM s.t", CATALOG, Conf.of("databricks-17.3")).schema.names == ("a",)
     assert Conf.of("4.1").on("databricks-17.3").databricks
     assert not Conf.of("4.1").on("4.0").databricks
+
+
+def test_a_stream_reads_rows_that_the_table_may_not_hold_any_more() -> None:
+    """What was proved of the table's rows is no evidence for those of its history."""
+    assert [f.nullable for f in plan("SELECT id FROM s.t", CATALOG, OLDEST).schema] == [False]
+    assert [f.nullable for f in plan("SELECT id FROM STREAM s.t", CATALOG, OLDEST).schema] == [True]
 
 
 def test_names_and_shapes_are_spark_s() -> None:

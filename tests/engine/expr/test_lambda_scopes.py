@@ -212,7 +212,7 @@ def test_grouping_sets_null_a_column_and_no_parameter_of_its_name() -> None:
     query = root("SELECT x, transform(array(1), x -> x + 1) AS r FROM t GROUP BY ROLLUP(x)")
     function = next(e for e in query.expressions[-1].walk() if isinstance(e, Lambda))
     assert not function.parameters[0].nullable
-    assert nulled(function, (), (), Conf()) is function
+    assert nulled(function, None, Conf()) is function
 
 
 def test_the_inner_parameter_shadows_the_outer_one() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from planproof import Catalog, Conf
-from planproof_engine.analysis.blocks.evidence import nulled
+from planproof_engine.analysis.blocks.evidence import left_out, nulled
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.blocks.setops import widened
 from planproof_engine.analysis.context import Environment
@@ -351,7 +351,8 @@ def aggregate(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     if groups and _chance(draw, 3):
         everything = tuple(range(len(groups)))
         sets = tuple(dict.fromkeys((everything, everything[:1], ())))
-        return p.Aggregate(groups, tuple(nulled(i, groups, sets, conf) for i in _named_items(draw, items)), child, sets)
+        absent = left_out(groups, sets)
+        return p.Aggregate(groups, tuple(nulled(i, absent, conf) for i in _named_items(draw, items)), child, sets)
     made: p.Plan = p.Aggregate(groups, _named_items(draw, items), child)
     if _chance(draw, 3):
         condition = _call("isnotnull", [_aggregate_call(draw, scope, 0)], conf)

@@ -26,6 +26,7 @@ FORMS = {
     "_certain",
     "_loops",
     "_holds_structs",
+    "_scans_structs",
 }
 """What decides whether a call has the form that a rule is about, or whether it pays: no result depends on it."""
 

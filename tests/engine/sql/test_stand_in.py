@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planproof_engine.catalog import RelationName
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql.stand_in import stand_in
@@ -12,7 +13,7 @@ NAMESPACE = ("spark_catalog", "shop")
 
 
 def put(text: str, namespace: tuple[str, ...] = NAMESPACE) -> str:
-    return stand_in(text, ("shop", "m"), "`new`", namespace, Conf())[0]
+    return stand_in(text, RelationName(("shop", "m")), "`new`", namespace, Conf())[0]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_each_reading_of_the_relation_is_replaced_and_nothing_else(text: str, fo
 
 def test_a_relation_of_another_catalog_is_called_by_its_whole_name_or_where_it_is_current() -> None:
     def put_lake(text: str, *namespace: str) -> str:
-        return stand_in(text, ("lake", "shop", "m"), "`new`", namespace, Conf())[0]
+        return stand_in(text, RelationName(("lake", "shop", "m")), "`new`", namespace, Conf())[0]
 
     assert put_lake("from lake.shop.m, shop.m x", "spark_catalog", "shop") == "from `new` AS `m`, shop.m x"
     assert put_lake("from shop.m, spark_catalog.shop.m x", "lake") == "from `new` AS `m`, spark_catalog.shop.m x"

@@ -1,6 +1,8 @@
 """Asks the Spark that Python finds random queries, and compares what planproof derives of them.
 
-PYTHONPATH=core python tests/engine/versions/random_on_spark.py 2000 7 [--ansi-off] [--misses FILE]
+PYTHONPATH=core python tests/engine/versions/random_on_spark.py 2000 7 [--models] [--ansi-off] [--misses FILE]
+
+`--models` asks queries as dbt compiles them.
 """
 
 from __future__ import annotations
@@ -12,17 +14,20 @@ import logging
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from random_grammar import queries
+import random_grammar
+import random_models
 from random_queries import TABLES
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
 
+Writer = Callable[[int, int, str], list[str]]
 Fields = list[tuple[str | None, str, Any, bool]]
 TIME_ZONE = "America/Los_Angeles"
 
@@ -137,7 +142,13 @@ def _is_stricter(ours: Any, real: Any) -> bool:
     return isinstance(ours, bool) and real and not ours
 
 
-def sweep(spark: Any, count: int, seed: int, ansi: bool) -> tuple[collections.Counter[str], list[dict[str, Any]]]:
+def sweep(
+    spark: Any,
+    count: int,
+    seed: int,
+    ansi: bool,
+    queries: Writer = random_grammar.queries,
+) -> tuple[collections.Counter[str], list[dict[str, Any]]]:
     """How often each kind of answer came, and every query whose answer differs."""
     version = ".".join(spark.version.split(".")[:2])
     conf = replace(Conf.of(version), ansi=ansi, time_zone=TIME_ZONE)
@@ -159,9 +170,11 @@ def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("count", type=int)
     asked.add_argument("seed", type=int)
+    asked.add_argument("--models", action="store_true")
     asked.add_argument("--ansi-off", action="store_true")
     asked.add_argument("--misses", type=Path)
     given = asked.parse_args()
+    written = random_models if given.models else random_grammar
     with tempfile.TemporaryDirectory() as place:
         spark = (
             SparkSession.builder.master("local[1]")
@@ -170,7 +183,7 @@ def main() -> None:
             .getOrCreate()
         )
         spark.sparkContext.setLogLevel("OFF")
-        found, misses = sweep(spark, given.count, given.seed, not given.ansi_off)
+        found, misses = sweep(spark, given.count, given.seed, not given.ansi_off, written.queries)
         spark.stop()
     print(json.dumps(dict(found.most_common())))
     if given.misses:

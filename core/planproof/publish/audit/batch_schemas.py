@@ -21,6 +21,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure
 from planproof.session.settings import COMPARED
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.schema import folded
 
 _COMPARED = {COMPARED: "true"}
 _SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)
@@ -175,7 +176,7 @@ def _moved(declared: str, found: str) -> bool:
     """Whether a struct has the declared names in another order: `a, b` where `b, a` is declared."""
     (kind, wanted), (other, given) = _parts(declared), _parts(found)
     if kind == "StructType" == other:
-        names, called = ([_parts(field)[1][0].lower() for field in fields] for fields in (wanted, given))
+        names, called = ([folded(_parts(field)[1][0]) for field in fields] for fields in (wanted, given))
         if names != called and sorted(names) == sorted(called):
             return True
     return any(map(_moved, wanted, given))

@@ -21,8 +21,7 @@ from planproof.publish.transaction.publication import Publication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ByColumn, PhysicalSchema, folded
 from planproof_engine.types import DATE, DataType, is_integral
 
 LOCAL, REMOTE = 200, 32
@@ -104,7 +103,7 @@ def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iter
     if not table.is_plain_parquet:
         raise Unread(f"it is stored as {table.format}")
     _refuse_untracked(table)
-    target, gone = quoted(job.names.target), set(replaced)
+    target, gone = job.names.target.quoted, set(replaced)
     # Names are listed at little cost, places are not.
     number = len(names(job.session, target)) if table.partition_by else 0
     if number > LOCAL:
@@ -127,13 +126,13 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
         raise Unread("names differ by case in this session")
     if len(paths) > bound:
         raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
-    seen, types = Seen(), {f.name.lower(): f.type for f in schema}
+    seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)
         for (path, part), tail in zip(found, tails):
             rows, columns = extents(path, tail)
             inner = values(part.partition) if part.partition else []
-            keys = {name.lower(): _key(types.get(name.lower()), text, rows) for name, text in inner}
+            keys = {folded(name): _key(types.get(name), text, rows) for name, text in inner}
             for name, extent in keys.items() if rows else ():
                 seen.keys.setdefault(name, set()).add(extent.low)
             seen.add(rows, {**columns, **keys}, [*types])
@@ -167,8 +166,8 @@ def _key(kind: DataType | None, text: str | None, rows: int) -> Extent:
 
 
 def _values(name: str, kind: DataType, seen: Seen) -> Values:
-    extent = seen.columns.get(name.lower(), Extent(0))
-    distinct = _distinct(extent, seen.keys.get(name.lower()))
+    extent = seen.columns.get(folded(name), Extent(0))
+    distinct = _distinct(extent, seen.keys.get(folded(name)))
     if extent.unknown or extent.low is None:
         return Values(name, kind.simple, extent.nulls, distinct=distinct, unknown=extent.unknown)
     return Values(name, kind.simple, extent.nulls, text_of(extent.low), text_of(extent.high), distinct)

@@ -10,7 +10,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.report.comparison import Comparison, Example
 from planproof.session.protocol import StoredTable
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalSchema
 from planproof_engine.types import Array, DataType, Map, Struct
 
 EXAMPLES = 5
@@ -21,11 +21,11 @@ def refuse_keys(model: Model, keys: Sequence[str], promised: PhysicalSchema, tar
     """Raises `Refused` for a key that is no column of both sides, or that cannot be compared."""
     sides = [(promised, "the model"), *([(target.schema, "the published table")] if target is not None else [])]
     for schema, side in sides:
-        known = {f.name.lower(): f.type for f in schema}
+        known = ByColumn((f.name, f.type) for f in schema)
         for key in keys:
-            if key.lower() not in known:
+            if key not in known:
                 raise Refused(f"--key: {side} {model.name} has no column {key!r}; known: {', '.join(known)}")
-            if _holds_map(known[key.lower()]):
+            if _holds_map(known[key]):
                 raise Refused(f"--key: {key} holds a map, which Spark does not compare")
 
 
@@ -33,13 +33,13 @@ def compare(job: Job, keys: Sequence[str], after: str) -> Comparison:
     """`after` is a relation of the rows that the table would hold. Raises `Refused` where the key is not unique, and
     `SparkFailure`."""
     assert job.target is not None
-    before = quoted(job.names.target)
+    before = job.names.target.quoted
     for relation, side in ((before, "published"), (after, "staged")):
         _refuse_repeated(job, keys, relation, side)
-    old = {f.name.lower(): f.type for f in job.target.schema}
-    wanted = {key.lower() for key in keys}
-    both = [f for f in job.examined.promised if f.name.lower() in old and f.name.lower() not in wanted]
-    uncompared = {f.name: "it holds a map" for f in both if _holds_map(f.type) or _holds_map(old[f.name.lower()])}
+    old = ByColumn((f.name, f.type) for f in job.target.schema)
+    wanted = ColumnNames(keys)
+    both = [f for f in job.examined.promised if f.name in old and f.name not in wanted]
+    uncompared = {f.name: "it holds a map" for f in both if _holds_map(f.type) or _holds_map(old[f.name])}
     columns = [f.name for f in both if f.name not in uncompared]
     joined = _joined(keys, columns, before, after)
     differs = [f"NOT (o.{_at('v', i)} <=> n.{_at('v', i)})" for i in range(len(columns))]

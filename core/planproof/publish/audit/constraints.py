@@ -9,15 +9,14 @@ from planproof.contract import Constraint
 from planproof.invariants import count_queries
 from planproof.judge.draft import Judged
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
 
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
 _DANGLE = "row refers to nothing", "rows refer to nothing"
-_REFERENCE = re.compile(r"\s*(?:references\s+)?(.+?)\s*\(([^()]+)\)\s*", re.I | re.S)
+_REFERENCE = re.compile(r"(?:references\s+)?(.+)", re.I | re.S)
 
 
 def broken(
@@ -53,7 +52,7 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
     try:
         counts = session.rows(count_queries.check_query(relation, [c.expression or "" for c in checks]))[0]
     except (AnalysisError, SparkFailure) as error:
-        if getattr(error, "transient", False):
+        if getattr(error, "outside", False):
             raise
         queries = [count_queries.check_query(relation, [c.expression or ""]) for c in checks]
         return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
@@ -76,17 +75,13 @@ def _foreign(session: Session, constraint: Constraint, relation: str, model: str
 def reference(session: Session, constraint: Constraint, model: str, whole: str) -> tuple[str, list[str]] | None:
     """The relation that a foreign key refers to, as it stands in FROM, and its columns; `whole` stands for the model's
     own. None where the constraint cannot be read."""
-    match = _REFERENCE.fullmatch(constraint.expression or "")
-    if match is None:
+    named, _, columns = (constraint.expression or "").strip().rpartition("(")
+    match = _REFERENCE.fullmatch(named.strip())
+    if match is None or not columns.endswith(")") or ")" in columns[:-1] or len(columns) < 2:
         return None
-    parts = split_name(match.group(1).strip())
-    target = whole if _full(session, parts) == _full(session, split_name(model)) else quoted(parts)
-    return target, [c.strip().strip("`") for c in match.group(2).split(",")]
-
-
-def _full(session: Session, parts: Sequence[str]) -> list[str]:
-    """A relation's catalog, database and name, in lower case."""
-    return [part.lower() for part in (*session.namespace[: max(0, 3 - len(parts))], *parts)]
+    referred = RelationName.parse(match.group(1))
+    is_own = referred.within(session.namespace) == RelationName.parse(model).within(session.namespace)
+    return whole if is_own else referred.quoted, [c.strip().strip("`") for c in columns[:-1].split(",")]
 
 
 def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:
@@ -95,7 +90,7 @@ def _counted(session: Session, constraint: Constraint, query: str, what: tuple[s
     except AnalysisError as error:
         return _unreadable(constraint, str(error))
     except SparkFailure as failure:
-        if failure.transient:
+        if failure.outside:
             raise
         return _unreadable(constraint, str(failure))
     return _finding(constraint, int(number or 0), what)

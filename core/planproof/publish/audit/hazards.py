@@ -11,23 +11,18 @@ from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
-from planproof_engine.analysis.hazard_counts import together
-from planproof_engine.api import Check
+from planproof_engine import Check, deeply
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Facts
-from planproof_engine.depth import deeply
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.hazards import UNDECIDED
-from planproof_engine.hazards.bounds import Fits
-from planproof_engine.hazards.lossy_casts import CODE as LOSSY
-from planproof_engine.hazards.lossy_casts import stand_in
-from planproof_engine.hazards.narrowing import CODE as NARROWING
-from planproof_engine.hazards.positions import swapped
-from planproof_engine.hazards.suspicion import certain, warning
-from planproof_engine.hazards.wrapping import CODE as ARITHMETIC
+from planproof_engine.hazards import LOST as LOSSY
+from planproof_engine.hazards import NARROWED as NARROWING
+from planproof_engine.hazards import UNDECIDED, Fits, certain, stand_in, swapped, warning
+from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.schema import ColumnNames
+from planproof_engine.texts import together, unterminated
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
@@ -75,9 +70,7 @@ def _is_asked(draft: Draft, check: Check) -> bool:
 def _promised(draft: Draft, check: Check) -> bool:
     """Whether the contract names a column that holds what is lost."""
     contract = draft.model.contract
-    return contract is not None and not {n.lower() for n in contract.schema.names}.isdisjoint(
-        name.lower() for name in check.reaches
-    )
+    return contract is not None and not ColumnNames(contract.schema.names).isdisjoint(check.reaches)
 
 
 def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:

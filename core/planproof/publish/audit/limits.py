@@ -17,7 +17,7 @@ from planproof.report.changes import TableChange
 from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ByColumn, PhysicalSchema, by_name
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 FOOTERS = "by the files' footers"
@@ -31,10 +31,10 @@ def refuse_unknown(model: Model, limits: Limits, promised: PhysicalSchema, targe
         raise Refused(
             f"{model.file or model.name}: meta.planproof.limits.partition_rows: {model.name} has no partitions"
         )
-    types = {f.name.lower(): f.type for schema in (target.schema if target else (), promised) for f in schema}
+    types = ByColumn((f.name, f.type) for schema in (target.schema if target else (), promised) for f in schema)
     where = f"{model.file or model.name}: meta.planproof.limits"
     for column, key in limits.columns:
-        kind = types.get(column.lower())
+        kind = types.get(column)
         if kind is None:
             close = difflib.get_close_matches(column, list(types), n=1)
             near = f"; did you mean {close[0]!r}?" if close else ""
@@ -66,9 +66,9 @@ def judged(
 
 def _counts(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> Counts:
     known = change.after if change is not None else None
-    columns = known.by_name if known is not None else {}
-    nulls = {n.column: v.nulls for n in limits.nulls if (v := columns.get(n.column.lower())) and v.nulls is not None}
-    latest = {f.column: found for f in limits.fresh if (found := _latest(f, columns.get(f.column.lower()))) is not None}
+    columns = by_name(known.columns if known is not None else ())
+    nulls = {n.column: v.nulls for n in limits.nulls if (v := columns.get(n.column)) and v.nulls is not None}
+    latest = {f.column: found for f in limits.fresh if (found := _latest(f, columns.get(f.column))) is not None}
     rows = known.rows if known is not None else None
     how = dict.fromkeys(["", *nulls, *latest], FOOTERS)
     open_nulls = [n.column for n in limits.nulls if n.column not in nulls]
@@ -120,7 +120,7 @@ def _rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) 
         return
     before = change.before.rows if change is not None and change.before is not None else None
     if before is None:
-        before, how = int(job.session.rows(f"SELECT count(*) FROM {quoted(job.names.target)}")[0][0]), COUNTED
+        before, how = int(job.session.rows(f"SELECT count(*) FROM {job.names.target.quoted}")[0][0]), COUNTED
     if not before:
         return  # A table without rows has no percent of nulls. The limit `min` is there for that.
     share, (least, most) = (rows - before) * 100 / before, limits.change
@@ -173,7 +173,7 @@ def _partition_query(job: Job, new: str, columns: Sequence[str], allowed: Change
     shown = [*(f"CAST({key} AS STRING)" for key in keys), "`rows before`", "`rows after`"]
     worst = [f"max_by({one}, abs(`rows changed`)) FILTER (WHERE {' OR '.join(bounds)})" for one in shown]
     same = " AND ".join(f"n.{key} <=> o.{key}" for key in keys)
-    old = f"SELECT {by}, count(*) AS `rows before` FROM {quoted(job.names.target)} GROUP BY {by}"
+    old = f"SELECT {by}, count(*) AS `rows before` FROM {job.names.target.quoted} GROUP BY {by}"
     made = f"SELECT {by}, count(*) AS `rows after` FROM {new} GROUP BY {by}"
     kept = ", ".join(f"n.{key}" for key in keys)
     share = "(`rows after` - `rows before`) * 100D / `rows before` AS `rows changed`"

@@ -14,10 +14,9 @@ from planproof.invariants import count_queries
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job, Publishing
 from planproof.session.protocol import NULL_FOUND, SparkFailure
-from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.claim import Facts, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.paths import nested_fields
 
 
 @contextmanager

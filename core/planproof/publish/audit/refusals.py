@@ -10,13 +10,12 @@ import re
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import SparkFailure
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.paths import nested_fields
 from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import PhysicalSchema, folded
 
-_NULL = re.compile(r"null value appeared in non-nullable field:\s*(.+?)\s*If the schema is inferred", re.S | re.I)
+_NULL = re.compile(r"null value appeared in non-nullable field:(.+?)If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
 
 
@@ -27,7 +26,7 @@ def met_null(job: Job, failure: SparkFailure) -> bool:
     found = _NULL.search(str(failure))
     if found is None:
         return False
-    path = tuple(part.strip() for part in found[1].splitlines())
+    path = tuple(part.strip() for part in found[1].strip().splitlines())
     if job.target is None or not _promises(job.target.schema, path):
         return False
     contract = job.model.contract
@@ -50,10 +49,10 @@ def forbidden(job: Job, path: Path) -> str:
     return (
         f"{job.model.name} says NOT NULL of {dotted(path)} in its own schema, and what would be written holds a null "
         f"there; nothing was published. Filter the null, or make the column nullable: {first}ALTER TABLE "
-        f"{quoted(job.names.target)} ALTER COLUMN {quoted(path)} DROP NOT NULL"
+        f"{job.names.target.quoted} ALTER COLUMN {quoted(path)} DROP NOT NULL"
     )
 
 
 def _promises(schema: PhysicalSchema, path: Path) -> bool:
-    wanted = [part.lower() for part in path]
-    return any(f.promises and [part.lower() for part in f.path] == wanted for f in nested_fields(schema))
+    wanted = list(map(folded, path))
+    return any(f.promises and list(map(folded, f.path)) == wanted for f in nested_fields(schema))

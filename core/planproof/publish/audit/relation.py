@@ -13,7 +13,6 @@ from planproof.publish.audit.constraints import broken
 from planproof.publish.audit.samples import stored_rows
 from planproof.publish.audit.snapshots import audit_snapshot
 from planproof.publish.audit.staged import by_rows_alone, count, read_files, read_paths, with_content
-from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.partition import partitions_of
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -22,7 +21,7 @@ from planproof_engine.catalog import split_name
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import without_lengths
 

@@ -16,11 +16,11 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import BrokenRows
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.claim import find_place as find
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.paths import find
 from planproof_engine.quoting import backticked
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 MOST = 5
 _CUT = 60
@@ -136,8 +136,8 @@ def _keys(draft: Draft, finding: Finding, names: Sequence[str]) -> Sequence[str]
     found = [c.columns for c in declared if c.kind in ("primary_key", "unique")]
     given: Any = getattr(draft.model, "options", {}).get("unique_key") or ()
     found.append((given,) if isinstance(given, str) else tuple(given))
-    known = {name.lower(): name for name in names}
-    return next(([known[c.lower()] for c in key] for key in found if key and all(c.lower() in known for c in key)), [])
+    known = ColumnNames(names)
+    return next((list(map(known.spelt, key)) for key in found if key and all(c in known for c in key)), [])
 
 
 def _text(value: object) -> str | None:

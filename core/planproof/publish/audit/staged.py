@@ -28,9 +28,8 @@ from planproof.session.store import decoded, local
 from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine.texts import unterminated
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200
@@ -124,11 +123,11 @@ def _told(job: Job, publication: Publication) -> TableChange | None:
 
 def as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
-    partitions = {name.lower() for name in partition_by}
+    partitions = ColumnNames(partition_by)
     texts = {
         dotted((f.name,))
         for f in examined.promised
-        if f.name.lower() in partitions and isinstance(f.type, (String, Char, Varchar))
+        if f.name in partitions and isinstance(f.type, (String, Char, Varchar))
     }
     return examined._replace(evidence={k: why for k, why in examined.evidence.items() if k not in texts})
 
@@ -303,7 +302,7 @@ def count(draft: Draft, session: Session, relation: str) -> list[int] | None:
     try:
         decided, failing = count_queries.count(session, relation, open_terms, expressions)
     except (AnalysisError, SparkFailure) as error:
-        if not expressions or getattr(error, "transient", False):
+        if not expressions or getattr(error, "outside", False):
             raise
         decided, failing = count_queries.count(session, relation, open_terms)[0], None
     draft.findings = [f for f in draft.findings if f not in open_terms]
@@ -326,7 +325,7 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> Sto
 
     The target has changed by now: a failure of Spark here undoes no publish.
     """
-    name, draft = quoted(job.names.target), job.draft
+    name, draft = job.names.target.quoted, job.draft
     try:
         describe()
         now = job.session.registered(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -13,12 +13,10 @@ from planproof.publish.data_tests.filters import is_filter
 from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.catalog import RelationName
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, folded
 from planproof_engine.types import STRING, DataType
 
-Name = tuple[str, ...]
-"""Database and table, in lower case."""
 _OF_SOME_ROWS = frozenset(
     (
         *("not_null", "unique", "accepted_values", "relationships"),
@@ -51,7 +49,7 @@ class Failures:
     ground: str
 
 
-Own = dict[Name, tuple["Stored | None", "Shown | None"]]
+Own = dict[RelationName, tuple["Stored | None", "Shown | None"]]
 
 
 @dataclass(slots=True)
@@ -65,37 +63,37 @@ class Relations:
     session: Session
     plans: Plans
     own: Own = field(default_factory=dict)
-    standing: dict[Name, str] = field(default_factory=dict)
-    _tables: dict[Name, StoredTable | None] = field(default_factory=dict)
+    standing: dict[RelationName, str] = field(default_factory=dict)
+    _tables: dict[RelationName, StoredTable | None] = field(default_factory=dict)
 
-    def files(self, name: Name) -> Stored | None:
+    def files(self, name: RelationName) -> Stored | None:
         if name in self.own:
             return self.own[name][0]
         return stored_as(self.session, self._table(name))
 
-    def plan(self, name: Name) -> Shown | None:
+    def plan(self, name: RelationName) -> Shown | None:
         if name in self.own:
             return self.own[name][1]
         table = self._table(name)
         return self.plans.find(self.session, name, table) if table is not None else None
 
-    def is_table(self, name: Name) -> bool:
+    def is_table(self, name: RelationName) -> bool:
         table = self._table(name)
         return table is not None and table.kind == "table"
 
-    def relation(self, name: Name) -> str:
+    def relation(self, name: RelationName) -> str:
         """As it stands in FROM."""
-        return self.standing.get(name) or quoted(name)
+        return self.standing.get(name) or name.quoted
 
-    def has(self, name: Name, column: str, t: DataType) -> bool:
+    def has(self, name: RelationName, column: str, t: DataType) -> bool:
         """Whether a relation's column is of that type by now."""
         table = self._table(name)
         fields = table.schema.fields if table is not None else ()
-        return [f.type for f in fields if f.name.lower() == column.lower()] == [t]
+        return [f.type for f in fields if folded(f.name) == folded(column)] == [t]
 
-    def _table(self, name: Name) -> StoredTable | None:
+    def _table(self, name: RelationName) -> StoredTable | None:
         if name not in self._tables:
-            self._tables[name] = self.session.registered(quoted(name))
+            self._tables[name] = self.session.registered(name.quoted)
         return self._tables[name]
 
 
@@ -129,30 +127,30 @@ def _count(question: Question, relations: Relations, steps: int = 0) -> Failures
 
 def _proved(question: Question, shown: Shown, relations: Relations) -> str | None:
     """Why no row can fail, whatever the sources hold."""
-    column = question.column.lower()
+    column = folded(question.column)
     if question.kind == "not_null":
         return shown.filled.get(column)
     if question.kind == "unique":
         return _key(shown, {column}) or shown.counted.get(column)
     if question.kind == "unique_combination_of_columns":
-        return _key(shown, {name.lower() for name in question.columns})
+        return _key(shown, ColumnNames(question.columns))
     if question.kind == "relationships":
         part = shown.parts.get(column)
-        same = part is not None and (part.relation, part.column.lower()) == (question.other, question.field.lower())
+        same = part is not None and (part.relation, folded(part.column)) == (question.other, folded(question.field))
         # A view may show other rows each time.
         if part is not None and same and relations.is_table(part.relation):
-            return f"its values are those of {'.'.join(part.relation)}.{part.column}"
+            return f"its values are those of {part.relation}.{part.column}"
     return None
 
 
-def _key(shown: Shown, columns: set[str]) -> str | None:
+def _key(shown: Shown, columns: Set[str]) -> str | None:
     found = (f"{why} {', '.join(sorted(key))}".strip() for key, why in shown.keys.items() if key <= columns)
     return next(found, None)
 
 
 def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Failures | None:
     """The rows are some of another relation's rows: none fails where none of those does."""
-    part = shown.parts.get(question.column.lower())
+    part = shown.parts.get(folded(question.column))
     if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
     below = replace(question, relation=part.relation, column=part.column)
@@ -160,7 +158,7 @@ def _by_its_sources(question: Question, shown: Shown, relations: Relations, step
     if found is None or found.failures:
         return None
     ground = found.ground.removeprefix("proved: ")
-    return Failures(0, f"proved: the values of {'.'.join(part.relation)}.{part.column}, {ground}")
+    return Failures(0, f"proved: the values of {part.relation}.{part.column}, {ground}")
 
 
 def _carries(kind: str, part: Part) -> bool:
@@ -193,13 +191,15 @@ def _counted(question: Question, relations: Relations, case_sensitive: bool) -> 
 def _related(
     question: Question, stored: Stored, column: PhysicalField, relations: Relations, case_sensitive: bool
 ) -> Failures | None:
+    if question.other is None:
+        return None
     at, field_name = _whole(relations, question.other, question.field, case_sensitive)
     other = relations.files(at)
     known = _field(other, field_name, case_sensitive)
     if other is None or known is None or known.type != column.type:
         return None
     found = counts.without_match(stored.paths, column.name, other.paths, known.name, column.type)
-    against = f"{_files(other)} of {'.'.join(at)}"
+    against = f"{_files(other)} of {at}"
     return None if found is None else Failures(found, f"counted: rows of {_files(stored)}, against {against}")
 
 
@@ -257,11 +257,11 @@ def _text(fields: _Fields) -> bool:
     return fields[0].type == STRING
 
 
-def _whole(relations: Relations, name: Name, column: str, case_sensitive: bool) -> tuple[Name, str]:
+def _whole(relations: Relations, name: RelationName, column: str, case_sensitive: bool) -> tuple[RelationName, str]:
     """A relation and its column that hold the same values, which may lie in files where those of a view do not."""
     for _ in range(0 if case_sensitive else MOST_STEPS):
         shown = relations.plan(name) if relations.files(name) is None else None
-        part = shown.parts.get(column.lower()) if shown is not None else None
+        part = shown.parts.get(folded(column)) if shown is not None else None
         if part is None or not part.whole or not relations.has(part.relation, part.column, part.type):
             break
         name, column = part.relation, part.column
@@ -299,9 +299,8 @@ def stored_below(
 
 def _field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
     """The column of that name that the files hold."""
-    wanted = name if case_sensitive else name.lower()
-    known = stored.schema.fields if stored is not None else ()
-    fields = [f for f in known if (f.name if case_sensitive else f.name.lower()) == wanted]
+    wanted, known = folded(name, case_sensitive), stored.schema.fields if stored is not None else ()
+    fields = [f for f in known if folded(f.name, case_sensitive) == wanted]
     if len(fields) != 1 or stored is None or fields[0].name in stored.beside:
         return None
     return fields[0]

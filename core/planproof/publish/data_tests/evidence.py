@@ -13,13 +13,13 @@ from planproof.judge.effect import Effect
 from planproof.publish.fingerprint import fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof_engine.catalog import split_name
+from planproof_engine import deeply
+from planproof_engine.catalog import RelationName
 from planproof_engine.claim import dotted
-from planproof_engine.depth import deeply
 from planproof_engine.finding import Verdict
-from planproof_engine.logical.rows import StoredColumn, rows_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.plans import StoredColumn, rows_of
+from planproof_engine.schema import ColumnNames, folded
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
@@ -27,10 +27,9 @@ _OF_THE_TEXT = ("a filter on ", "a join key on ")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A column whose values are those of a relation's column (database, table; in lower case) of a type, as
-    `plan.rows.StoredColumn` has it."""
+    """A column whose values are those of a relation's column of a type, as `plan.rows.StoredColumn` has it."""
 
-    relation: tuple[str, ...]
+    relation: RelationName
     column: str
     type: DataType
     once: bool
@@ -60,11 +59,11 @@ def shown(job: Job) -> Shown | None:
         return None
     named = [name for name, _ in job.model.options.get("columns") or ()] if job.draft.effect is Effect.DEFINES else []
     output = plan.root.output
-    names = [str(name).lower() for name in named or [c.name for c in output]]
+    names = [folded(str(name)) for name in named or [c.name for c in output]]
     if len(names) != len(output) or len(set(names)) != len(names):
         return None
     promised, evidence = job.examined.promised, _evidence(job)
-    partitions = {name.lower() for name in job.model.partition_by}
+    partitions = ColumnNames(job.model.partition_by)
     kept = {
         c.id: name
         for name, c, f in zip(names, output, promised)
@@ -88,7 +87,7 @@ def _promised(job: Job, known: set[str]) -> dict[str, str]:
         return {}
     proved = {f.promised for f in job.draft.findings if f.code == "PP507" and f.verdict is Verdict.PROVED}
     keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key") and str(c) in proved]
-    names = [c.columns[0].lower() for c in keys if len(c.columns) == 1]
+    names = [folded(c.columns[0]) for c in keys if len(c.columns) == 1]
     return {name: f"the contract's key {name}, counted before the publish" for name in names if name in known}
 
 
@@ -105,12 +104,11 @@ def _part(stored: StoredColumn, t: DataType, namespace: tuple[str, ...]) -> Part
     return Part(relation, stored.column, t, stored.once, stored.padded, stored.whole) if relation is not None else None
 
 
-def _full(relation: str, namespace: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Database and table of the session catalog, as the text says them; None for another one's, and for one name."""
-    parts = tuple(part.lower() for part in split_name(relation))
-    if len(parts) == 3 and parts[0] == "spark_catalog":
-        return parts[1:]
-    return parts if len(parts) == 2 and namespace[:1] == ("spark_catalog",) else None
+def _full(relation: str, namespace: tuple[str, ...]) -> RelationName | None:
+    """A relation of Spark's own catalog, where the text names its database; None for any other."""
+    named = RelationName.parse(relation)
+    whole = named.within(namespace)
+    return whole if len(named.parts) > 1 and len(whole.parts) == 2 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,26 +124,26 @@ class Plans:
     """What the plans of published relations prove. Threads may share one object."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, ...], _Held] = {}
+        self._held: dict[RelationName, _Held] = {}
 
     def learn(self, job: Job, now: StoredTable | None) -> None:
         """The job was published, and its target stands there `now`."""
-        name = tuple(part.lower() for part in job.names.target[-2:])
+        name = job.names.target
         self._held.pop(name, None)
         found = shown(job) if now is not None and job.draft.settings.tests != "after" else None
         if now is None or found is None or not (found.keys or found.parts or found.filled or found.counted):
             return
-        state = fingerprint(job.session, quoted(name), now) if now.kind == "table" else None
+        state = fingerprint(job.session, name.quoted, now) if now.kind == "table" else None
         if now.kind == "view" or state is not None:
             self._held[name] = _Held(found, _unnamed(now), state)
 
-    def find(self, session: Session, name: tuple[str, ...], table: StoredTable) -> Shown | None:
+    def find(self, session: Session, name: RelationName, table: StoredTable) -> Shown | None:
         """What holds of a relation that stands there as `table`; None where it is not what was published."""
-        held = self._held.get(name)
+        held = self._held.get(name.within(session.namespace))
         if held is None or held.table != _unnamed(table):
             return None
         try:
-            same = held.state is None or fingerprint(session, quoted(name), table) == held.state
+            same = held.state is None or fingerprint(session, name.quoted, table) == held.state
         except (AnalysisError, SparkFailure):
             return None
         return held.shown if same else None

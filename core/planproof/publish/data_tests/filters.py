@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.sources import live_catalog
-from planproof_engine.api import plan
-from planproof_engine.expr.nodes import Subquery
-from planproof_engine.logical.nodes import Filter, Named, Project, Scan
-from planproof_engine.optimizer.laws import may_raise
+from planproof_engine import plan
 from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.plans import Filter, Named, Project, Scan, Subquery, may_raise
 
 
 def is_filter(condition: str, relation: str, session: Session) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 
 _NAME = r"(?:[A-Za-z_][A-Za-z0-9_]*|`[^`\s]+`)"
 _LITERAL = r"'[^'\\]*'"
@@ -101,7 +101,7 @@ _LIMIT = re.compile(r"\s*(!=|<>|>=|<=|==|=|>|<)\s*(\d+)\s*")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one of dbt's own tests asks: of a column of a relation (database, table), and what it is held against.
+    """What one of dbt's own tests asks: of a column of a relation, and what it is held against.
 
     `kind` is the test's name. `values` are those that are accepted, or are not; `other` and `field` where a value must
     be; `least` and `most` are bounds as they are written (`>=1`, or a share). Without a `column` all `columns` count
@@ -109,10 +109,10 @@ class Question:
     """
 
     kind: str
-    relation: tuple[str, ...]
+    relation: RelationName
     column: str
     values: tuple[str, ...] = ()
-    other: tuple[str, ...] = ()
+    other: RelationName | None = None
     field: str = ""
     columns: tuple[str, ...] = ()
     least: str = ""
@@ -161,20 +161,16 @@ def _asked(kind: str, groups: Mapping[str, str]) -> Question | None:
         return None
     return Question(
         kind,
-        _relation(groups["model"] or groups["filtered"]),
+        RelationName.parse(groups["model"] or groups["filtered"]),
         _plain(column),
         tuple(text[1:-1] for text in re.findall(_LITERAL, groups.get("values", ""))),
-        _relation(groups["other"]) if groups.get("other") else (),
+        RelationName.parse(groups["other"]) if groups.get("other") else None,
         _plain(field),
         columns,
         "".join(groups.get("least", "").split()),
         "".join(groups.get("most", "").split()),
         where,
     )
-
-
-def _relation(name: str) -> tuple[str, ...]:
-    return tuple(part.lower() for part in split_name(name))
 
 
 def _plain(name: str) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from planproof.publish.data_tests.decided import Failures
 from planproof.publish.data_tests.known import Question
-from planproof.publish.transaction.names import literal
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 
 LEAST = 2
 """One test alone is asked as dbt asks it."""

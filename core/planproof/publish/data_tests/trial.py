@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planproof.own_errors import describe, place_of
 from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count
@@ -15,9 +15,10 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import Session, SparkFailure
+from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.sql.stand_in import SESSION_CATALOG, stand_in
+from planproof_engine.texts import stand_in
 
 COUNTED = "counted over the staged rows, before they were published"
 
@@ -30,18 +31,17 @@ class NotRun(Exception):
 class StagedRows:
     """The rows of one publish as `relation` of its session, in backticks, for as long as the tests run.
 
-    `target` is database and table, in lower case. `shown` is what stands for them afterwards, in a query that a person
+    `target` is the whole name. `shown` is what stands for them afterwards, in a query that a person
     runs; None where nothing does. `files` are all of them, where they lie on this machine, and `proved` is what the
-    plan says of them. `catalog` is what a whole name begins with, where the target is not in the session's own catalog.
+    plan says of them.
     """
 
     session: Session
-    target: tuple[str, str]
+    target: RelationName
     relation: str
     shown: str | None
     files: Stored | None = None
     proved: Shown | None = None
-    catalog: tuple[str, ...] = ()
 
     def text(self, sql: str) -> str:
         """A test's SQL over these rows. Raises `NotRun` where it cannot be said so."""
@@ -54,19 +54,22 @@ class StagedRows:
     def count(self, asked: Question, plans: Plans) -> Failures | None:
         """What a test of which the meaning is known counts in these rows, where plans and files tell."""
         own: Own = {self.target: (self.files, self.proved)}
-        return count(asked, Relations(self.session, plans, own, {self.target: self.relation}))
+        return count(self.whole(asked), Relations(self.session, plans, own, {self.target: self.relation}))
 
     def together(self, questions: Iterable[Question]) -> dict[Question, Failures]:
         """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
-        own = (asked for asked in questions if asked.relation == self.target)
+        own = (asked for asked in questions if self.whole(asked).relation == self.target)
         when = "over the staged rows, {tests}, before they were published"
         return counted_together(self.session, self.relation, own, when)
 
+    def whole(self, asked: Question) -> Question:
+        """The same question, of whole names."""
+        there, other = self.session.namespace, asked.other
+        return replace(asked, relation=asked.relation.within(there), other=other and other.within(there))
+
     def _text(self, sql: str, relation: str) -> str:
         try:
-            text, count = stand_in(
-                sql, (*self.catalog, *self.target), relation, self.session.namespace, self.session.conf
-            )
+            text, count = stand_in(sql, self.target, relation, self.session.namespace, self.session.conf)
         except (AnalysisError, Unknown) as error:
             raise NotRun(f"planproof does not read its SQL: {error}") from error
         if not count:
@@ -81,13 +84,9 @@ Tests = Callable[[StagedRows], Sequence[DataTestResult]]
 def try_tests(job: Job, staged: StagedWrite, tests: Tests) -> None:
     """Adds to the job's draft what the tests find in the staged rows: a test that fails is a violation. The report also
     names the tests that cannot run over these rows, each with the reason."""
-    *outer, database, table = job.names.target
-    catalog = tuple(part for part in outer if part.lower() != SESSION_CATALOG)
     with staged.tested() as rows:
-        target = database.lower(), table.lower()
-        found = _ask(
-            job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, shown(job), catalog)
-        )
+        target = job.names.target.within(job.session.namespace)
+        found = _ask(job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, shown(job)))
     if not found:
         return
     job.draft.tell(tests=found)
@@ -160,7 +159,10 @@ _Known = tuple[Question, Thresholds, "Failures | None"]
 def _known(test: DataTest, staged: StagedRows) -> _Known | None:
     limits = Thresholds.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
     asked = question(test.sql) if limits is not None else None
-    if asked is None or limits is None or staged.target not in (asked.relation, asked.other):
+    if asked is None or limits is None:
+        return None
+    asked = staged.whole(asked)
+    if staged.target not in (asked.relation, asked.other):
         return None
     return asked, limits, staged.count(asked, Plans())
 

@@ -20,7 +20,6 @@ from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, StoredTable
 from planproof_engine.finding import Finding
-from planproof_engine.quoting import quoted
 
 
 class DeltaLake:
@@ -52,7 +51,7 @@ class DeltaLake:
         return Names.of(model.name, self._session.namespace, run, attempt)
 
     def target(self, names: Names) -> StoredTable | None:
-        return self._session.registered(quoted(names.target))
+        return self._session.registered(names.target.quoted)
 
     def quarantine(self) -> DeltaQuarantine:
         return DeltaQuarantine(self._session, self._tables)

@@ -33,11 +33,11 @@ class Staged:
     def files(self) -> list[dict[str, Any]]:
         return [action["add"] for action in self.added if "add" in action]
 
-    @property
-    def rows(self) -> int | None:
-        """How many rows stand in these files, as readers see them; None where the log does not say it of each."""
-        counts = [_rows(form) for form in self.files]
-        return None if None in counts else sum(filter(None, counts))
+
+def rows_in(files: Iterable[Mapping[str, Any]]) -> int | None:
+    """How many rows stand in these files, as readers see them; None where the log does not say it of each."""
+    counts = [_rows(form) for form in files]
+    return None if None in counts else sum(filter(None, counts))
 
 
 def _rows(form: Mapping[str, Any]) -> int | None:
@@ -104,7 +104,7 @@ def within(path: str, folder: str, location: str) -> str:
     'd=1/part-0.parquet'
     """
     if not re.match("[a-z][a-z0-9+.-]*:|/", path):
-        return f"{folder}/{path}"
+        return "/".join(filter(None, (folder, path)))
     inner, outer = plain(path), plain(location).rstrip("/") + "/"
     return inner[len(outer) :] if inner.startswith(outer) else path
 

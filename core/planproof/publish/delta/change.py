@@ -6,27 +6,22 @@ reads under its name is the table as it will be.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import left_by
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_change
-from planproof.publish.iceberg.changes import merges, with_stored_columns
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
+from planproof.publish.materialize.logged_change import merges, with_stored_columns, write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
-
-_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 class Change:
@@ -51,32 +46,23 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
-        sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.database))
+        sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.target.namespace))
         publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
-        # Rows that are added whatever the table holds go on top of what others have committed. Delta counts an append
+        # Rows that are written whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
-        if model.incremental_strategy == "append":
-            publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
+        if model.incremental_strategy != "merge":
+            publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
             publication.whole = publication.whole or publication.reads
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
-        change, produced = self._evolution, job.examined.planes.analyzed.names
+        change = self._evolution
         assert change is not None
         staging = publication.entry.staging
         publication.staged.clone(job.session)
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
-        known = {name.lower() for name in change.after.names}
-        text = unterminated(job.examined.sql)
-        # A merge's clauses say what is stored; they may ask for other columns, too.
-        if job.model.incremental_strategy != "merge" and any(name.lower() not in known for name in produced):
-            kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
-            text = f"SELECT {kept} FROM (\n{text}\n)"
-        statement = _statement(job, staging, text)
-        with self._mode(job):
-            job.session.write(statement)
-        return statement
+        return write(job, staging, change.after)
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
@@ -85,19 +71,3 @@ class Change:
     def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published
-
-    def _mode(self, job: Job) -> AbstractContextManager[None]:
-        """dbt asks for partitions to be replaced where the model names some, and leaves it to the session elsewhere."""
-        model = job.model
-        if model.incremental_strategy == "insert_overwrite" and model.partition_by:
-            return job.session.settings({_MODE: "dynamic"})
-        return nullcontext()
-
-
-def _statement(job: Job, staging: str, text: str) -> str:
-    strategy = job.model.incremental_strategy
-    if strategy == "merge":
-        clauses = unterminated(merges(job))
-        return f"MERGE INTO {staging} AS DBT_INTERNAL_DEST USING (\n{text}\n) AS DBT_INTERNAL_SOURCE\n{clauses}"
-    verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
-    return f"INSERT {verb} {staging} BY NAME\n{text}"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
-from planproof.publish.delta.staging import PREFIX, commits_since, forget_log, names_publish
+from planproof.publish.delta.staging import PREFIX, commits_since, forget_log, names_publish, said_by
 from planproof.publish.notes.believed import names_of, refuse_links, refuse_other_home, refuse_other_quarantine, same
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import Left, forget, left_as_it_lies, mark, remove
@@ -21,7 +21,7 @@ from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decoded
+from planproof.session.store import Store, decoded, store_of
 
 SETTLES = 3600
 """After so many seconds an owner that was evicted makes no table any more."""
@@ -39,17 +39,18 @@ def left_by(wanted: str | None = None) -> dict[str, Left]:
 def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted: str | None) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
     names = names_of(location, note)
-    home = database_root(session, names.database)
+    home = database_root(session, names.target.namespace)
     if not is_chosen:
         refuse_other_home(location, home, note)
     if note.base is None or note.branch or note.staging or note.others:
         raise Disbelieved("base, branch, staging, others: no publish of a Delta table says this of them")
     table = _table(session, note.target)
-    places = (
-        None if table is not None else wanted,
-        decoded(_tables(session).place(note.target)) if table is None else _place(table),
-    )
-    if table is not None or note.is_new:
+    if table is not None:
+        _verify_folder(note.location, note.folder, note.owner.run, (_place(table),))
+    elif note.is_new:
+        said = said_by(store_of(session), note.folder) if note.folder is not None else None
+        claimed = note.location if said and same(said, location) else None
+        places = (wanted, claimed, decoded(_tables(session).place(note.target)))
         _verify_folder(note.location, note.folder, note.owner.run, places)
     if note.quarantine is not None:
         refuse_other_quarantine(names.target, note, note.quarantine)

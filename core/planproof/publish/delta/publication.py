@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta.actions import UnknownAction, read
+from planproof.publish.delta.actions import UnknownAction, read, rows_in
 from planproof.publish.delta.staging import StagedTable, commits_since
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
@@ -20,7 +20,6 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decoded, store_of
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
 PATIENCE = 60.0
@@ -38,7 +37,7 @@ class DeltaPublication(NotedPublication):
     next_step = "once its files can be read, the table's history tells whether it was committed"
 
     def __init__(self, job: Job, tables: DeltaTables, base: LogState, strategy: str, managed: bool) -> None:
-        names, store, target = job.names, store_of(job.session), quoted(job.names.target)
+        names, store, target = job.names, store_of(job.session), job.names.target.quoted
         self.tables, self.managed, self.draft = tables, managed, job.draft
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
@@ -55,14 +54,20 @@ class DeltaPublication(NotedPublication):
             format="delta",
             base=base.version,
         )
-        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.database), note))
+        super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
         self.whole = _looks_at_all(job)
         self.reads = True
         self.published: PhysicalSchema | None = None
         self._session, self._is_registered = job.session, job.target is not None
-        # What a limit compares with is the table as it was looked at.
-        self._goes_on_top = strategy == "replace" and not job.draft.settings.limits
-        self.notebook.write()
+        self._overwrites = job.model.incremental_strategy == "insert_overwrite" and strategy == "change"
+        # What a limit compares with is the table as it was looked at. Of partitions that are overwritten, keys are
+        # counted beside those that stay; by which rule others' rows are, only the model's own partitions tell.
+        by_rule = bool(job.model.partition_by) or not base.partition_by
+        overwrites = self._overwrites and by_rule and not self.whole
+        self._goes_on_top = (strategy == "replace" or overwrites) and not job.draft.settings.limits
+        self._taken: list[str] = []
+        if self.notebook.write() and base.version < 0 and not managed:
+            self.staged.say(self.notebook.location)
 
     @property
     def base(self) -> LogState:
@@ -72,7 +77,7 @@ class DeltaPublication(NotedPublication):
         return self.staged.count(self._session)
 
     def state(self) -> LogState:
-        return self.staged.state()
+        return self.staged.state
 
     def schema(self) -> PhysicalSchema:
         return self.state().schema
@@ -105,7 +110,8 @@ class DeltaPublication(NotedPublication):
             self.tables.refresh(self.entry.target)
 
     def _commit_on_top(self) -> None:
-        """A replacement does not depend on rows that others have added meanwhile, and takes their place."""
+        """A replacement, and an overwrite of partitions, does not depend on rows that others have added meanwhile, and
+        takes their place."""
         base, until = self.base, time.monotonic() + PATIENCE
         while True:
             try:
@@ -116,20 +122,21 @@ class DeltaPublication(NotedPublication):
                 if not self._goes_on_top or self.reads or self.is_committed() or time.monotonic() > until:
                     raise
                 # Before the state: it has them all.
-                rows, now = self._added_by_others(), self.tables.state(base.location)
+                taken, now = self._added_by_others(), self.tables.state(base.location)
+                rows = None if taken is None else rows_in(taken)
                 if rows is None or (now.metadata, now.protocol) != (base.metadata, base.protocol):
                     raise
-            self.replaced, base = rows, now
+            self.replaced, self._taken, base = rows, [form["path"] for form in taken or ()], now
 
     def _change(self, base: LogState) -> NewVersion:
         written, replaces = self.staged.written, self.entry.strategy == "replace"
-        removed = None if replaces else written.removed
-        reads, exact = self.reads or replaces, self.whole or replaces
+        removed = None if replaces else (*written.removed, *self._taken)
+        reads, exact = self.reads or self._overwrites or replaces, self.whole or replaces
         return NewVersion(base, written.added, removed, self._metadata(), reads, exact, replaces)
 
-    def _added_by_others(self) -> int | None:
-        """How many rows others have added since this was staged; None where that is not all they did, or the log does
-        not say it."""
+    def _added_by_others(self) -> list[dict[str, Any]] | None:
+        """The files that others have added since this was staged where its own rows belong; None where that is not all
+        they did, or the log does not say it."""
         commits = commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
         if None in commits:
             return None
@@ -137,7 +144,12 @@ class DeltaPublication(NotedPublication):
             theirs = read(filter(None, commits), "", self.base.location)
         except UnknownAction:
             return None
-        return None if theirs.metadata is not None or theirs.removed else theirs.rows
+        if theirs.metadata is not None or theirs.removed:
+            return None
+        if not (self._overwrites and self.base.partition_by):
+            return theirs.files
+        own = [form["partitionValues"] for form in self.staged.written.files]
+        return [form for form in theirs.files if form["partitionValues"] in own]
 
     def _refuse_gone(self) -> None:
         gone, files = self.staged.gone()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
 
-from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read
+from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read, rows_in
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import Session, SparkFailure
@@ -14,6 +14,8 @@ from planproof.session.store import Store, decoded
 from planproof_engine.quoting import quoted
 
 PREFIX = "planproof_"
+_NOTED = "_planproof"
+"""A file in the log of a staged table, which holds where the note of its publish lies."""
 
 
 class StagedTable:
@@ -26,14 +28,20 @@ class StagedTable:
         self.location = join(decoded(base.location), self.folder)
         self.relation = quoted(("delta", self.location))
         self._first = 0
+        self.is_named = False
 
     def clone(self, session: Session) -> None:
         """Begins as a shallow clone of the base: the commits from the second one on are the change."""
         # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
-        self.store.write(join(self.location, LOG, "_planproof"), "")
+        self.say("")
         self._first = 1
         source = quoted(("delta", decoded(self.base.location)))
         session.rows(f"CREATE TABLE {self.relation} SHALLOW CLONE {source} VERSION AS OF {self.base.version}")
+
+    def say(self, note: str) -> None:
+        """Has the folder itself name the note of its publish: proof of whose it is where no catalog knows the place."""
+        self.store.write(join(self.location, LOG, _NOTED), note)
+        self.is_named = True
 
     @cached_property
     def written(self) -> Staged:
@@ -46,7 +54,9 @@ class StagedTable:
         except UnknownAction as unknown:
             raise Refused(f"{unknown}; planproof cannot publish it") from unknown
 
+    @cached_property
     def state(self) -> LogState:
+        """Once its rows are written, nobody changes it."""
         return self.tables.state(self.location)
 
     def paths(self) -> list[str]:
@@ -61,7 +71,7 @@ class StagedTable:
 
     def count(self, session: Session) -> int:
         """How many rows were written: by the log's statistics, or Spark's count where it has none."""
-        known = self.written.rows
+        known = rows_in(self.written.files)
         return int(session.rows(f"SELECT count(*) FROM {self.new_rows()}")[0][0]) if known is None else known
 
     def gone(self) -> tuple[int, int]:
@@ -81,6 +91,11 @@ class StagedTable:
     def forget_log(self) -> None:
         """The files are the other table's now."""
         forget_log(self.store, self.location)
+
+
+def said_by(store: Store, folder: str) -> str | None:
+    """The note that the folder of a staged table names."""
+    return store.read(join(folder, LOG, _NOTED))
 
 
 def forget_log(store: Store, location: str) -> None:

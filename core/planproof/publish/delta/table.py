@@ -14,13 +14,13 @@ from planproof.publish.delta.refusals import refuse_other, refuse_replacement
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.stage import pairs
 from planproof.publish.notes.notebook import sweep_earlier
-from planproof.publish.transaction.names import Refused, join, literal
+from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decoded
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class Replacement:
@@ -36,19 +36,21 @@ class Replacement:
         if options.get("buckets"):
             raise Refused(f"{job.model.name} asks for buckets (clustered_by), which Delta does not have")
         root = options.get("location_root")
-        wanted = join(str(root), job.names.table) if root else None
+        wanted = join(str(root), job.names.target.last) if root else None
         location = job.target.location if job.target is not None else None
-        base = self._tables.state(location or wanted or self._tables.place(quoted(job.names.target)))
+        base = self._tables.state(location or wanted or self._tables.place(job.names.target.quoted))
         refuse_replacement(job, base, wanted)
-        home = job.root or database_root(job.session, job.names.database)
+        home = job.root or database_root(job.session, job.names.target.namespace)
         sweep_earlier(left_by(decoded(wanted) if wanted else None), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
-        publication.reads = self._tables.reads(quoted(job.names.target), base.location, job.examined.runs.execution)
+        publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
         model = job.model
-        clauses = [f"CREATE TABLE {publication.entry.staging} USING delta"]
+        # To Delta's catalog a folder that holds anything is a table.
+        verb = "CREATE OR REPLACE TABLE" if publication.staged.is_named else "CREATE TABLE"
+        clauses = [f"{verb} {publication.entry.staging} USING delta"]
         for name, words in (("options", "OPTIONS"), ("tblproperties", "TBLPROPERTIES")):
             given = model.options.get(name)
             clauses += [f"{words} ({pairs(given)})"] if given else []

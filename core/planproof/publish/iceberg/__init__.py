@@ -21,10 +21,9 @@ from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
+from planproof_engine.catalog import SESSION_CATALOG, RelationName
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quoted
-
-SESSION_CATALOG = "spark_catalog"
 
 
 class _Committed:
@@ -36,10 +35,10 @@ class _Committed:
         self._session, self._tables = session, tables
 
     def names(self, model: Model, run: str, attempt: int) -> Names:
-        return Names.complete(self._tables.complete(model.name), run, attempt)
+        return Names.complete(RelationName(self._tables.complete(model.name)), run, attempt)
 
     def target(self, names: Names) -> StoredTable | None:
-        name = quoted(names.target)
+        name = names.target.quoted
         return self._tables.table(name) or self._session.registered(name)
 
     def staged(self, job: Job, publication: Commit) -> StagedVersion:
@@ -101,7 +100,7 @@ class Iceberg(_Committed):
     def _takes_a_views_place(self, job: Job) -> bool:
         """Spark renames views of its own catalog, where this is the current one."""
         is_view = job.target is not None and job.target.kind == "view"
-        return is_view and job.names.target[0] == self._session.namespace[0] == SESSION_CATALOG
+        return is_view and job.names.target.parts[0] == self._session.namespace[0] == SESSION_CATALOG
 
 
 class OnBranches(_Committed):
@@ -142,7 +141,7 @@ class OnBranches(_Committed):
 
     def _left(self, job: Job) -> list[Finding]:
         """What publishes have left of which nobody here knows that they are dead, or others write now."""
-        name = quoted(job.names.target)
+        name = job.names.target.quoted
         return [
             Finding(
                 Verdict.WARNING,

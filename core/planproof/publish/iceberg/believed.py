@@ -11,7 +11,7 @@ from planproof.publish.transaction.names import Names, join, parent
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.protocol import Changing, StoredTable
 from planproof.session.store import decoded
-from planproof_engine.quoting import quoted
+from planproof_engine.catalog import RelationName
 
 _BRANCH = re.compile("planproof_[0-9a-f]{32}")
 _METADATA = re.compile(r"(snap-\d+-\d+-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-m\d+)?\.avro")
@@ -22,8 +22,8 @@ _DATA_PATHS = ("write.data.path", "write.folder-storage.path")
 def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
     names = names_of(location, note)
-    complete = tables.complete(quoted(names.target))
-    home = tables.namespace_location(complete[:-1])
+    complete = RelationName(tables.complete(names.target.quoted))
+    home = tables.namespace_location(complete.namespace)
     home = None if home is None else decoded(home)
     if not is_chosen:
         refuse_other_home(location, home, note)
@@ -31,7 +31,7 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
         if not _BRANCH.fullmatch(note.branch) or note.folder or note.others or note.quarantine or note.staging:
             raise Disbelieved(f"branch: {note.branch}")
         return
-    table = tables.table(quoted(complete))
+    table = tables.table(complete.quoted)
     if table is None and note.staging is not None:
         table = tables.table(note.staging)
     if table is not None:
@@ -44,7 +44,7 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
 
 def _verify_new(names: Names, home: str | None, note: Note) -> None:
     """No table is there: only what lies where its catalog would have put it is known to be this publish's."""
-    own = (names.table, f"{names.table}_{names.stamp}", names.staging[-1])
+    own = (names.target.last, f"{names.target.last}_{names.stamp}", names.staging.last)
     at = next((at for name in own if home is not None and same(note.location, at := join(home, name))), None)
     if at is None:
         raise Disbelieved(f"location: {note.location} is not where the catalog would put {note.target}")
@@ -52,7 +52,7 @@ def _verify_new(names: Names, home: str | None, note: Note) -> None:
     _verify_places(join(at, "data"), join(at, "metadata"), note.owner.run, note.folder, note.others)
 
 
-def _verify_quarantine(tables: Changing, complete: Sequence[str], note: Note) -> None:
+def _verify_quarantine(tables: Changing, complete: RelationName, note: Note) -> None:
     bad_rows = note.quarantine
     assert bad_rows is not None
     refuse_other_quarantine(complete, note, bad_rows)

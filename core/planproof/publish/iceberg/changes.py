@@ -6,7 +6,6 @@ of single rows is counted over the files that this change added.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from planproof.contract import Contract
@@ -18,16 +17,13 @@ from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
+from planproof.publish.materialize.logged_change import merges, with_stored_columns, write
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
-from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
-
-_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
 class Change:
@@ -50,7 +46,7 @@ class Change:
         if job.draft.fails_already or change.is_refused:
             return None
         merges(job)
-        transaction = self._tables.change(quoted(job.names.target))
+        transaction = self._tables.change(job.names.target.quoted)
         if change.columns and not transaction.alters:
             transaction.discard()
             kind = job.session.capabilities.kind
@@ -61,22 +57,13 @@ class Change:
         return begun(job, self._tables, transaction, "change", Effect.CHANGES)
 
     def stage(self, job: Job, publication: Commit) -> str:
-        change, produced = self._evolution, job.examined.planes.analyzed.names
+        change = self._evolution
         assert change is not None
         if change.columns:
             publication.transaction.add_columns(job.examined.planes, [name for name, _ in change.columns])
-        known = {name.lower() for name in change.after.names}
-        text = unterminated(job.examined.sql)
-        # A merge's clauses say what is stored; they may ask for other columns, too.
-        if job.model.incremental_strategy != "merge" and any(name.lower() not in known for name in produced):
-            kept = ", ".join(quoted((name,)) for name in produced if name.lower() in known)
-            text = f"SELECT {kept} FROM (\n{text}\n)"
         relax(job, publication)
         publication.set_apart()
-        with self._mode(job):
-            statement = _statement(job, publication.entry.staging, text)
-            job.session.write(statement)
-        return statement
+        return write(job, publication.entry.staging, change.after)
 
     def audit(self, job: Job, publication: Commit) -> None:
         with publication.looking(job.draft):
@@ -97,31 +84,6 @@ class Change:
     def written(self, job: Job, publication: Commit) -> PhysicalSchema:
         return publication.transaction.schema()
 
-    def _mode(self, job: Job) -> AbstractContextManager[None]:
-        """dbt asks for partitions to be replaced where the model names some, and leaves it to the session elsewhere."""
-        model = job.model
-        if model.incremental_strategy == "insert_overwrite" and model.partition_by:
-            return job.session.settings({_MODE: "dynamic"})
-        return nullcontext()
-
-
-def with_stored_columns(job: Job) -> Job:
-    """A merge whose columns are known (`adds` among the options: those that the table gets) stores no others: what its
-    source has besides is for its clauses alone."""
-    target, adds = job.target, job.model.options.get("adds")
-    if target is None or adds is None:
-        return job
-    known = {name.lower() for name in (*target.schema.names, *adds)}
-
-    def stored(schema: PhysicalSchema) -> PhysicalSchema:
-        return PhysicalSchema(tuple(f for f in schema if f.name.lower() in known))
-
-    planes = job.examined.planes
-    declared = None if planes.declared is None else stored(planes.declared)
-    examined = job.examined._replace(planes=replace(planes, analyzed=stored(planes.analyzed), declared=declared))
-    options = {**job.model.options, "on_schema_change": "append_new_columns"}
-    return replace(job, model=replace(job.model, options=options), examined=examined)
-
 
 def _as_kept(job: Job) -> Job:
     """The job with its contract in the types that the table has for the promised ones."""
@@ -131,31 +93,6 @@ def _as_kept(job: Job) -> Job:
     columns = [(f.name, f.type, f.nullable) for f in as_kept(contract.schema)]
     kept = Contract(columns, contract.constraints, contract.places, contract.unknown)
     return replace(job, model=replace(job.model, contract=kept))
-
-
-def merges(job: Job) -> str:
-    """The clauses of the model's MERGE, from ON: dbt's own where dbt has written them (`merge` among the options), else
-    what dbt would write of the `unique_key`. Raises `Refused`."""
-    options = job.model.options
-    if job.model.incremental_strategy != "merge":
-        return ""
-    if options.get("merge"):
-        return str(options["merge"])
-    key = options.get("unique_key")
-    keys = [key] if isinstance(key, str) else list(key or ())
-    if not keys:
-        raise Refused(f"{job.model.name} is merged, and has no unique_key by which rows are matched")
-    same = " AND ".join(f"DBT_INTERNAL_SOURCE.{quoted((k,))} = DBT_INTERNAL_DEST.{quoted((k,))}" for k in keys)
-    return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-
-
-def _statement(job: Job, staging: str, text: str) -> str:
-    strategy = job.model.incremental_strategy
-    if strategy == "merge":
-        clauses = unterminated(merges(job))
-        return f"MERGE INTO {staging} AS DBT_INTERNAL_DEST USING (\n{text}\n) AS DBT_INTERNAL_SOURCE\n{clauses}"
-    verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
-    return f"INSERT {verb} {staging} BY NAME\n{text}"
 
 
 def _how(job: Job) -> str:

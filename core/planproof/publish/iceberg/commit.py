@@ -15,13 +15,13 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook, sweep_earlier
 from planproof.publish.notes.publication import NotedPublication, Stage
-from planproof.publish.transaction.names import Refused, literal, refuse_unspeakable
+from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
 from planproof.session.store import decoded, store_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal
 from planproof_engine.schema import PhysicalSchema
 
 LISTED = 500
@@ -176,7 +176,7 @@ def swept(job: Job, tables: Changing) -> str | None:
     """Sweeps what dead publishes of the target have left, and says so. Returns where notes lie, None for nowhere."""
     root = job.root or None
     with suppress(SparkFailure, AnalysisError):
-        root = root or tables.namespace_location(job.names.database)
+        root = root or tables.namespace_location(job.names.target.namespace)
     if root is None:
         return None
     root = decoded(root)
@@ -189,7 +189,7 @@ def begun(
 ) -> Commit:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
-    names, model, target = job.names, job.model.name, quoted(job.names.target)
+    names, model, target = job.names, job.model.name, job.names.target.quoted
     refuse_unspeakable(job.session, [transaction.location], f"the folder of {model}")
     root = swept(job, tables)
     note = Note(

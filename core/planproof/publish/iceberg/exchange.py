@@ -14,18 +14,17 @@ from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.states import Ending
 from planproof.session.protocol import SparkFailure
-from planproof_engine.quoting import quoted
 
 
 class OverView(Replacement):
     """A `materialization.Materialization` of a table that takes the place of a view."""
 
     def begin(self, job: Job) -> Commit:
-        staging, given = quoted(job.names.staging[-2:]), properties(job)
-        home = self._tables.namespace_location(job.names.database)
+        staging, given = job.names.staging.in_schema.quoted, properties(job)
+        home = self._tables.namespace_location(job.names.target.namespace)
         if home is not None:
             # The name is another one by the time that people look.
-            given.setdefault("location", join(home, f"{job.names.table}_{job.names.stamp}"))
+            given.setdefault("location", join(home, f"{job.names.target.last}_{job.names.stamp}"))
         transaction = self._tables.replace(staging, job.examined.runs, partitions(job), given)
         commit = begun(job, self._tables, transaction, "exchange")
         return Exchange(job, commit)
@@ -40,7 +39,7 @@ class Exchange(Commit):
 
     def commit(self) -> None:
         self.step("exchange")
-        names = [quoted(parts[-2:]) for parts in (self._names.staging, self._names.away, self._names.target)]
+        names = [name.in_schema.quoted for name in (self._names.staging, self._names.away, self._names.target)]
         is_noted = self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])
         if self.notebook.root is not None and not is_noted:
             said = f"{self.notebook.location} cannot be written, by which a kill between two renames is mended"

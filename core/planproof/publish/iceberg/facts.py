@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from planproof.invariants import registered
+from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.publish.audit.python_claims import trusted
 from planproof.publish.audit.staged import read_paths
 from planproof.publish.iceberg.commit import Commit
 from planproof.publish.materialize.materialization import Job
-from planproof_engine.claim import Claim, Facts
-from planproof_engine.paths import nested_fields
+from planproof.session.protocol import SparkFailure, Transaction
+from planproof_engine.claim import Claim, Facts, nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
 
@@ -32,20 +34,38 @@ def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = Tru
     draft.add(registered.check(schema, promised) if told else [])
     paths = [job.session.local_path(path) or path for path in transaction.files()]
     others = sorted({path.rpartition(".")[2] for path in paths if not path.endswith(".parquet")})
-    unread = _UNREAD.format(" and ".join(others)) if others else None
-    if not transaction.alters and not all(map(os.path.isfile, paths)):
-        unread = _FAR
-    if unread is not None:
-        for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.unreadable(plane, unread)
-            draft.not_enforced(invariant, unread)
+    if others or not (transaction.alters or all(map(os.path.isfile, paths))):
+        _leave_unread(draft, _UNREAD.format(" and ".join(others)) if others else _FAR)
         return None
     filed = as_filed(schema)
     before = len(draft.findings)
-    facts = read_paths(draft, paths, filed.as_nullable(), (), job.session, of_format=_LINEAGE)
+    is_far = any(job.session.local_path(path) is None for path in paths)
+    by: Any = _ByTable(transaction) if is_far else job.session
+    try:
+        facts = read_paths(draft, paths, filed.as_nullable(), (), by, of_format=_LINEAGE)
+    except SparkFailure as failure:
+        _leave_unread(draft, f"{_FAR}: {failure}")
+        return None
     # The table's flags bind its writers; a file says what the query knew, which may be more.
     draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]
     return trusted(job, publication, None if facts is None else _as_named(facts, schema, filed))
+
+
+class _ByTable:
+    """Reads footers as the table's own files are read: Hadoop's client may not know the file system, or lack the
+    credentials that the catalog hands out."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.footer = transaction.footer
+
+    def local_path(self, uri: str) -> None:
+        """None: no file is looked for on this machine."""
+
+
+def _leave_unread(draft: Draft, reason: str) -> None:
+    for plane, invariant in (("files", "I5"), ("batches", "I2")):
+        draft.unreadable(plane, reason)
+        draft.not_enforced(invariant, reason)
 
 
 def without_declared_lengths(examined: Examined) -> Examined:

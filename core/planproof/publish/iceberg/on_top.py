@@ -16,7 +16,6 @@ from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.session.protocol import Moved, Transaction
-from planproof_engine.quoting import quoted
 
 _OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 
@@ -42,7 +41,7 @@ class OnTop:
 
     def _reads_itself(self) -> bool:
         tables, job = self.job.session.transactions(), self.job
-        return tables is None or tables.reads(quoted(job.names.target), job.examined.runs)
+        return tables is None or tables.reads(job.names.target.quoted, job.examined.runs)
 
     def _holds(self) -> bool:
         """Whether nothing that looks at the whole table is broken by what others have added. Where something is, the

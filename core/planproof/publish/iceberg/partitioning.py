@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from planproof_engine.catalog import split_name
+from planproof_engine.schema import folded
 
 _CALL = re.compile(r"(\w+)\s*\((.*)\)", re.S)
 _ARGUMENT = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
@@ -48,4 +49,4 @@ def same(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _column(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().lower() for part in split_name(text.strip()))
+    return tuple(folded(part.strip()) for part in split_name(text.strip()))

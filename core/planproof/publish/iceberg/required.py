@@ -20,6 +20,7 @@ from planproof.publish.transaction.names import Refused
 from planproof_engine.claim import Facts, dotted
 from planproof_engine.finding import Verdict
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames, folded
 from planproof_engine.types import Array, Map, Struct
 
 OWN = "planproof-not-null"
@@ -34,7 +35,7 @@ def require(job: Job, publication: Commit, facts: Facts | None) -> None:
         return
     proved, nulls = _proved(job), {} if facts is None else facts.nulls
     columns = [f for f in transaction.schema() if f.nullable and not isinstance(f.type, (Struct, Array, Map))]
-    names = [f.name for f in columns if f.name.lower() in proved and nulls.get((f.name,)) == 0]
+    names = [f.name for f in columns if f.name in proved and nulls.get((f.name,)) == 0]
     # An audit counts nulls by the manifests: Spark itself counts none in a column that is NOT NULL.
     names = list(transaction.counted(names))
     if names:
@@ -61,7 +62,7 @@ def restore(job: Job, publication: Commit, written: Facts | None) -> None:
     for name in (name for name in names if name in wanted or name not in own):
         if not _holds_null(job, publication, name, written):
             kept.append(name)
-        elif name not in own or name.lower() in proved:
+        elif name not in own or name in proved:
             raise Refused(forbidden(job, (name,)))
     if kept:
         publication.transaction.require(kept)
@@ -107,12 +108,12 @@ def _own(job: Job) -> set[str]:
 def _is_promised(job: Job, name: str) -> bool:
     contract = job.model.contract
     fields = contract.schema if contract else ()
-    return any(not f.nullable and f.name.lower() == name.lower() for f in fields)
+    return any(not f.nullable and folded(f.name) == folded(name) for f in fields)
 
 
-def _proved(job: Job) -> set[str]:
-    """The contract's NOT NULL columns that are proved to hold no null, in lower case."""
+def _proved(job: Job) -> ColumnNames:
+    """The contract's NOT NULL columns that are proved to hold no null."""
     contract = job.model.contract
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}
     fields = contract.schema if contract else ()
-    return {f.name.lower() for f in fields if not f.nullable and dotted((f.name,)) in proved}
+    return ColumnNames(f.name for f in fields if not f.nullable and dotted((f.name,)) in proved)

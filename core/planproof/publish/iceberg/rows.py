@@ -11,9 +11,8 @@ from planproof.publish.iceberg.table import Whole, partitions, properties, refus
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.schema import PhysicalSchema, by_name
+from planproof_engine.texts import unterminated
 from planproof_engine.types import same_type, without_lengths
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -34,7 +33,7 @@ class RowsReplaced(Whole):
                 f"{job.model.name}: {changes}, which a session of kind {kind} cannot change together with the rows. "
                 "Run it once where Spark's driver is at hand (in dbt: method: session)"
             )
-        return begun(job, self._tables, self._tables.change(quoted(job.names.target)), "replace")
+        return begun(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
 
     def stage(self, job: Job, publication: Commit) -> str:
         publication.set_apart()
@@ -66,7 +65,7 @@ def _changes(job: Job) -> str | None:
 
 def _other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
     """How the columns differ: which are more, which are missing, which have another type, or else their order."""
-    new, old = ({f.name.lower(): f for f in schema} for schema in (wanted, stored))
+    new, old = (by_name(schema) for schema in (wanted, stored))
     said = [f"{field.name} is new" for name, field in new.items() if name not in old]
     said += [f"{field.name} is missing" for name, field in old.items() if name not in new]
     said += [

@@ -17,7 +17,7 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Transactional
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 
 
 class Whole:
@@ -54,7 +54,7 @@ class Replacement(Whole):
 
     def begin(self, job: Job) -> Commit:
         refuse_others(job)
-        target = quoted(job.names.target)
+        target = job.names.target.quoted
         transaction = self._tables.replace(target, job.examined.runs, partitions(job), properties(job))
         return begun(job, self._tables, transaction, "replace")
 
@@ -98,7 +98,7 @@ def properties(job: Job) -> dict[str, str]:
     options: dict[str, Any] = dict(job.model.options)
     found = {str(k): str(v) for part in ("options", "tblproperties") for k, v in (options.get(part) or {}).items()}
     if options.get("location_root"):
-        found["location"] = join(str(options["location_root"]), job.names.table)
+        found["location"] = join(str(options["location_root"]), job.names.target.last)
     if job.model.comment is not None:
         found["comment"] = job.model.comment
     return found

@@ -14,7 +14,7 @@ from planproof.invariants.compare import type_differences
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import as_ddl, same_type, without_lengths
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
@@ -93,8 +93,8 @@ class Evolution:
 def evolution(model: Model, target: StoredTable, produced: PhysicalSchema) -> Evolution:
     """Columns are compared without case, and types without nullability, as Spark stores them."""
     mode = str(model.options.get("on_schema_change") or "ignore")
-    stored = {f.name.lower(): f for f in target.schema.as_nullable()}
-    given = {f.name.lower(): f for f in produced.as_nullable()}
+    stored = by_name(target.schema.as_nullable())
+    given = by_name(produced.as_nullable())
     return Evolution(
         mode if mode in MODES else "ignore",
         target.schema,

@@ -8,14 +8,14 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.names import literal, within
+from planproof.publish.transaction.names import within
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.quoting import literal, quoted
+from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine.texts import unterminated
 from planproof_engine.types import as_ddl
 
 _OWN_PROPERTIES = (
@@ -104,10 +104,10 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
     _create_like(publication, model, target)
     if entry.columns:
         publication.run(f"ALTER TABLE {entry.staging} ADD COLUMNS ({column_list(entry.columns)})")
-    known = {name.lower() for name in target.schema.names} | {name.lower() for name, _ in entry.columns}
+    known = ColumnNames((*target.schema.names, *(name for name, _ in entry.columns)))
     text = unterminated(sql)
-    if any(name.lower() not in known for name in produced):
-        kept = [name for name in produced if name.lower() in known]
+    if any(name not in known for name in produced):
+        kept = [name for name in produced if name in known]
         text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"
     statement = f"INSERT INTO {entry.staging} BY NAME\n{text}"
     publication.write(statement)

@@ -8,28 +8,25 @@ names anything else is not followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from planproof.publish.bad_rows import SUFFIX
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.transaction.deletion import link_in
-from planproof.publish.transaction.names import Names, parent, slug, within
+from planproof.publish.transaction.names import Names, parent, quarantine_of, slug, within
 from planproof.publish.transaction.verification import Disbelieved
-from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quoted
+from planproof_engine.catalog import RelationName
 
 _RUN = re.compile(r"([0-9a-zA-Z]+)_(\d{1,9})")
 
 
 def names_of(location: str, note: Note) -> Names:
     """The names of the publish that the note tells of; `location` is the note's own. Raises `Disbelieved`."""
-    run, parts = _RUN.fullmatch(note.owner.run), split_name(note.target)
+    run, target = _RUN.fullmatch(note.owner.run), RelationName.parse(note.target)
     if run is None or location.rpartition("/")[2] != f"{note.slug}.{note.owner.run}.json":
         raise Disbelieved(f"owner.run: {note.owner.run} is not the one of the file's name")
-    if quoted(parts) != note.target or slug(parts[-1]) != note.slug or len(parts) < 2:
+    if target.quoted != note.target or slug(target.last) != note.slug or len(target.parts) < 2:
         raise Disbelieved(f"target: {note.target} is not the table of the file's name")
-    names = Names(parts, run[1], int(run[2]))
-    if note.staging is not None and (note.staging, note.away) != (quoted(names.staging), quoted(names.away)):
+    names = Names(target, run[1], int(run[2]))
+    if note.staging is not None and (note.staging, note.away) != (names.staging.quoted, names.away.quoted):
         raise Disbelieved(f"staging, away: {note.staging} and {note.away} are not what this publish calls them")
     return names
 
@@ -41,9 +38,9 @@ def refuse_other_home(location: str, home: str | None, note: Note) -> None:
         raise Disbelieved(f"target: {note.target} is a table of another database than the folder {root}")
 
 
-def refuse_other_quarantine(target: Sequence[str], note: Note, bad_rows: QuarantinedFiles) -> None:
+def refuse_other_quarantine(target: RelationName, note: Note, bad_rows: QuarantinedFiles) -> None:
     """Raises `Disbelieved` where the bad rows are not those of the note's run, in the quarantine of `target`."""
-    if bad_rows.table != quoted((*target[:-1], f"{target[-1]}{SUFFIX}")) or bad_rows.run != note.owner.run:
+    if bad_rows.table != quarantine_of(target).quoted or bad_rows.run != note.owner.run:
         said = f"{bad_rows.table} is not the one of {note.target}, or {bad_rows.run} another run"
         raise Disbelieved(f"quarantine: {said}")
 

@@ -16,10 +16,10 @@ from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.publication import NotedPublication
-from planproof.publish.transaction.names import Refused, literal
+from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Moved, Session, StoredTable
-from planproof_engine.quoting import backticked
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.quoting import backticked, literal
+from planproof_engine.schema import ByColumn, PhysicalSchema
 from planproof_engine.types import as_ddl
 
 C = TypeVar("C", bound=NotedPublication)
@@ -69,11 +69,11 @@ class NotedQuarantine(ABC, Generic[C]):
     def insert(self, bad: BadRows, into: str, schema: PhysicalSchema) -> None:
         """Writes the bad rows to a staged table of the quarantine's columns."""
         day = datetime.now(timezone.utc).date().isoformat()
-        given = {name.lower(): backticked(name) for name in bad.columns}
-        given |= {TERMS: TERMS, AT: "current_timestamp()", DATE: f"DATE{literal(day)}", RUN: literal(bad.names.stamp)}
+        own = {TERMS: TERMS, AT: "current_timestamp()", DATE: f"DATE{literal(day)}", RUN: literal(bad.names.stamp)}
+        given = ByColumn([*((name, backticked(name)) for name in bad.columns), *own.items()])
         # A column that the model had once holds nothing now.
         columns = ", ".join(
-            f"{given.get(f.name.lower(), f'CAST(NULL AS {as_ddl(f.type)})')} AS {backticked(f.name)}" for f in schema
+            f"{given.get(f.name, f'CAST(NULL AS {as_ddl(f.type)})')} AS {backticked(f.name)}" for f in schema
         )
         self._session.write(f"INSERT INTO {into}\nSELECT {columns} {bad.source}")
 

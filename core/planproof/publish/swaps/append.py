@@ -7,11 +7,12 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move
-from planproof.publish.transaction.names import below, join, literal
+from planproof.publish.transaction.names import Refused, below, join
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
+from planproof_engine.quoting import literal
 
 
 class Append:
@@ -21,11 +22,23 @@ class Append:
         moves, new = self._planned(publication)
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
         for move in moves:
-            publication.move(move.source, move.target)
+            self._move(publication, move)
         publication.refuse_changed()
         self._register(publication)
         publication.add_columns()
         self.finish(publication)
+
+    def _move(self, publication: Publication, move: Move) -> None:
+        try:
+            publication.move(move.source, move.target)
+        except SparkFailure as failure:
+            if publication.store.exists(move.source) or publication.store.exists(move.target):
+                raise
+            raise Refused(
+                f"{move.source}, which was staged for {publication.entry.model}, is gone: somebody deleted it while "
+                "the rows were added. Nothing was published; run the model again",
+                transient=True,
+            ) from failure
 
     def is_here(self, publication: Publication) -> bool:
         """Which files are the delta's stands in the journal: no catalog is needed for that."""

@@ -7,10 +7,11 @@ switched, so that the whole can be undone.
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.names import literal, parent, refuse_unspeakable, within
+from planproof.publish.transaction.names import parent, refuse_unspeakable, within
 from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
+from planproof_engine.quoting import literal
 
 
 class Partitions:

@@ -12,13 +12,13 @@ from planproof.invariants.row_terms import TERMS
 from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable, shown
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.journal import QuarantinePartition
-from planproof.publish.transaction.names import join, literal
+from planproof.publish.transaction.names import join
 from planproof.publish.transaction.partition import names as partition_names
 from planproof.publish.transaction.partition import spec, values
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local, store_of
-from planproof_engine.quoting import backticked, quoted
+from planproof_engine.quoting import backticked, literal, quoted
 from planproof_engine.schema import PhysicalSchema
 
 

@@ -6,13 +6,20 @@ table's place. Other sessions see a gap between the two renames.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from planproof.publish.transaction.content import is_whole
+from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import join, literal, within
-from planproof.publish.transaction.partition import names, partitions_of, spec
+from planproof.publish.transaction.names import Refused, join, within
+from planproof.publish.transaction.partition import locations, names, partitions_of, spec
 from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.verification import parent_version
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decoded
+from planproof_engine.catalog import RelationName
+from planproof_engine.quoting import literal
 
 
 class Rename:
@@ -27,6 +34,7 @@ class Rename:
         if entry.prior is not None:
             publication.step("away")
             publication.rename(entry.target, entry.away, entry.prior.kind)
+            _refuse_repointed(publication)
         try:
             publication.step("swap")
             publication.rename(entry.staging, entry.target)
@@ -73,6 +81,7 @@ class Rename:
             return
         if prior.managed and publication.is_in_memory():
             repoint(publication, entry.away, prior.location, publication.stored(entry.away))
+        _delete_overwritten(publication)
         publication.drop_prior(now)
 
     def undo(self, publication: Publication) -> None:
@@ -86,13 +95,14 @@ class Rename:
         self._return_directories(publication)
         if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
             waited = publication.location(entry.away)
-            publication.rename(entry.away, entry.target, prior.kind)
+            with _room_made(publication):
+                publication.rename(entry.away, entry.target, prior.kind)
             repoint(publication, entry.target, waited, publication.stored(entry.target))
         if prior is not None and prior.kind == "table" and prior.location is not None:
             # Hive gives a renamed managed table its default location and leaves the data where they lie.
-            current = publication.location(entry.target)
-            elsewhere = current is not None and not within(current, prior.location)
-            if elsewhere and publication.store.exists(prior.location):
+            current, store = publication.location(entry.target), publication.store
+            elsewhere = current is not None and not within(current, prior.location) and not store.contents(current)
+            if elsewhere and store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
         if entry.place is not None:
             publication.delete_unused(entry.place)
@@ -113,6 +123,56 @@ class Rename:
         if staged_is_away and name_is_free and publication.stored(entry.staging) and store.exists(entry.native):
             publication.move(entry.native, entry.stage_location)
         publication.return_old_directory()
+
+
+def _delete_overwritten(publication: Publication) -> None:
+    """Deletes the old partitions that planproof wrote into versions of their own, beside a table that it did not make;
+    and nothing that another table has. `drop_prior` sweeps the versions of one that it made."""
+    prior, session, store = publication.entry.prior, publication.session, publication.store
+    if prior is None or not prior.partitioned or prior.location is None or publication.is_version(prior.location):
+        return
+    if publication.stored(publication.entry.away) is None:
+        return
+    own = [place for place in locations(session, publication.entry.away) if publication.is_version(place)]
+    holdings, old = Holdings(session), [RelationName.parse(publication.entry.away)]
+    for place in own:
+        if holdings.holder(place, old) is None:
+            publication.delete(place)
+            if not store.contents(parent_version(place)):
+                publication.delete(parent_version(place))
+
+
+def _refuse_repointed(publication: Publication) -> None:
+    """Raises `Refused` where the table that has just stepped aside left its files: a managed one takes those of its
+    default place along, and somebody has pointed it to others since the last look."""
+    prior, native = publication.entry.prior, publication.entry.native
+    if prior is None or not prior.managed or not prior.location or not publication.store.contents(prior.location):
+        return
+    if within(prior.location, native) or publication.is_in_memory():
+        raise Refused(
+            f"{publication.entry.model} was given other files by somebody just while it was published. Nothing was "
+            "published; look at it, and run the model again",
+            transient=True,
+        )
+
+
+@contextmanager
+def _room_made(publication: Publication) -> Iterator[None]:
+    """While a table is given its name back. The catalog renames none onto a folder with files: those that lie at its
+    default place, where it does not lie any more, stand beside it meanwhile, and stay there if it brings others."""
+    entry, store = publication.entry, publication.store
+    aside = f"{publication.away_home}_found"
+    if entry.prior is not None and entry.prior.managed and store.contents(entry.native) and not store.exists(aside):
+        publication.move(entry.native, aside)
+    try:
+        yield
+    finally:
+        if store.exists(aside) and not store.contents(entry.native):
+            publication.delete(entry.native)
+            publication.move(aside, entry.native)
+            # Hive still has the table where the others pointed it to, and Spark tells it of another folder alone.
+            for folder in (aside, entry.native) if publication.stored(entry.target) is not None else ():
+                publication.set_location(entry.target, folder)
 
 
 def repoint(publication: Publication, table: str, former: str | None, now: StoredTable | None) -> None:

@@ -12,13 +12,13 @@ from planproof.publish.data_tests.decided import Stored, stored_as, stored_below
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
 from planproof.publish.swaps.view import column_names
-from planproof.publish.transaction.names import PREFIX, literal
+from planproof.publish.transaction.names import PREFIX
 from planproof.publish.transaction.publication import Publication, column_list
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.texts import unterminated
 from planproof_engine.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
@@ -117,7 +117,7 @@ class StagedFiles:
         target, new = self.job.target, dict(self.publication.entry.columns)
         if not self.effect.is_partial or target is None:
             return staged
-        name = quoted(self.job.names.target)
+        name = self.job.names.target.quoted
         old = [quoted((c,)) for c in target.schema.names]
         columns = ", ".join([*old, *(quoted((c,)) for c in new)])
         filled = ", ".join([*old, *(f"CAST(NULL AS {kind}) AS {quoted((c,))}" for c, kind in new.items())])

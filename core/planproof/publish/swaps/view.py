@@ -14,12 +14,11 @@ from typing import Any
 from planproof.contract import Model
 from planproof.publish.materialize.stage import own_properties, pairs
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import literal
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.states import UNDO
 from planproof.session.protocol import StoredTable
-from planproof_engine.quoting import quoted
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.quoting import literal, quoted
+from planproof_engine.texts import unterminated
 
 
 class View:

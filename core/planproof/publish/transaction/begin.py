@@ -16,7 +16,7 @@ from planproof.publish.transaction.places import data_root
 from planproof.publish.transaction.publication import Publication, prior_of
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, store_of
-from planproof_engine.quoting import quoted
+from planproof_engine.catalog import RelationName
 
 
 def publication(
@@ -47,19 +47,19 @@ def publication(
     folder = names.slug if within(data, home) and within(home, data) else names.full_slug
     current = prior.location if prior else None
     place = version(versions(data, folder), current, names.stamp)
-    staged = join(home, names.staging[-1])
+    staged = join(home, names.staging.last)
     entry = Entry(
-        model=".".join(names.target),
-        target=quoted(names.target),
-        staging=quoted(names.staging),
-        away=quoted(names.away),
+        model=str(names.target),
+        target=names.target.quoted,
+        staging=names.staging.quoted,
+        away=names.away.quoted,
         strategy=strategy,
         run=names.run,
         attempt=names.attempt,
         owner=Owner.here(names.stamp),
         slug=names.slug,
         root=root,
-        native=join(home, names.table.lower()),
+        native=join(home, names.target.last.lower()),
         stage_location=staged if managed else place,
         external=not managed,
         prior=prior,
@@ -72,7 +72,7 @@ def publication(
         refuse_unspeakable(session, folders, f"the folder of {entry.model}")
     if managed:
         _refuse_occupied(store, entry)
-    journal = Journal(store, _placed(store, entry, names.table, location_root))
+    journal = Journal(store, _placed(store, entry, names.target.last, location_root))
     found = Publication(session, store, journal, lock, target)
     found.is_own = True
     if swap.effect is not Effect.ADDS:
@@ -87,7 +87,7 @@ def _refuse_shared(publication: Publication) -> None:
     prior, replaced = publication.entry.prior, publication.replaced
     if prior is None or not prior.managed or prior.location is None or replaced is None or not replaced.others:
         return
-    holder = Holdings(publication.session).holder(prior.location, {publication.entry.target.lower()})
+    holder = Holdings(publication.session).holder(prior.location, [RelationName.parse(publication.entry.target)])
     if holder is not None:
         raise Refused(
             f"{prior.location}, the folder of {publication.entry.model}, which it is about to leave, holds data of "

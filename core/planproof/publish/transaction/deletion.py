@@ -15,6 +15,7 @@ from planproof.publish.transaction.names import PREFIX, STATE, join, slug, withi
 from planproof.publish.transaction.partition import locations
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 
@@ -26,32 +27,35 @@ class Holdings:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._known: list[tuple[str, str]] | None = None
+        self._known: list[tuple[RelationName, str]] | None = None
 
-    def holder(self, location: str, besides: Collection[str] = ()) -> str | None:
+    def holder(self, location: str, besides: Collection[RelationName] = ()) -> str | None:
         """The table (quoted) that has data at, below or around a location; None where it is nobody's.
 
-        `besides` are tables, quoted and in lower case, that are not asked about. Raises `SparkFailure` where the
+        `besides` are tables that are not asked about. Raises `SparkFailure` where the
         catalog does not answer."""
         if self._known is None:
             self._known = list(self._read())
         for table, lies in self._known:
-            if table.lower() not in besides and (within(lies, location) or within(location, lies)):
-                return table
+            if table not in besides and (within(lies, location) or within(location, lies)):
+                return table.quoted
         return None
 
     def forget(self) -> None:
         """The catalog has changed since it was read."""
         self._known = None
 
-    def _read(self) -> Iterator[tuple[str, str]]:
-        session = self._session
-        for database, *_ in session.rows("SHOW DATABASES"):
-            for row in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
-                if str(row[2]).lower() == "true":
-                    continue
-                name = quoted((str(database), str(row[1])))
-                yield from ((name, location) for location in data_of(session, name))
+    def _read(self) -> Iterator[tuple[RelationName, str]]:
+        for name in registered(self._session):
+            yield from ((name, location) for location in data_of(self._session, name.quoted))
+
+
+def registered(session: Session) -> Iterator[RelationName]:
+    """The tables and views of the session's own catalog."""
+    for database, *_ in session.rows("SHOW DATABASES"):
+        for _, table, is_temporary, *_ in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
+            if str(is_temporary).lower() != "true":
+                yield RelationName((str(database), str(table)))
 
 
 def data_of(session: Session, name: str) -> list[str]:
@@ -68,18 +72,18 @@ def data_of(session: Session, name: str) -> list[str]:
     return found
 
 
-def is_version_of(location: str, target: tuple[str, ...]) -> bool:
+def is_version_of(location: str, target: RelationName) -> bool:
     """Whether a location is spelt as a version of that table, which nobody but planproof makes:
     `.../__planproof/<table>/<mark>.<run>_<attempt>`, with nothing that leads out of it.
 
-    >>> is_version_of("/lake/__planproof/orders/0a1b2c3d.0123456789_1", ("shop", "orders"))
+    >>> is_version_of("/lake/__planproof/orders/0a1b2c3d.0123456789_1", RelationName(("shop", "orders")))
     True
-    >>> is_version_of("/lake/__planproof/orders/../0a1b2c3d.0123456789_1", ("shop", "orders"))
+    >>> is_version_of("/lake/__planproof/orders/../0a1b2c3d.0123456789_1", RelationName(("shop", "orders")))
     False
     """
     if has_detour(location):
         return False
-    folders = (slug(target[-1]), ".".join(slug(part) for part in target))
+    folders = (slug(target.last), ".".join(slug(part) for part in target.parts))
     return any(re.search(f"/{PREFIX}/{re.escape(name)}/{_STAMP}/?$", location) for name in folders)
 
 

@@ -15,14 +15,21 @@ from dataclasses import asdict, dataclass
 
 from planproof.publish.notes.notebook import notes
 from planproof.publish.transaction import journal, lock
-from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
+from planproof.publish.transaction.deletion import (
+    Holdings,
+    data_of,
+    has_detour,
+    is_version_of,
+    link_in,
+    link_in_state,
+    registered,
+)
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import (
     PREFIX,
     STATE,
     Refused,
     join,
-    literal,
     mark_of,
     parent,
     refuse_unspeakable,
@@ -37,9 +44,9 @@ from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal
 
 _FORM = 1
 """The version of a note's form. Another version of planproof finishes what another form says."""
@@ -53,6 +60,10 @@ class Departure:
     version: str
     home: str
     form: int = _FORM
+
+    @property
+    def name(self) -> RelationName:
+        return RelationName.parse(self.table)
 
 
 def leave(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
@@ -71,16 +82,16 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         if link is not None:
             reports.append(report_link(link))
             continue
-        for name in _noted(store, root):
-            move = _Move(session, store, holdings, root, name)
-            reports.append(settle(move, name))
+        for file in _noted(store, root):
+            move = _Move(session, store, holdings, root, file)
+            reports.append(settle(move, file))
             if move.version is not None:
                 beside[_beside(move.version)] = None
-    for parts, table, versions in list(_guarded(session)):
-        root = _root_of(session, parts, known)
+    for name, table, versions in list(_guarded(session)):
+        root = _root_of(session, name, known)
         beside.update(dict.fromkeys(map(_beside, versions)))
-        note = Departure(quoted(parts), versions[0], _home(table, data_root(table, None, root)))
-        reports.append(settle(_Move(session, store, holdings, root, _file_of(parts), note)))
+        note = Departure(name.quoted, versions[0], _home(table, data_root(table, None, root)))
+        reports.append(settle(_Move(session, store, holdings, root, _file_of(name), note)))
     holdings.forget()
     for folder in beside:
         reports += _swept(store, holdings, folder, force)
@@ -124,7 +135,7 @@ class _Move:
     def settle(self, found: Departure) -> tuple[str, str]:
         self.version = found.version
         run = f"leave_{uuid.uuid4().hex[:10]}"
-        held = lock.acquire(self.store, self.root, slug(split_name(found.table)[-1]), run, found.table)
+        held = lock.acquire(self.store, self.root, slug(found.name.last), run, found.table)
         try:
             return _carried(self.session, self.store, self.holdings, self.location, found)
         finally:
@@ -132,8 +143,8 @@ class _Move:
             self.holdings.forget()
 
 
-def _file_of(parts: tuple[str, ...]) -> str:
-    return f"{slug(parts[0])}.{slug(parts[1])}.json"
+def _file_of(table: RelationName) -> str:
+    return f"{'.'.join(map(slug, table.parts))}.json"
 
 
 def _beside(version: str) -> str:
@@ -144,22 +155,22 @@ def _beside(version: str) -> str:
 def _home(table: StoredTable, data: str) -> str:
     """Where a table's own files lie without planproof: beside its versions, or where they lie already."""
     location = decoded(table.location or "")
-    return join(data, split_name(table.name)[-1]) if _version_of(location) is not None else location
+    return join(data, RelationName.parse(table.name).last) if _version_of(location) is not None else location
 
 
 def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: Departure) -> str | None:
     """Why a note is not believed: whoever can write below a database's folder can write one."""
-    parts = tuple(split_name(note.table))
-    if len(parts) != 2 or name != _file_of(parts):
+    table = note.name
+    if len(table.parts) != 2 or name != _file_of(table):
         return f"it is no note of {note.table}"
     try:
-        own = database_root(session, (parts[0],))
+        own = database_root(session, table.namespace)
     except Refused as refusal:
         return str(refusal)
     if not (within(own, root) and within(root, own)):
         return f"{note.table} is a table of another database"
-    home = join(parent(parent(parent(note.version))), parts[1])
-    if not is_version_of(note.version, parts) or has_detour(note.home):
+    home = join(parent(parent(parent(note.version))), table.last)
+    if not is_version_of(note.version, table) or has_detour(note.home):
         return f"{note.version} is no version of {note.table}"
     lies = data_of(session, note.table)[:1]
     if note.home != home and not any(within(note.home, one) and within(one, note.home) for one in lies):
@@ -168,25 +179,23 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
         link = link_in(location, own if within(location, own) else parent(parent(parent(note.version))))
         if link is not None:
             return f"{link} is a link"
-    holder = holdings.holder(note.version, {note.table.lower()}) or holdings.holder(note.home, {note.table.lower()})
+    holder = holdings.holder(note.version, [note.name]) or holdings.holder(note.home, [note.name])
     return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
 
 
-def _guarded(session: Session) -> Iterator[tuple[tuple[str, str], StoredTable, list[str]]]:
+def _guarded(session: Session) -> Iterator[tuple[RelationName, StoredTable, list[str]]]:
     """The tables that lie in a version directory, or have partitions in some, with these directories."""
-    for database, *_ in session.rows("SHOW DATABASES"):
-        for row in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
-            parts = (str(database), str(row[1]))
-            if str(row[2]).lower() == "true" or parts[1].startswith(PREFIX):
-                continue
-            try:
-                table = session.table(quoted(parts))
-                lies = data_of(session, quoted(parts)) if table is not None and table.kind == "table" else []
-            except (AnalysisError, SparkFailure):
-                continue  # A table that cannot be read, of another format, was not published by us.
-            versions = [version for one in lies if (version := _version_of(one)) is not None]
-            if table is not None and versions:
-                yield parts, table, list(dict.fromkeys(versions))
+    for name in registered(session):
+        if name.last.startswith(PREFIX):
+            continue
+        try:
+            table = session.table(name.quoted)
+            lies = data_of(session, name.quoted) if table is not None and table.kind == "table" else []
+        except (AnalysisError, SparkFailure):
+            continue  # A table that cannot be read, of another format, was not published by us.
+        versions = [version for one in lies if (version := _version_of(one)) is not None]
+        if table is not None and versions:
+            yield name, table, list(dict.fromkeys(versions))
 
 
 def _version_of(location: str) -> str | None:
@@ -197,8 +206,8 @@ def _version_of(location: str) -> str | None:
     return version if len(names) > 1 and mark_of(version) is not None else None
 
 
-def _root_of(session: Session, parts: tuple[str, str], roots: list[str]) -> str:
-    own = database_root(session, (parts[0],))
+def _root_of(session: Session, table: RelationName, roots: list[str]) -> str:
+    own = database_root(session, table.namespace)
     return next((root for root in roots if within(own, root) and within(root, own)), own)
 
 
@@ -209,7 +218,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
     if not within(location, note.version) and not within(location, note.home):
         store.delete(file)
         return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
-    holder = holdings.holder(note.version, {note.table.lower()}) if within(location, note.version) else None
+    holder = holdings.holder(note.version, [note.name]) if within(location, note.version) else None
     if holder is not None:
         return "refused", f"{note.version} holds data of {holder}, too: drop it, or give it files of its own"
     refuse_unspeakable(session, [note.home], "its home")
@@ -245,11 +254,11 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
         if not old.partition or _version_of(old.location) is None or within(old.location, note.home):
             continue
         if store.exists(old.location):
-            if holdings.holder(old.location, {note.table.lower()}) is not None:
+            if holdings.holder(old.location, [note.name]) is not None:
                 continue
             if store.exists(new):
                 # What lies there was replaced: no partition of the table, nor another table, has its data in it.
-                if holdings.holder(new, {note.table.lower()}) is not None or any(
+                if holdings.holder(new, [note.name]) is not None or any(
                     within(one, new) or within(new, one) for one in data_of(session, note.table)[1:]
                 ):
                     continue

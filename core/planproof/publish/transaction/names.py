@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from planproof.publish.transaction.states import Stopped
 from planproof.session.protocol import Session
 from planproof.session.settings import RAW_LITERALS
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import SESSION_CATALOG, RelationName
 
 PREFIX = "__planproof"
 """Begins the name of everything that a publish creates in a database; no user's table should begin so."""
@@ -28,15 +28,6 @@ class Refused(Stopped):
     def __init__(self, message: str, transient: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
-
-
-def literal(text: str) -> str:
-    """A Spark string literal.
-
-    >>> print(literal("it's"))
-    'it\\'s'
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def refuse_unspeakable(session: Session, texts: Iterable[str | None], what: str) -> None:
@@ -91,9 +82,9 @@ def _plain(location: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The relation parts of one try of one run at publishing a target, all in the target's database."""
+    """The names of one try of one run at publishing a target, all in the target's database."""
 
-    target: tuple[str, ...]
+    target: RelationName
     run: str
     attempt: int
 
@@ -101,59 +92,52 @@ class Names:
     def of(cls, name: str, namespace: Sequence[str], run: str, attempt: int) -> Names:
         """`namespace` (catalog, database) completes a name of one part. The session catalog is not written: some of
         its statements take two parts only. Raises `Refused` for another catalog."""
-        parts = list(split_name(name))
-        catalog, *database = namespace
-        if len(parts) > 2:
-            catalog, *parts = parts
-        if catalog.lower() != "spark_catalog":
-            raise Refused(f"{name} is in the catalog {catalog}; planproof publishes to Spark's own, spark_catalog")
-        if namespace[0].lower() != "spark_catalog":
+        target = RelationName.parse(name).within(namespace)
+        if len(target.parts) != 2:
+            catalog = target.parts[0]
+            raise Refused(f"{name} is in the catalog {catalog}; planproof publishes to Spark's own, {SESSION_CATALOG}")
+        if namespace[0].lower() != SESSION_CATALOG:
             raise Refused(
                 f"{name}: the session's current catalog is {namespace[0]}, where a name of two parts is another "
                 "relation; say USE spark_catalog first"
             )
-        if not parts[-1].strip(".") or "/" in parts[-1] or any("\0" in part for part in parts):
+        if not target.last.strip(".") or "/" in target.last or any("\0" in part for part in target.parts):
             raise Refused(f"{name!r}: a relation's name becomes a folder's; give it one without `/`")
-        if any("${" in part for part in parts):
-            raise Refused(f"{name}: Spark puts a variable's value in the place of `${{...}}`, in names too")
-        return cls(tuple(parts) if len(parts) > 1 else (*database, *parts), run, attempt)
+        return cls.complete(target, run, attempt)
 
     @classmethod
-    def complete(cls, parts: tuple[str, ...], run: str, attempt: int) -> Names:
+    def complete(cls, target: RelationName, run: str, attempt: int) -> Names:
         """Of a name that says its catalog, whichever that is. Raises `Refused`."""
-        if any("${" in part for part in parts):
-            raise Refused(f"{'.'.join(parts)}: Spark puts a variable's value in the place of `${{...}}`, in names too")
-        return cls(parts, run, attempt)
+        if any("${" in part for part in target.parts):
+            raise Refused(f"{target}: Spark puts a variable's value in the place of `${{...}}`, in names too")
+        return cls(target, run, attempt)
 
     @property
     def stamp(self) -> str:
         return f"{self.run}_{self.attempt}"
 
     @property
-    def database(self) -> tuple[str, ...]:
-        return self.target[:-1]
-
-    @property
-    def table(self) -> str:
-        return self.target[-1]
-
-    @property
     def slug(self) -> str:
-        return slug(self.table)
+        return slug(self.target.last)
 
     @property
     def full_slug(self) -> str:
         """The table's name with its database's: tables of several databases may share a `location_root`."""
-        return ".".join(slug(part) for part in self.target)
+        return ".".join(slug(part) for part in self.target.parts)
 
     @property
-    def staging(self) -> tuple[str, ...]:
-        return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}")
+    def staging(self) -> RelationName:
+        return self.target.sibling(f"{PREFIX}_{self.slug}_{self.stamp}")
 
     @property
-    def away(self) -> tuple[str, ...]:
+    def away(self) -> RelationName:
         """Where the old relation waits while the new one takes its name."""
-        return (*self.database, f"{PREFIX}_{self.slug}_{self.stamp}_old")
+        return self.target.sibling(f"{PREFIX}_{self.slug}_{self.stamp}_old")
+
+
+def quarantine_of(target: RelationName) -> RelationName:
+    """The table that takes a target's bad rows."""
+    return target.sibling(f"{target.last}__quarantine")
 
 
 def version(folder: str, current: str | None, stamp: str) -> str:

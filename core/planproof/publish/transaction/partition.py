@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.names import literal, refuse_unspeakable
+from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import decoded, local
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import literal, quoted
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark spell a partition value that is NULL (ExternalCatalogUtils.DEFAULT_PARTITION_NAME)."""

@@ -13,26 +13,16 @@ from planproof.publish.transaction.content import TableFiles, content_of, files_
 from planproof.publish.transaction.deletion import Holdings, data_of
 from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import (
-    PREFIX,
-    Refused,
-    join,
-    literal,
-    mark_of,
-    parent,
-    refuse_unspeakable,
-    slug,
-    within,
-)
+from planproof.publish.transaction.names import PREFIX, Refused, join, mark_of, parent, refuse_unspeakable, slug, within
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.store import Store, decoded
-from planproof_engine.catalog import split_name
+from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema
+from planproof_engine.quoting import literal, quoted
+from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import as_ddl
 
 
@@ -86,16 +76,17 @@ class Publication:
         return self.session.rows(sql)
 
     def change(self, sql: str) -> None:
-        """Runs a statement of planproof's own that changes the catalog. Raises a transient `SparkFailure` where Spark
-        refuses it: the model's query has no part in that, and most often the relations changed a moment ago."""
+        """Runs a statement of planproof's own that changes the catalog. Raises `SparkFailure` where Spark refuses it:
+        the model's query has no part in that. Most often the relations changed a moment ago, and it is transient."""
         try:
             self.define(sql)
         except AnalysisError as error:
-            said = (
-                f"Spark refused a step of the publish of {self.entry.model}; somebody may have changed the table, or "
-                f"what is staged for it, at the same time: {error.message}"
-            )
-            raise SparkFailure(said, error.condition, transient=True) from error
+            said = f"Spark refused a step of the publish of {self.entry.model}"
+            refused = SparkFailure(f"{said}: {error.message}", error.condition, transient=True)
+            if refused.transient:
+                others = "somebody may have changed the table, or what is staged for it, at the same time"
+                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, transient=True)
+            raise refused from error
 
     def define(self, sql: str) -> None:
         """Runs a statement that changes the catalog, and that holds the model's own query."""
@@ -156,11 +147,11 @@ class Publication:
         table's files. Where `spark.sql.caseSensitive` is on, Spark looks for them in one that is spelt as the name was
         (HiveExternalCatalog.renameTable).
         """
-        *database, table = split_name(name)
-        if table == table.lower() or not self.session.conf.case_sensitive or self.is_in_memory():
+        named = RelationName.parse(name)
+        if not self.session.conf.case_sensitive or self.is_in_memory():
             return name
         # The database's name must stay the one that the old name has.
-        return quoted((*database, table.lower()))
+        return named.sibling(named.key[-1]).quoted
 
     def is_in_memory(self) -> bool:
         """Whether the session's catalog is one that ends with it."""
@@ -215,7 +206,11 @@ class Publication:
         default place, if it is another one that is managed. None of another one that is not: nobody knows it."""
         before, same = decoded(then.location or ""), (now.created, now.managed) == (then.created, then.managed)
         others = Holdings(self.session)
-        if same and self.store.exists(before) and others.holder(before, {self.entry.target.lower()}) is None:
+        if (
+            same
+            and self.store.exists(before)
+            and others.holder(before, [RelationName.parse(self.entry.target)]) is None
+        ):
             return before
         return self.entry.native if now.managed else None
 
@@ -275,12 +270,17 @@ class Publication:
         current = self.location(self.entry.target)
         return current is not None and within(current, self.entry.stage_location)
 
+    @property
+    def away_home(self) -> str:
+        """Where a managed table lies by default while it stands aside."""
+        return join(parent(self.entry.native), RelationName.parse(self.entry.away).last)
+
     def return_old_directory(self) -> None:
         """Moves the old table's directory back, where a rename died that had moved it and not yet the table's name."""
         entry, prior = self.entry, self.entry.prior
         if prior is None or not prior.managed or prior.location is None or self.store.exists(prior.location):
             return
-        old = join(parent(entry.native), split_name(entry.away)[-1])
+        old = self.away_home
         named_still = self.stored(entry.target) is not None and self.stored(entry.away) is None
         if named_still and self.store.exists(old):
             self.move(old, prior.location)
@@ -306,12 +306,12 @@ class Publication:
         """Whether another table has data below a folder of this one; asked of the catalog where files lie deeper."""
         if not any("/" in name for name in self.store.contents(folder)):
             return False
-        return Holdings(self.session).holder(folder, {self.entry.target.lower()}) is not None
+        return Holdings(self.session).holder(folder, [RelationName.parse(self.entry.target)]) is not None
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
         entry = self.entry
-        own = entry.slug, ".".join(slug(part) for part in split_name(entry.target))
+        own = entry.slug, ".".join(slug(part) for part in RelationName.parse(entry.target).parts)
         return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
 
     def is_staged(self) -> bool:
@@ -337,8 +337,8 @@ class Publication:
         if not self.entry.columns:
             return []
         table = self.stored(self.entry.target)
-        known = {name.lower() for name in table.schema.names} if table else set()
-        return [(name, kind) for name, kind in self.entry.columns if name.lower() not in known]
+        known = ColumnNames(table.schema.names if table else ())
+        return [(name, kind) for name, kind in self.entry.columns if name not in known]
 
     def sweep(self, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
         """Removes the versions that bear the mark of `version`, but those `kept` and what was kept after a rejection.
@@ -467,6 +467,10 @@ class Publication:
             self.sweep(prior.location)
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
+        if prior.kind == "table" and prior.managed and prior.location and not within(prior.location, entry.native):
+            # Hive deletes what it holds for the table's folder, which Spark does not show after a rename: somebody may
+            # have pointed it to files of his own a moment before. Spark tells Hive of another folder alone.
+            self.set_location(entry.away, f"{self.away_home}_dropped")
         self.drop(entry.away, prior.kind)
 
 

@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta import left as delta
-from planproof.publish.iceberg import left as iceberg
+from planproof.publish.formats import LEFT
 from planproof.publish.notes.notebook import Noted, notes
 from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
@@ -28,7 +27,8 @@ from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decoded, store_of
 
-_LEFT = {**iceberg.LEFT, **delta.LEFT}
+_NO_CLIENT = "No FileSystem for scheme"
+"""What Hadoop says of a scheme that none of its clients is for (`FileSystem.getFileSystemClass`)."""
 
 
 def recover(
@@ -55,7 +55,7 @@ def recover(
             asked.watch.begin(store, lock.path(root, slug, lock.current(store, root, slug)))
         for slug in tables:
             reports += _table(asked, root, slug)
-        reports += [settle_found(Noted(_LEFT, session, store, note, force, is_chosen)) for note in notes(store, root)]
+        reports += [settle_found(Noted(LEFT, session, store, note, force, is_chosen)) for note in notes(store, root)]
     return reports
 
 
@@ -74,8 +74,10 @@ def roots(session: Session, root: str | None) -> list[str]:
         return [root]
     store, tables = store_of(session), session.transactions()
     found = [decoded(at) for at in (tables or Branches(session)).namespace_locations()]
-    if tables is None:  # What only the server reaches holds no notes: none could be written from here.
-        found = [at for at in found if _is_reached(store, at)]
+    # What only the server reaches holds no notes, nor does a file system that Hadoop's client does not know: none could
+    # be written from here. Any other failure is told when the place is looked at.
+    unable = _NO_CLIENT if tables is not None else ""
+    found = [at for at in found if not _fails(store, at, unable)]
     for name, *_ in session.rows("SHOW DATABASES"):
         location = database_root(session, (str(name),))
         found.append(location)
@@ -85,12 +87,13 @@ def roots(session: Session, root: str | None) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_reached(store: Store, location: str) -> bool:
+def _fails(store: Store, location: str, saying: str) -> bool:
+    """Whether a place cannot be looked at, with such words."""
     try:
         store.names(location)
-    except SparkFailure:
-        return False
-    return True
+    except SparkFailure as failure:
+        return saying in str(failure)
+    return False
 
 
 @dataclass

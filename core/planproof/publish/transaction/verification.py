@@ -11,11 +11,10 @@ from collections.abc import Iterable
 
 from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
 from planproof.publish.transaction.journal import Entry
-from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, within
+from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, quarantine_of, within
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session
-from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quoted
+from planproof_engine.catalog import RelationName
 
 _RUN = re.compile(r"[0-9A-Za-z_]{1,64}")
 _QUARANTINE = re.compile(r"quarantine_date=\d{4}-\d\d-\d\d/quarantine_run=([0-9A-Za-z_]+)")
@@ -34,7 +33,7 @@ class Verification:
     ) -> None:
         self._session, self._holdings, self._entry = session, holdings, entry
         self._root, self._publish, self._is_chosen = root, publish, is_chosen
-        self._target = tuple(split_name(entry.target))
+        self._target = RelationName.parse(entry.target)
         self._homes_known: list[str] = []
 
     def verify(self) -> None:
@@ -46,7 +45,7 @@ class Verification:
             raise Disbelieved(f"{link} is a link")
         self._homes_known = homes = self._homes()
         entry = self._entry
-        self._expect_place("native", entry.native, (join(home, self._target[-1].lower()) for home in homes))
+        self._expect_place("native", entry.native, (join(home, self._target.last.lower()) for home in homes))
         self._staged(homes)
         self._prior(homes)
         known = self._known_data()
@@ -64,13 +63,13 @@ class Verification:
 
     def _names(self) -> None:
         entry = self._entry
-        if not (_RUN.fullmatch(str(entry.run)) and str(entry.attempt).isdigit() and len(self._target) in (2, 3)):
+        if not (_RUN.fullmatch(str(entry.run)) and str(entry.attempt).isdigit() and len(self._target.parts) in (2, 3)):
             raise Disbelieved("its run, attempt or target is none of planproof's")
         names = Names(self._target, entry.run, int(entry.attempt))
         self._expect("file", self._publish, [f"{names.slug}.{names.stamp}"])
         self._expect("slug", entry.slug, [names.slug])
-        self._expect("staging", entry.staging, [quoted(names.staging)])
-        self._expect("away", entry.away, [quoted(names.away)])
+        self._expect("staging", entry.staging, [names.staging.quoted])
+        self._expect("away", entry.away, [names.away.quoted])
         if not (within(entry.root, self._root) and within(self._root, entry.root)):
             raise Disbelieved(f"root: {entry.root} is not where it lies")
 
@@ -78,7 +77,7 @@ class Verification:
         """Where the target's database may lie: as the catalog says, or, where it does not know the database, at the
         folder in which the entry was found."""
         try:
-            home = database_root(self._session, self._target[:-1])
+            home = database_root(self._session, self._target.namespace)
         except Refused:
             return [self._root]
         if not self._is_chosen and not (within(home, self._root) and within(self._root, home)):
@@ -87,7 +86,7 @@ class Verification:
 
     def _staged(self, homes: list[str]) -> None:
         entry, names = self._entry, Names(self._target, self._entry.run, int(self._entry.attempt))
-        managed = [join(home, names.staging[-1]) for home in homes]
+        managed = [join(home, names.staging.last) for home in homes]
         is_version = is_version_of(entry.stage_location, self._target)
         if not (is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}")):
             self._expect_place("stage_location", entry.stage_location, managed)
@@ -95,7 +94,7 @@ class Verification:
         self._refuse_held("stage_location", entry.stage_location)
         if entry.place is not None:
             data = entry.stage_location.partition(f"/{PREFIX}/")[0]
-            self._expect_place("place", entry.place, [join(data, self._target[-1])])
+            self._expect_place("place", entry.place, [join(data, self._target.last)])
             self._refuse_held("place", entry.place)
 
     def _prior(self, homes: list[str]) -> None:
@@ -123,13 +122,12 @@ class Verification:
         bad_rows = self._entry.quarantine
         if bad_rows is None:
             return
-        name = f"{self._target[-1]}__quarantine"
-        table = quoted((*self._target[:-1], name))
-        self._expect("quarantine.table", bad_rows.table, [table])
+        table = quarantine_of(self._target)
+        self._expect("quarantine.table", bad_rows.table, [table.quoted])
         named = _QUARANTINE.fullmatch(bad_rows.partition)
         if named is None or named[1] != f"{self._entry.run}_{self._entry.attempt}":
             raise Disbelieved(f"quarantine.partition: {bad_rows.partition} is no partition of this publish")
-        lies = data_of(self._session, table)[:1] or [join(home, name.lower()) for home in homes]
+        lies = data_of(self._session, table.quoted)[:1] or [join(home, table.last.lower()) for home in homes]
         self._expect_place(
             "quarantine.location", bad_rows.location, (join(folder, bad_rows.partition) for folder in lies)
         )
@@ -151,7 +149,7 @@ class Verification:
     def _refuse_held(self, field: str, location: str) -> None:
         """Nothing is deleted or moved that another table of the catalog has."""
         entry = self._entry
-        own = {name.lower() for name in (entry.target, entry.staging, entry.away)}
+        own = [RelationName.parse(name) for name in (entry.target, entry.staging, entry.away)]
         holder = self._holdings.holder(location, own)
         if holder is not None:
             raise Disbelieved(f"{field}: {location} holds data of {holder}")

@@ -21,6 +21,7 @@ from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Snapshot
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames
 
 _STAGED = "planproof_staged"
 """The catalog in whose names transactions stand: Iceberg's own, which holds nothing but what its cache is given."""
@@ -254,8 +255,8 @@ class Iceberg:
         """Spark's own parser reads them; the statement around them is never run."""
         if not partition_by:
             return self._no_transforms
-        known = {str(name).lower() for name in schema.fieldNames()}
-        texts = [quoted((text,)) if text.strip("`").lower() in known else text for text in map(str.strip, partition_by)]
+        known = ColumnNames(map(str, schema.fieldNames()))
+        texts = [quoted((text,)) if text.strip("`") in known else text for text in map(str.strip, partition_by)]
         statement = f"CREATE TABLE t USING iceberg PARTITIONED BY ({', '.join(texts)}) AS SELECT 1"
         parsed = self._catalogs.java.sessionState().sqlParser().parsePlan(statement)
         return self._catalogs.array(self._catalogs.java_class(_TRANSFORM), items(parsed.partitioning()))

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from planproof.session.failures import quiet, translated
+from planproof.session.files import footer_of
 from planproof.session.iceberg import placing
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import fields
@@ -232,6 +233,19 @@ class IcebergTransaction:
     def files(self) -> list[str]:
         with translated():
             return sorted(path for own in self._own() for path, _ in own.data)
+
+    def footer(self, path: str) -> bytes:
+        def read(start: int, stop: int) -> bytes:
+            stream = file.newStream()
+            try:
+                stream.seek(start)
+                return bytes(self._java.static("org.apache.commons.io.IOUtils", "toByteArray")(stream, stop - start))
+            finally:
+                stream.close()
+
+        with translated():
+            file = self._io.newInputFile(path)
+            return footer_of(read, int(file.getLength()))
 
     def rows(self) -> int:
         with translated():

@@ -30,11 +30,13 @@ from planproof_engine.sql.names import name_parts
 class Keys:
     """Finds grouping expressions within other expressions, compared as Spark does (`semanticEquals`)."""
 
-    __slots__ = ("columns", "heads", "others", "within")
+    __slots__ = ("columns", "heads", "of_sets", "others", "within")
 
-    def __init__(self, groups: Iterable[Expr], *, within: bool = True) -> None:
-        """`within`: whether names that a query gives inside of an expression are compared as names alone."""
+    def __init__(self, groups: Iterable[Expr], *, within: bool = True, of_sets: bool = False) -> None:
+        """`within`: whether names that a query gives inside of an expression are compared as names alone. `of_sets`:
+        they are the keys of grouping sets."""
         self.within = within
+        self.of_sets = of_sets
         self.columns: set[int] = set()
         self.others: set[Expr] = set()
         self.heads: set[object] = set()
@@ -84,7 +86,8 @@ def _numbered(function: Lambda) -> Expr:
 
 @dataclass(slots=True)
 class Aggregated:
-    """One Aggregate: its grouping expressions and its items; `of_sets`: it has grouping sets.
+    """One Aggregate: its grouping expressions and its items; `of_sets`: it has grouping sets; `repeated`: one of them
+    twice.
 
     `expanded` are the computed keys of grouping sets: Spark's Expand makes columns of them, under their printed names.
     `extended`: HAVING made the Aggregate compute more than its items, or windows stand among the items. Spark then puts
@@ -97,8 +100,11 @@ class Aggregated:
     expanded: Sequence[Expr] = ()
     extended: bool = False
     of_sets: bool = False
+    repeated: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
+    _shown: frozenset[int] | None = None
+    _made: frozenset[int] | None = None
 
     def _computed(self, expr: Expr) -> Column | None:
         """The output that has the expression's value."""
@@ -124,7 +130,9 @@ class Aggregated:
 
         `node` is where the expression stands, `operator` the clause or block to which Spark's other errors point.
         """
-        shown = {column_of(i).id for i in self.items}
+        if self._shown is None:
+            self._shown = frozenset(column_of(i).id for i in self.items)
+        shown = self._shown
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
             self._refuse_groupings(expr, shown, node, ctx)
@@ -132,9 +140,10 @@ class Aggregated:
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""
-        made = {i.id for i in self.items if isinstance(i, Alias)}
+        if self._made is None:
+            self._made = frozenset(i.id for i in self.items if isinstance(i, Alias))
         calls = (e for e in expr.walk() if is_aggregate(e))
-        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in made):
+        for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in self._made):
             namesake = bool(ctx.scope.matches((column.name,))[0])
             raise ctx.env.rejected(
                 f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
@@ -142,7 +151,7 @@ class Aggregated:
                 operator,
             )
 
-    def _change(self, e: Expr, shown: set[int], node: q.Node, ctx: Context) -> Expr | None:
+    def _change(self, e: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> Expr | None:
         if isinstance(e, Column) and e.id in shown:
             return e
         if self.of_sets and isinstance(e, Subquery):
@@ -181,12 +190,17 @@ class Aggregated:
             return self._by_name(e, node, ctx)
         return self._computed(e) or e
 
-    def _refuse_groupings(self, expr: Expr, shown: set[int], node: q.Node, ctx: Context) -> None:
+    def _refuse_groupings(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
 
         Beside it, HAVING reaches nothing else that is not shown.
         """
-        arguments = [a for e in expr.walk() if is_grouping(e) for a in e.children]
+        calls = list(filter(is_grouping, expr.walk()))
+        if calls and self.repeated:
+            # `findGroupingExprs` looks for the grouping id as the last key.
+            text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
+            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
+        arguments = [a for e in calls for a in e.children]
         if not arguments:
             return
         having = ctx.clause == "HAVING"
@@ -209,7 +223,7 @@ class Aggregated:
             raise unresolved_over(column, self.items, node, ctx)
         return named[0]
 
-    def _check_outer(self, subquery: Subquery, shown: set[int], node: q.Node, ctx: Context) -> None:
+    def _check_outer(self, subquery: Subquery, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         made = {i.id for i in self.items if isinstance(i, Alias)}
         plain = {c.id for c in plain_outer_columns(subquery)}
         for column in (o.column for o in outer_references(subquery.plan)):

@@ -93,15 +93,20 @@ def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
     return transform_up(value, change).evidence is not None
 
 
-def nulled(expr: Expr, groups: tuple[Expr, ...], sets: Sets, conf: Conf) -> Expr:
+def left_out(groups: tuple[Expr, ...], sets: Sets) -> Keys | None:
+    """The grouping expressions that some set leaves out; None where none is."""
+    everywhere = set(range(len(groups))).intersection(*sets)
+    found = [g for i, g in enumerate(groups) if i not in everywhere]
+    return Keys(found) if found else None
+
+
+def nulled(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
     """The expression with each grouping expression nullable that some set leaves out.
 
     The arguments of aggregate functions keep their flags: they are computed before the sets are.
     """
-    left_out = [g for i, g in enumerate(groups) if any(i not in s for s in sets)]
-    if not left_out:
+    if absent is None:
         return expr
-    absent = Keys(left_out)
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Window):

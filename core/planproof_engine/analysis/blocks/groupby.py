@@ -76,6 +76,7 @@ class _Clause:
     ctx: Context
     named: Aliases
     found: list[Expr] = field(default_factory=list)
+    _places: dict[Expr, int] = field(default_factory=dict)
 
     @property
     def names_all(self) -> bool:
@@ -136,12 +137,10 @@ class _Clause:
         return tuple(self._position(self.expression(one)) for one in members)
 
     def _position(self, bound: Expr) -> int:
-        known = [nameless(e) for e in self.found]
-        same = nameless(bound)
-        if same in known:
-            return known.index(same)
-        self.found.append(bound)
-        return len(known)
+        at = self._places.setdefault(nameless(bound), len(self.found))
+        if at == len(self.found):
+            self.found.append(bound)
+        return at
 
     def expression(self, node: q.Node) -> Expr:
         """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""

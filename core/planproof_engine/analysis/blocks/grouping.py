@@ -6,10 +6,9 @@ Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalys
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
-from planproof_engine.analysis.blocks.evidence import nulled, proved_by_groups
+from planproof_engine.analysis.blocks.evidence import left_out, nulled, proved_by_groups
 from planproof_engine.analysis.blocks.groupby import Sets, group_expressions, unaliased
 from planproof_engine.analysis.blocks.joins import of_having
 from planproof_engine.analysis.context import Context
@@ -43,11 +42,11 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.logical.nodes import Aggregate, Filter, Plan
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Grouped:
     """The Aggregate of a block with HAVING above it, the items as grouping sets leave them, and what can be named."""
 
@@ -74,7 +73,8 @@ def aggregate(
         raise ctx.env.rejected("INTERNAL_ERROR", text, group or node)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
-    keys = Keys(groups, within=sets is None or not ctx.lacks("names inside of grouping sets"))
+    within = sets is None or not ctx.lacks("names inside of grouping sets")
+    keys = Keys(groups, within=within, of_sets=sets is not None)
     for item, source in zip(items, _sources(node, items)):
         if first_window_in_aggregate(item) is not None:
             raise ctx.env.rejected(
@@ -90,16 +90,22 @@ def aggregate(
     if sets is not None:
         for item in items:
             _check_grouping_calls(item, groups, node, ctx)
-        items = [nulled(i, groups, sets, ctx.conf) for i in items]
+        absent = left_out(groups, sets)
+        items = [nulled(i, absent, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
-    over = Aggregated(keys, items, expanded, of_sets=sets is not None)
+    over = Aggregated(keys, items, expanded, of_sets=sets is not None, repeated=_repeats(sets))
     having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
     return Grouped(plan, items, over)
+
+
+def _repeats(sets: Sets | None) -> bool:
+    """Whether two grouping sets are the same one: Spark's Expand then numbers them behind the grouping id."""
+    return sets is not None and len(set(map(frozenset, sets))) < len(sets)
 
 
 def _refuse_star(node: q.Block | q.PipeSelect, group: q.Group, ctx: Context) -> None:
@@ -129,7 +135,7 @@ def _having(
         _check_grouping_calls(bound, groups, node, ctx)
     settled = over.settled(bound, node, block, ctx)
     if sets is not None:
-        settled = nulled(settled, groups, sets, ctx.conf)
+        settled = nulled(settled, left_out(groups, sets), ctx.conf)
     return of_having(settled, node, ctx.env)
 
 
@@ -191,9 +197,24 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
         return
     if isinstance(expr, (Exists, InSubquery)):
         yield from (c for c in plain_outer_columns(expr) if c not in keys)
-    children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
+    children = expr.children
+    if isinstance(expr, Window):
+        children = (*expr.call.children, *expr.partition, *expr.order)
+        if keys.of_sets and is_aggregate(expr.call):
+            # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
+            # was expanded, which is no key.
+            yield from (c for a in expr.call.children for c in _columns_outside(a))
     for child in children:
         yield from _ungrouped(child, keys)
+
+
+def _columns_outside(expr: Expr) -> Iterator[Column]:
+    """The columns that stand outside of aggregate functions and of `grouping(..)`."""
+    if isinstance(expr, Column):
+        yield expr
+    elif not is_aggregate(expr) and not is_grouping(expr):
+        for child in expr.children:
+            yield from _columns_outside(child)
 
 
 def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:

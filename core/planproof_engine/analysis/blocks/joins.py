@@ -47,10 +47,6 @@ def _common(left: list[str], right: list[str], scope: Scope) -> list[str]:
     return found
 
 
-def _named(name: str, columns: tuple[Column, ...], scope: Scope) -> list[Column]:
-    return [c for c in columns if scope.key(c.name) == scope.key(name)]
-
-
 def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
     on = node.on
     hidden = left[1].hidden + right[1].hidden
@@ -151,11 +147,12 @@ def _using(
     by_id = {c.id: c for c in joined.output}
     left_keys = [by_id.get(a.id, a) for a, _ in pairs]
     right_keys = [by_id.get(b.id, b) for _, b in pairs]
-    rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in {k.id for k in left_keys}]
+    of_left, of_right = {k.id for k in left_keys}, {k.id for k in right_keys}
+    rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in of_left]
     if kind in (LEFT_SEMI, LEFT_ANTI):
         items: list[Expr] = [*left_keys, *rest_left]
         return _projected(items, joined, left[1].hidden, (), env, outer)
-    rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in {k.id for k in right_keys}]
+    rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in of_right]
     carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden)
     if kind == RIGHT:
         return _projected([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
@@ -186,9 +183,9 @@ def _projected(
 
 
 def _key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
-    found = _named(name, side[1].columns, side[1])
-    if found:
-        return found[0]
+    found = side[1].first(name)
+    if found is not None:
+        return found
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
     raise env.rejected(
         "UNRESOLVED_USING_COLUMN_FOR_JOIN",

@@ -12,7 +12,7 @@ from planproof_engine.analysis.blocks.aggregated import unresolved_over
 from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.select import Block
-from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.context import Aliases, Context, Environment
 from planproof_engine.analysis.expressions.binding import unresolved
 from planproof_engine.analysis.expressions.literals import NULL, is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
@@ -24,6 +24,7 @@ from planproof_engine.analysis.refusals.checks import (
     OUTER,
     SUBQUERY,
     WINDOW,
+    Subquery,
     content,
     correlated,
     is_grouping,
@@ -33,7 +34,7 @@ from planproof_engine.analysis.refusals.checks import (
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof_engine.expr.nodes import Exists
-from planproof_engine.expr.pretty import pretty
+from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.logical.nodes import Ordered, Plan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -84,6 +85,8 @@ class _Clause:
     outer: Scope | None
     shown: Scope | None = None
     time_windows: dict[Expr, Column] = field(default_factory=dict)
+    _scopes: dict[bool, Scope] = field(default_factory=dict)
+    _named: Aliases | None = None
 
     @property
     def output(self) -> tuple[Column, ...]:
@@ -100,7 +103,7 @@ class _Clause:
             inner = node.key if isinstance(node, q.Ordered) else node
             if self._is_ordinal(inner):
                 ordinals.append(inner)
-            elif self._is_all(inner):
+            elif len(self.node.keys) == 1 and self._is_all(inner):
                 self._refuse_unordered(inner)
             else:
                 nodes.append(node)
@@ -120,21 +123,23 @@ class _Clause:
                 raise
             raise Unknown("a time window here", error.origin) from None
         self.time_windows = ctx.time_windows
+        self._scopes.clear()
 
-    def _over_output(self) -> Context:
-        hidden = self.shown.hidden if self.shown is not None else ()
-        # The query around is asked last: after the input, where the block has one that can be asked.
-        outer = self.outer if self.block is None or self.block.distinct else None
-        scope = Scope(self.output, hidden, outer, self.env.conf.case_sensitive)
-        return Context(self.env, scope, clause=self.word, time_windows=self.time_windows)
+    def _over_output(self, suggests: bool = True) -> Context:
+        if suggests not in self._scopes:
+            hidden = self.shown.hidden if self.shown is not None else ()
+            # The query around is asked last: after the input, where the block has one that can be asked.
+            outer = self.outer if self.block is None or self.block.distinct else None
+            self._scopes[suggests] = Scope(self.output, hidden, outer, self.env.conf.case_sensitive, suggests=suggests)
+        return Context(self.env, self._scopes[suggests], clause=self.word, time_windows=self.time_windows)
 
     def _is_all(self, node: q.Node) -> bool:
-        names = name_parts(node)
+        names = name_parts(node) if self.word == "ORDER BY" else ()
         return len(names) == 1 and names[0].lower() == "all" and not any(c.name == names[0] for c in self.output)
 
     def _refuse_unordered(self, node: q.Node) -> None:
         """ORDER BY ALL sorts by each column of the output."""
-        for column in self.output if self.word in _SORTS else ():
+        for column in self.output:
             refuse_sort_key(column, node, self.env)
 
     def _is_ordinal(self, node: q.Node) -> TypeGuard[q.Literal]:
@@ -176,8 +181,8 @@ class _Clause:
             raise unresolved(name_parts(several), ctx, several) from None
 
     def _key(self, node: q.Node, out_of_reach: bool) -> Sort:
-        ctx = self._over_output()
         block = self.block
+        ctx = self._over_output(suggests=block is None or block.distinct)  # What the output lacks, the input may have.
         if block is not None:
             ctx = evolve(ctx, windows=block.ctx.windows)
         try:
@@ -204,9 +209,10 @@ class _Clause:
     def _input_key(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
         over = block.over
-        named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
+        if self._named is None:
+            self._named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
         output = None if over is None or out_of_reach else self._over_output().scope
-        ctx = evolve(block.ctx, clause=self.word, aliases=named, time_windows=self.time_windows, shown=output)
+        ctx = evolve(block.ctx, clause=self.word, aliases=self._named, time_windows=self.time_windows, shown=output)
         key = sort_keys([node], ctx)[0]
         if over is None:
             return key
@@ -263,6 +269,7 @@ class _Clause:
             for e in key.walk():
                 if e in grouped:
                     break
+                self._refuse_unseen(e)
                 if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
                 elif isinstance(e, ScalarSubquery) and correlated(e):
@@ -271,6 +278,15 @@ class _Clause:
                 else:
                     continue
                 raise self.env.rejected(condition, f"{text} cannot be used in {self.word}.", self.node)
+
+    def _refuse_unseen(self, expr: Expr) -> None:
+        """A subquery of a sort reaches what the query shows, and not its input."""
+        if self.block is None or self.block.over is not None or not isinstance(expr, Subquery):
+            return
+        shown = {c.id for c in self.output}
+        unseen = next((o.column for o in outer_references(expr.plan) if o.column.id not in shown), None)
+        if unseen is not None:
+            raise unresolved((*unseen.qualifier, unseen.name), self._over_output(), self.node)
 
 
 _INPUT_MAY_KNOW = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.analysis.expressions.moments import is_date
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import holds_aggregate
@@ -183,6 +183,9 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
                 node,
             )
         targets.append(target)
+    if len(names) > 1 and not node.include_nulls and env.lacks("unpivoted values of any types"):
+        # Rows are left out by `coalesce(..) IS NULL`, whose arguments have one type.
+        call("coalesce", [Column(fresh_id(), n, t, True) for n, t in zip(names, targets)], ctx, node)
     branches: list[Plan] = []
     for entry, members in zip(node.columns, sets):
         text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)

@@ -18,6 +18,7 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import binders
 from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.script.routines import with_nullable_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
@@ -48,10 +49,13 @@ def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
 
 
 def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError) -> AnalysisError:
-    """The error that Spark reports: it first checks the CTEs that nothing reads, and the others where the query reads
-    them."""
+    """The error that Spark reports: one of its rules, else of `CheckAnalysis`, which looks at the CTEs that nothing
+    reads first, and at the others where the query reads them."""
     if len(rejections) < 2:
         return error
+    raised = next((r for r in rejections.values() if not is_checked(r)), None)
+    if raised is not None:
+        return raised
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     reached: set[str] = set()
     ahead = [node]

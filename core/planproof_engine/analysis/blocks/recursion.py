@@ -27,7 +27,7 @@ from planproof_engine.logical.nodes import (
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import same_type
+from planproof_engine.types import DataType, Decimal, same_type
 from planproof_engine.types.coercion import wider
 
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
@@ -73,29 +73,30 @@ def recursive_cte(
     step = env.bind_query(query.right, inner, outer)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
-        _check_types(anchor, step, cte, env)
+        types = [_merged(t, c.type, cte, env) for t, c in zip(types, step.output)]
+        anchor = cast_to(anchor, [None if same_type(c.type, t) else t for c, t in zip(anchor.output, types)], env)
     _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
     if len(step.output) == len(types):
         step = cast_to(step, [None if same_type(c.type, t) else t for c, t in zip(step.output, types)], env)
     both = widened("union", anchor, step, True, env, cte)
-    flags = [c.nullable for c in both.output]
-    return Recursion(itself, both, tuple(evolve(c, id=fresh_id(), nullable=n) for c, n in zip(output, flags)))
+    made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
+    return Recursion(itself, both, tuple(made))
 
 
-def _check_types(anchor: Plan, step: Plan, cte: q.CTE, env: Environment) -> None:
-    """Checks the step's types: they may be narrower than the anchor's, but not wider."""
-    for a, b in zip(anchor.output, step.output):
-        if (
-            same_type(a.type, b.type)
-            or wider(a.type, b.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction) == a.type
-        ):
-            continue
-        raise env.rejected(
-            "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
-            f'Failed to merge incompatible data types "{a.type.sql}" and "{b.type.sql}".',
-            cte,
-        )
+def _merged(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
+    """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 takes the longer one of two
+    decimals of one scale (`StructType.merge`)."""
+    if same_type(first, then) or wider(first, then, ansi=env.conf.ansi, fraction=env.conf.keep_fraction) == first:
+        return first
+    both = isinstance(first, Decimal) and isinstance(then, Decimal) and first.scale == then.scale
+    if both and env.lacks("recursion as it is"):
+        return then
+    raise env.rejected(
+        "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
+        f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".',
+        cte,
+    )
 
 
 def refers(query: q.Node, name: str) -> bool:

@@ -28,6 +28,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer_below_joins,
 )
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
+from planproof_engine.analysis.refusals.earlier import is_of_typed
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Call, Column, Expr, Lambda, Outer, ScalarSubquery, fresh_id
@@ -110,7 +111,8 @@ def _cte_reference(name: str, plan: Plan) -> Plan:
     renewed: dict[int, Column] = {}
     for column in plan.output:
         renewed.setdefault(column.id, _renewed(column, (name,)))
-    return Named((name,), plan, tuple(evolve(renewed[c.id], name=c.name) for c in plan.output))
+    columns = ((renewed[c.id], c.name) for c in plan.output)
+    return Named((name,), plan, tuple(c if c.name == shown else evolve(c, name=shown) for c, shown in columns))
 
 
 def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
@@ -156,7 +158,7 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
         )
 
 
-def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
+def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     relation = env.catalog.find(parts)
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
@@ -172,9 +174,9 @@ def _scan(parts: tuple[str, ...], node: q.Node, env: Environment) -> Plan:
             fresh_id(),
             f.name,
             f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
-            f.nullable,
+            f.nullable or node.is_stream,
             qualifier,
-            f.evidence if f.nullable else None,
+            f.evidence if f.nullable and not node.is_stream else None,
         )
         for f in relation.schema
     )
@@ -236,11 +238,27 @@ def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, n
 
 
 def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
-    plan = env.bind_query(node.query, env, outer)
+    try:
+        plan = env.bind_query(node.query, env, outer)
+    except AnalysisError as error:
+        raise _miscounted(node, error, env) or error from None
     if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
     return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+
+
+def _miscounted(node: q.Subquery, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for a number of column names that is not the subquery's, which a rule raises where all in the subquery
+    has its type: `CheckAnalysis` looks at it later."""
+    names = node.alias.columns if node.alias is not None else ()
+    if not names or not is_of_typed(error) or not isinstance(node.query, q.Select):
+        return None
+    items = node.query.items
+    if len(items) == len(names) or any(True for i in items for _ in i.find_all(q.Star)):
+        return None
+    text = f"{len(names)} names for {len(items)} columns."
+    return env.rejected("ASSIGNMENT_ARITY_MISMATCH", text, node)
 
 
 _NAMELESS = "__auto_generated_subquery_name"

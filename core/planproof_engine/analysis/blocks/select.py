@@ -33,6 +33,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_nested_generator,
     refuse_outer,
 )
+from planproof_engine.analysis.refusals.earlier import ambiguous_name
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -59,12 +60,12 @@ from planproof_engine.functions.families.casts import CASTS
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import bare, name_parts
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Block:
     """A bound SELECT: its plan, and what ORDER BY needs to know of the block.
 
@@ -83,12 +84,14 @@ class Items:
     """A bound select list: each item a Column or an Alias; generators stand apart. `content` is what stands in them.
 
     `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
+    `late` is an alias named inside an aggregate function, refused only where all else of the Aggregate is right.
     """
 
     exprs: list[Expr]
     content: int = 0
     generated: list[Generated] = field(default_factory=list)
     lateral: frozenset[int] = frozenset()
+    late: AnalysisError | None = None
 
     def below(self, child: Plan) -> Plan:
         """The child with the generators over it."""
@@ -115,7 +118,10 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     group = node.group
     if group is not None and groupby.analytic(group):
         ctx = evolve(ctx, grouping=())
-    items = bind_items(node.items, ctx)
+    try:
+        items = bind_items(node.items, ctx)
+    except AnalysisError as error:
+        raise ambiguous_name(node, error, ctx) or error from None
     found = items.content
     over = None
     having = node.having
@@ -123,9 +129,10 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
         below = Filter(of_having(bind(having.condition, ctx), having, env), child)
         plan: Plan = Project(tuple(items.exprs), items.below(below))
     elif group is not None or having is not None or found & AGGREGATE:
-        if outer is not None:
-            refuse_outer((*items.exprs, *items.arguments), "the aggregation", group or node, env)
+        given = (*items.exprs, *items.arguments)
         plan, items, over = aggregated(node, items, child, ctx)
+        if outer is not None:
+            refuse_outer(given, "the aggregation", group or node, env)
         over.extended |= bool(found & WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
     else:
         if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
@@ -234,8 +241,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
     found |= contents(a for g in made for a in g.call.args)
     if not aliases.used:
         return Items(items, found, made)
-    inlined, referring = _inlined(items, aliases, nodes, ctx)
-    return Items(inlined, found | contents(inlined), made, referring)
+    inlined, referring, late = _inlined(items, aliases, nodes, ctx)
+    return Items(inlined, found | contents(inlined), made, referring, late)
 
 
 def _generated(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
@@ -338,17 +345,19 @@ def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
 
 def _inlined(
     items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
-) -> tuple[list[Expr], frozenset[int]]:
-    """References to aliases on the left replaced by what these aliases name; and the items that had such references."""
+) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
+    """References to aliases on the left replaced by what these aliases name; the items that had such references; and
+    the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`)."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
     sizes: dict[int, int] = {}
     done: list[Expr] = []
     referring: set[int] = set()
+    late: AnalysisError | None = None
     for item in items:
         if isinstance(item, Alias):
             sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
             refuse_long(sizes[item.id])
-            _refuse_lateral(item.child, set(by_id), nodes, ctx)
+            late = late or _refused_lateral(item.child, set(by_id), nodes, ctx)
             child = substituted(item.child, by_id)
             if child is not item.child:
                 if not holds_aggregate(item.child):
@@ -356,7 +365,7 @@ def _inlined(
                 item = evolve(item, child=child, id=_repeated_id(item, by_id))
             by_id[item.id] = item.child
         done.append(item)
-    return done, frozenset(referring)
+    return done, frozenset(referring), late
 
 
 def _repeated_id(item: Alias, by_id: Mapping[int, Expr]) -> int:
@@ -365,21 +374,21 @@ def _repeated_id(item: Alias, by_id: Mapping[int, Expr]) -> int:
     return named.id if isinstance(named, Column) and named.id in by_id else item.id
 
 
-def _refuse_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> None:
-    """An alias on the left cannot be named inside a window or an aggregate function."""
+def _refused_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> AnalysisError | None:
+    """An alias on the left cannot be named inside a window, which raises, or an aggregate function."""
     for e in expr.walk():
-        if isinstance(e, Window):
-            place = "WINDOW"
-        elif is_aggregate(e):
-            place = "AGGREGATE_FUNC"
-        else:
+        window = isinstance(e, Window)
+        if not (window or is_aggregate(e)) or not any(isinstance(c, Column) and c.id in ids for c in e.walk()):
             continue
-        if any(isinstance(c, Column) and c.id in ids for c in e.walk()):
-            raise ctx.env.rejected(
-                f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{place}",
-                f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
-                nodes[0],
-            )
+        error = ctx.env.rejected(
+            f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}",
+            f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
+            nodes[0],
+        )
+        if not window:
+            return error
+        raise error
+    return None
 
 
 def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
@@ -392,10 +401,18 @@ def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
 
 
 def aggregated(node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
-    """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes.
+    """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
+    found = _aggregated(node, items, child, ctx)
+    if items.late is not None:
+        raise items.late
+    return found
 
-    They stand where the generators do: a position in GROUP BY counts arguments that are no constants, not columns.
-    """
+
+def _aggregated(
+    node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
+) -> tuple[Plan, Items, Aggregated]:
+    """Arguments of generators stand where the generators do: a position in GROUP BY counts those that are no constants,
+    not columns."""
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
         return grouped.plan, evolve(items, exprs=grouped.items), grouped.over

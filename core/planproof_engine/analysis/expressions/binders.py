@@ -40,7 +40,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import BOOLEAN, STRING, VARIANT, Char, DataType, Map, String, Varchar
+from planproof_engine.types import BOOLEAN, STRING, VARIANT, DataType, Map, String, without_lengths
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -193,15 +193,13 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
 
 
 def _without_lengths(given: DataType, ctx: Context) -> DataType:
-    """A cast to char or varchar is one to string, unless the setting keeps the length.
+    """A cast to char or varchar, at any depth, is one to string, unless the setting keeps the length.
 
     Before Spark 4.2 a written UTF8_BINARY is the default string.
     """
     if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
         return STRING
-    if isinstance(given, (Char, Varchar)) and not ctx.conf.preserve_char_varchar:
-        return STRING
-    return given
+    return given if ctx.conf.preserve_char_varchar else without_lengths(given)
 
 
 def _binary(symbol: str) -> Binder:

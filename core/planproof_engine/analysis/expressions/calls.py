@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 
 from planproof_engine.analysis.context import Context, Environment
@@ -21,6 +20,7 @@ from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.routines import missing, unresolved, without_schema
 from planproof_engine.analysis.script import routines
 from planproof_engine.expr import (
     Call,
@@ -60,13 +60,25 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         routine = routines.find(name, ctx.env)
         if routine is not None:
             return routines.scalar(routine, node, ctx)
-        raise _missing(name, node, ctx)
+        raise missing(name, node, ctx.env)
     if function.category is Category.TABLE:
         raise ctx.env.rejected(
             "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
         )
-    bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
+    if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
+        raise ctx.env.rejected(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
+            node,
+        )
     over = node.over
+    try:
+        bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
+    except AnalysisError as error:
+        own = error.condition.startswith("DATATYPE_MISMATCH") and error.origin == ctx.env.error_origin(node)
+        if own and over is not None and function.category is Category.WINDOW:
+            windows.refuse_frame(function, over, ctx, node)
+        raise
     if over is None and function.category is Category.WINDOW:
         raise ctx.env.rejected(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
@@ -92,7 +104,7 @@ def plain_call(node: q.Call, ctx: Context) -> Call:
     name = _name(node, ctx)
     function = ctx.env.registry.find(name)
     if function is None:
-        raise _missing(name, node, ctx)
+        raise missing(name, node, ctx.env)
     return _applied(function, name, node, ctx)
 
 
@@ -110,17 +122,6 @@ def _column_of_window(call: Call, node: q.Node, ctx: Context) -> Column:
 
 def _name(node: q.Call, ctx: Context) -> str:
     return without_schema(function_name(node, ctx), ctx.env)
-
-
-def without_schema(name: str, env: Environment) -> str:
-    """The name without the schema of Spark's own functions."""
-    if "." not in name or env.lacks("a schema of builtin functions"):
-        return name
-    lowered = name.lower()
-    for prefix in ("system.builtin.", "builtin."):
-        if lowered.startswith(prefix):
-            return name[len(prefix) :]
-    return name
 
 
 def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
@@ -145,7 +146,7 @@ def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
         function = registry.find(lowered)
         known = lowered in registry.known or lowered in _SPECIAL or function is not None
         if not known and routines.find(name, env) is None:
-            return _unresolved_routine(name, node, env)
+            return unresolved(name, node, env)
         if miscounted is None and function is not None and lowered not in _SPECIAL:
             miscounted = _miscounted(function, node, env)
     return miscounted
@@ -161,36 +162,6 @@ def _miscounted(function: Signature, node: q.Call, env: Environment) -> Analysis
     except Mismatch as mismatch:
         return env.mismatch(mismatch, node)
     return None
-
-
-def _unresolved_routine(name: str, node: q.Node, env: Environment) -> AnalysisError:
-    schema = name.split(".")[:-1]
-    if len(schema) > 1 and schema[0].lower() == env.catalog.catalog:
-        del schema[0]
-    if len(schema) > 1 and not env.conf.databricks:
-        return env.rejected(
-            "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}.",
-            node,
-        )
-    parts = ".".join(f"`{p}`" for p in name.split("."))
-    close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
-    hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
-    return env.rejected(
-        "UNRESOLVED_ROUTINE",
-        f"Cannot resolve routine {parts} on search path "
-        f"[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].{hint}",
-        node,
-    )
-
-
-def _missing(name: str, node: q.Node, ctx: Context) -> Exception:
-    # A live catalog may hold functions of its own. They are not read, so that an unknown name is no error.
-    live = ctx.env.catalog.source is not None
-    known = ctx.env.registry.find(name) is None and name.lower() in ctx.env.registry.known
-    if live or known:
-        return ctx.env.unknown(f"the function {name.lower()}", node)
-    return _unresolved_routine(name, node, ctx.env)
 
 
 def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:

@@ -6,23 +6,23 @@ Source: `ExtractGenerator`, `ResolveGenerate`, `ResolveTableValuedFunctions`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.calls import bind_call, plain_call, without_schema
+from planproof_engine.analysis.expressions.calls import bind_call, plain_call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.refusals.checks import refuse_nested_generator
+from planproof_engine.analysis.refusals.routines import without_schema
 from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import DataType
 
 Outputs = list[tuple[str, DataType, bool]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Generated:
     """A generator among the items of a SELECT, and the columns that it makes."""
 

@@ -25,6 +25,8 @@ _MICROS = {
 }
 _SECOND_PARTS = ("millisecond", "microsecond")
 _DAYS = {"week": 7}
+_NUMBERED = re.compile(r"((?:[+-]\s*|(?<!\d))(?:\d+(?:\.\d+)?|\.\d+))\s*([A-Za-z]+)")
+"""A number and its unit."""
 
 
 def _singular(unit: str) -> str:
@@ -36,10 +38,20 @@ def _value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Num
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
-            "_LEGACY_ERROR_TEMP_0026", f"Can only use numbers in an interval's values, but got {text!r}.", origin
+            _no_number(text), f"Can only use numbers in an interval's values, but got {text!r}.", origin
         )
     value = Number("".join(text.split()))
     return -value if negative else value
+
+
+def _no_number(text: str) -> str:
+    """The condition for what is no number: the parser refuses letters, `IntervalUtils.stringToInterval` all else."""
+    if any(map(str.isalpha, text)):
+        return "_LEGACY_ERROR_TEMP_0026"
+    if re.match(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)\s", text):
+        return "INVALID_INTERVAL_FORMAT.INVALID_UNIT"
+    starts = re.match(r"[+-]?\s*[\d.]", text)
+    return f"INVALID_INTERVAL_FORMAT.{'INVALID_VALUE' if starts else 'UNRECOGNIZED_NUMBER'}"
 
 
 def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None) -> Literal:
@@ -54,8 +66,8 @@ def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None
 def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`INTERVAL '1 day 2 hours'`."""
     body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
-    found = re.findall(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", body)
-    rest = re.sub(r"([+-]?\s*\d*\.?\d+)\s*([A-Za-z]+)", "", body).strip()
+    found = _NUMBERED.findall(body)
+    rest = _NUMBERED.sub("", body).strip()
     units = [(Number("".join(n.split())), _singular(u)) for n, u in found]
     if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
         raise AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)

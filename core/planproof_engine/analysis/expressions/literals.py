@@ -165,7 +165,7 @@ def typed(node: q.TypedLiteral, conf: Conf, origin: Origin | None = None) -> Lit
     return reader(text, conf, origin)
 
 
-_TIME = re.compile(r"\s*[Tt]?(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*([AaPp][Mm])?\s*")
+_TIME = re.compile(r"\s*[Tt]?(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9}))?)?\s*(?:([AaPp][Mm])\s*)?")
 
 
 def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:

@@ -14,12 +14,12 @@ from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.S)
-_CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(\D.*?)?)?)?"
-_STAMP = re.compile(rf"\s*([+-]?\d{{4,6}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]{_CLOCK})?)?)?\s*", re.S)
-"""A timestamp's text: a zone only after seconds, and one `T` or blank before the hours."""
+_CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(\D.*)?)?)?"
+_STAMP = re.compile(rf"([+-]?\d{{4,6}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]{_CLOCK})?)?)?", re.S)
+"""A timestamp's text, without blanks around it: a zone only after seconds, and one `T` or blank before the hours."""
 
-_ONLY_CLOCK = re.compile(rf"\s*(?:T(?=\d)|(?=\d{{1,2}}:)){_CLOCK}\s*", re.S)
-_SPECIAL = re.compile(r"\s*(epoch|now|yesterday|today|tomorrow)[ \t]*(.*?)\s*", re.S | re.I)
+_ONLY_CLOCK = re.compile(rf"(?:T(?=\d)|(?=\d{{1,2}}:)){_CLOCK}", re.S)
+_SPECIAL = re.compile(r"(epoch|now|yesterday|today|tomorrow)[ \t]*(.*)", re.S | re.I)
 _DAYS = {"yesterday": -1, "tomorrow": 1}
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?")
 _MOST = dt.timedelta(hours=18)
@@ -56,7 +56,7 @@ def is_date(text: str) -> bool:
 def _special(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
     """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
     does not use it."""
-    found = _SPECIAL.fullmatch(text)
+    found = _SPECIAL.fullmatch(text.strip())
     if found is None:
         return None
     word = found[1].lower()
@@ -91,11 +91,11 @@ def timestamp(kind: str, text: str, conf: Conf, origin: Origin | None = None) ->
     if word is not None:
         data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
         return _shown(_special_moment(word, data_type, conf), data_type, text)
-    found = _STAMP.fullmatch(text)
+    found = _STAMP.fullmatch(text.strip())
     if found is not None:
         day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
         return _stamp(kind, text, day, found.groups()[3:], conf, origin)
-    found = _ONLY_CLOCK.fullmatch(text)
+    found = _ONLY_CLOCK.fullmatch(text.strip())
     if found is None or kind == "TIMESTAMP_NTZ":
         raise invalid(kind, text, origin)
     today = dt.datetime.now(_zone(conf.time_zone)).date()

@@ -10,7 +10,7 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key
 from planproof_engine.expr import Call, Expr, Literal, Sort, Window
-from planproof_engine.expr.function import Category
+from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import Frame
 from planproof_engine.sql import nodes as q
@@ -37,6 +37,7 @@ _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
     definition = _named(window, ctx, node)
+    _refuse_unordered(function.function, definition, ctx, node)
     keys = definition.partition_by
     partition = tuple(bind(n, ctx) for n in keys)
     for key, place in zip(partition, keys):
@@ -44,17 +45,17 @@ def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window
     order = tuple(sort_keys(definition.order, ctx))
     if definition.cluster:
         order = tuple(Sort(p, True, True) for p in partition)
-    _check(function, order, ctx, node)
+    _check(function, ctx, node)
     spec = definition.frame
+    frame, bounds = _frame(function, spec, order, ctx)
+    if spec is not None:
+        _check_frame(function, spec, order, frame, ctx, node)
     if _takes_no_order(function) and (order or _moving(spec, ctx)):
         raise ctx.env.rejected(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
             f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
             node,
         )
-    frame, bounds = _frame(function, spec, order, ctx)
-    if spec is not None:
-        _check_frame(function, spec, order, frame, ctx, node)
     return Window(function, partition, order, frame, bounds, _evidence(function, frame, ctx))
 
 
@@ -89,7 +90,40 @@ def _named(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
     return _named(found, ctx, node)
 
 
-def _check(function: Call, order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
+def refuse_frame(function: Signature, window: q.Window, ctx: Context, node: q.Node) -> None:
+    """Raises what is wrong with the frame of a window function, whatever its arguments are: `ResolveWindowOrder` and
+    `ResolveWindowFrame` look at it before any type is checked."""
+    definition = _named(window, ctx, node)
+    _refuse_unordered(function, definition, ctx, node)
+    own = function.traits.frame
+    if own is None or definition.frame is None:
+        return
+    shown, _ = _written(definition.frame, ctx)
+    if own is Frame.OFFSET:
+        raise _foreign_frame(function, ctx, node)
+    if shown != own.value:
+        raise _other_frame(shown, own.value, ctx, node)
+
+
+def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, node: q.Node) -> None:
+    if function.category is Category.WINDOW and not (definition.order or definition.cluster):
+        raise ctx.env.rejected(
+            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
+            f"The window function `{function.name}` requires an ORDER BY in its window.",
+            node,
+        )
+
+
+def _foreign_frame(function: Signature, ctx: Context, node: q.Node) -> Exception:
+    text = f"Cannot specify window frame for {function.name} function."
+    return ctx.env.rejected("_LEGACY_ERROR_TEMP_1035", text, node)
+
+
+def _other_frame(shown: str, required: str, ctx: Context, node: q.Node) -> Exception:
+    return ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
+
+
+def _check(function: Call, ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
     if category is Category.GENERATOR:
         raise ctx.env.rejected(
@@ -105,12 +139,6 @@ def _check(function: Call, order: Sequence[Sort], ctx: Context, node: q.Node) ->
         raise ctx.env.rejected(
             "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
             f"Distinct window functions are not supported: {pretty(function)}.",
-            node,
-        )
-    if category is Category.WINDOW and not order:
-        raise ctx.env.rejected(
-            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
-            f"The window function `{name}` requires an ORDER BY in its window.",
             node,
         )
 
@@ -132,12 +160,12 @@ def _check_frame(
     function: Call, spec: q.WindowFrame, order: Sequence[Sort], required: str, ctx: Context, node: q.Node
 ) -> None:
     """Checks a frame that the query writes: it must be the one that the function requires, and fit the sort keys."""
-    name, own = function.function.name, function.function.traits.frame
+    own = function.function.traits.frame
     shown, bounds = _written(spec, ctx)
     if own is Frame.OFFSET and shown != required:
-        raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1035", f"Cannot specify window frame for {name} function.", node)
+        raise _foreign_frame(function.function, ctx, node)
     if own is not None and shown != required:
-        raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
+        raise _other_frame(shown, required, ctx, node)
     if spec.kind == "RANGE" and bounds:
         _check_range(order, ctx, node)
         _check_distances(order[0].type, bounds, ctx, node)

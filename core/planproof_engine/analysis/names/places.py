@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from planproof_engine.analysis.context import Environment
 from planproof_engine.expr.nodes import Span
 from planproof_engine.origin import Origin, place
+from planproof_engine.records import record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import bare, name_parts
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Named:
     """A CTE's query and the CTEs that it sees itself. A recursive CTE has no query here: it is not looked into."""
 

@@ -15,7 +15,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct
 from planproof_engine.types.nodes import quoted_if_needed
 
@@ -27,7 +27,7 @@ class Scope:
     `hidden` are columns that a name reaches only where no other column has it (the other side's keys of a USING join,
     what a generator of the same SELECT makes, the items under HAVING, the input under QUALIFY). `outer` is the scope of
     the enclosing query; a column found there is correlated. `aggregated` says that the enclosing query's aggregates can
-    be named from a subquery (in HAVING).
+    be named from a subquery (in HAVING). `suggests`: an error may be shown, which then names similar columns.
     """
 
     columns: tuple[Column, ...]
@@ -35,6 +35,7 @@ class Scope:
     outer: Scope | None = None
     case_sensitive: bool = False
     aggregated: bool = False
+    suggests: bool = True
     _by_name: dict[str, list[Column]] = field(init=False)
     _hidden_by_name: dict[str, list[Column]] = field(init=False)
     _alone: Scope | None = field(init=False, default=None)
@@ -51,6 +52,10 @@ class Scope:
 
     def key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
+
+    def first(self, name: str) -> Column | None:
+        """The first column of the name, of whatever relation."""
+        return next(iter(self._by_name.get(self.key(name), ())), None)
 
     def alone(self) -> Scope:
         """The scope without the query around it."""
@@ -91,7 +96,7 @@ class Scope:
 
     def candidates(self, parts: Sequence[str]) -> list[str]:
         """The names of the columns, the most similar ones first, as Spark suggests them."""
-        spelled = [(*c.qualifier, c.name) for c in self.columns]
+        spelled = [(*c.qualifier, c.name) for c in self.columns] if self.suggests else []
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
         wanted = ".".join(parts)
@@ -118,7 +123,7 @@ def empty(outer: Scope | None, conf: Conf) -> Scope:
     return Scope((), (), outer, conf.case_sensitive)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LambdaScope:
     """The parameters of one lambda, and of the lambdas around it. They shadow columns and outer parameters."""
 

@@ -6,7 +6,6 @@ Source: `ResolveSQLFunctions`, `SQLFunctionExpression`, `SQLTableFunction`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,7 +20,7 @@ from planproof_engine.expr.traits import UNSTATED
 from planproof_engine.functions.bind import cast_unless_equal, refused_cast
 from planproof_engine.logical.nodes import Named, Plan, Values
 from planproof_engine.origin import AnalysisError
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.commands import CreateFunction
 from planproof_engine.sql.names import name_parts
@@ -41,7 +40,7 @@ _WITHOUT_ROUTINES = {
 """Clauses in which Spark allows no call of a SQL function, by the name of their operator (`ResolveSQLFunctions`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Routine:
     """A declared function: its name as Spark prints it, its CREATE FUNCTION node, and the text that this stands in."""
 

@@ -20,7 +20,7 @@ from planproof_engine.analysis.script.views import View, broken
 from planproof_engine.catalog import Catalog, Relation, joined, split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
-from planproof_engine.functions.registry import Registry, builtin
+from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -44,7 +44,7 @@ def apply(
     word about names, types and top-level flags. Nested flags come from the statements where a type is a text,
     which does not carry them, and from the type where it is Spark's JSON form.
     """
-    env = Environment("", Catalog(), conf, registry or builtin(conf.grammar), bind_query)
+    env = Environment("", Catalog(), conf, registry or functions_of(conf), bind_query)
     statements = list(setup)
     dropped = any("drop" in text.lower() for text in statements)
     # The report on a relation that was made twice is about the second one.

@@ -6,17 +6,16 @@ Spark keeps a view's text and reads it anew wherever the view is used, in the na
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from planproof_engine.analysis.context import Environment
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import DataType
 from planproof_engine.types.casts import can_cast, can_up_cast
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class View:
     """A view as it was created: its name, its query and the text that this stands in, and the query's columns.
 

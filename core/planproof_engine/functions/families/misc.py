@@ -130,6 +130,10 @@ _METHODS = {("java.util.UUID", "randomUUID"): (), ("java.util.UUID", "fromString
 """Methods that Spark's documentation calls. Whether others exist only a class path can tell."""
 
 
+_PASSED = (BOOLEAN, FLOAT, DOUBLE)
+"""What a method can take, beside strings and whole numbers (`CallMethodViaReflection.typeMapping`)."""
+
+
 def _reflected(args: Args, conf: Conf) -> Mismatch | None:
     """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
     if not all(is_string(a.type) and is_foldable(a) for a in args[:2]):
@@ -137,7 +141,11 @@ def _reflected(args: Args, conf: Conf) -> Mismatch | None:
     named = (constant(args[0], "reflect"), constant(args[1], "reflect"))
     if None in named:
         return Mismatch("UNEXPECTED_NULL", "the class and the method must not be NULL.")
-    if _METHODS.get(named) != tuple(a.type for a in args[2:]):
+    given = tuple(a.type for a in args[2:])
+    strange = next((t for t in given if not (is_string(t) or is_integral(t) or t in _PASSED)), None)
+    if strange is not None:
+        return Mismatch("UNEXPECTED_INPUT_TYPE", f'a method takes booleans, numbers and strings, not "{strange.sql}".')
+    if _METHODS.get(named) != given:
         raise Unknown("a Java method by reflection")
     return None
 

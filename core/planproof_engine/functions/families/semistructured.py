@@ -47,7 +47,7 @@ from planproof_engine.types.kinds import ANY, ANY_STRING, MapOf, accepts
 
 Pretty = Callable[[Expr], str]
 _OPTIONS = Optional(ANY)
-_TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)\s*[:\s]\s*\w[\w\s,:<>()`]*\Z")
+_TWO_WORDS = re.compile(r"\s*(\w+|`[^`]+`)(?:\s*:\s*|\s+)\w[\w\s,:<>()`]*\Z")
 _OPEN_TYPES = ("INTERVAL", "TIMESTAMP", "TIME", "STRING", "CHAR", "CHARACTER", "VARCHAR")
 """Words that a type may begin with, and go on after."""
 _HAS_LENGTH = re.compile(r"\b(var)?char", re.IGNORECASE)

@@ -8,7 +8,7 @@ from planproof_engine.expr.rewrite import transform_down
 from planproof_engine.functions.families.operators import MIRRORED
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
 from planproof_engine.optimizer.construct import FALSE, applied
@@ -50,7 +50,7 @@ def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(count_to_exists, "size(filter(xs, x -> 1 / x > 1)) > 0")
     'size(filter(xs, x -> 1 / x > 1)) > 0'
     """
-    return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _found(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _found(e, conf, registry)))
 
 
 def _found(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:

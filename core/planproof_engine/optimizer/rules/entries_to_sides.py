@@ -8,7 +8,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer.accesses import keeps_elements
 from planproof_engine.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
 from planproof_engine.optimizer.construct import applied
@@ -59,7 +59,7 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
         except Mismatch:
             return expr
 
-    return map_expressions(plan, lambda expr: transform_up(expr, change))
+    return map_lambdas(plan, lambda expr: transform_up(expr, change))
 
 
 def _changed(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -8,7 +8,7 @@ from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
 from planproof_engine.types import BYTE, DATE, INT, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, Array
@@ -49,7 +49,7 @@ def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not conf.three_valued_exists:
         return plan
-    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _contained(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _contained(e, conf, registry)))
 
 
 def _contained(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -7,7 +7,7 @@ from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElemen
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
 from planproof_engine.optimizer.construct import FALSE, applied, number
@@ -45,7 +45,7 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not conf.three_valued_exists:
         return plan
-    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _overlapping(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _overlapping(e, conf, registry)))
 
 
 def _overlapping(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -7,7 +7,7 @@ from planproof_engine.expr import Call, Expr, Lambda, Literal
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
 from planproof_engine.optimizer.construct import applied, number
@@ -47,7 +47,7 @@ def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
     'filter(xs, (x, i) -> i < k + 1)'
     """
-    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _sliced(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _sliced(e, conf, registry)))
 
 
 def _sliced(expr: Expr, conf: Conf, registry: Registry) -> Expr:

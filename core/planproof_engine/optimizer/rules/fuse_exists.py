@@ -8,7 +8,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import NAMES_KEPT, Condition
 from planproof_engine.optimizer.construct import applied
@@ -44,7 +44,7 @@ def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the test uses the transformed element once, outside of lambdas of its own. Elements that are structs
     are left alone: Spark reads only some of their fields under a transform, and all of them under an exists.
     """
-    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _fused(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _fused(e, conf, registry)))
 
 
 def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -32,7 +32,7 @@ from planproof_engine.expr.rewrite import transform_down
 from planproof_engine.expr.traits import Cost
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
 from planproof_engine.optimizer.construct import applied, bound_once, number
@@ -95,7 +95,7 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the expression costs more than arithmetic, a lookup, cutting a text or `array_max`. A constant is left
     to Spark, which folds it. A call over aggregates, windows or subqueries stays as it is.
     """
-    return map_expressions(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
 
 
 def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:

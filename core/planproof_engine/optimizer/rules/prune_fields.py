@@ -10,15 +10,15 @@ from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElemen
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
-from planproof_engine.logical.nodes import Plan
+from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
 from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
 from planproof_engine.optimizer.costs import weight
 from planproof_engine.optimizer.element_paths import Ordinals, path_over, uses_itself, without_longer
 from planproof_engine.optimizer.retype import derived, fits, substituted
-from planproof_engine.records import evolve
-from planproof_engine.types import Array, DataType, Struct
+from planproof_engine.records import evolve, record
+from planproof_engine.types import Array, DataType, Map, Struct, walk
 
 _WORTH, _WORTH_ZIPPED = 3, 4
 """How much more than what is read the elements must hold. A path is read by a loop of its own, and zipping fields again
@@ -60,6 +60,8 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     does not prune it by itself, and the fields that are read are the smaller part of the struct; where several are
     zipped again, a quarter of it at most, and within another array's lambda only where the zipped array can be bound.
     """
+    if not _scans_structs(plan):
+        return plan
     accesses = accesses_of(plan)
     chosen = worth_pruning(accesses)
     while chosen:
@@ -69,6 +71,13 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
             return found
         chosen = {ref: paths for ref, paths in chosen.items() if ref not in attempt.failed}
     return plan
+
+
+def _scans_structs(plan: Plan) -> bool:
+    """Whether a scan has an array of structs, or a map of them, at any depth."""
+    types = {id(c.type): c.type for node in plan.everywhere() if isinstance(node, Scan) for c in node.output}
+    nested = (t for found in types.values() for t in walk(found) if isinstance(t, (Array, Map)))
+    return any(isinstance(child, Struct) for t in nested for child in t.children)
 
 
 def accesses_of(plan: Plan) -> Accesses:
@@ -270,7 +279,7 @@ class _Attempt:
         return evolve(made, span=span) if isinstance(made, GetField) else made
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Pruned:
     """The array that stands for the source, and the paths over elements of `ref` that its elements' fields were."""
 

@@ -10,7 +10,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.rewrite import map_expressions
+from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
 from planproof_engine.optimizer.construct import applied, number
@@ -52,7 +52,7 @@ def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the body evaluates one of the two in any case, and the loop goes through all elements: `exists` and
     `forall` stop early.
     """
-    return map_expressions(plan, lambda expr: transform_up(expr, lambda e: _sharing(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _sharing(e, conf, registry)))
 
 
 def _sharing(expr: Expr, conf: Conf, registry: Registry) -> Expr:

@@ -22,7 +22,7 @@ class Version(Node):
 class Table(Node):
     """`catalog.db.t AS alias`: the parts of its name, outermost first; none where the name is `computed`.
 
-    `options` is the text of `WITH (key = value)`.
+    `options` is the text of `WITH (key = value)`. `is_stream`: it is read as Databricks' `STREAM t`.
     """
 
     parts: Sequence[Identifier]
@@ -31,6 +31,7 @@ class Table(Node):
     options: str | None = None
     sample: TableSample | None = None
     alias: TableAlias | None = None
+    is_stream: bool = False
 
 
 @node

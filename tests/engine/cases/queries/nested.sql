@@ -99,3 +99,4 @@ SELECT a, sum(b) AS x, x + a FROM t GROUP BY ALL;
 SELECT a FROM t GROUP BY ALL HAVING max(b) > 1;
 SELECT a AS k, k + 1 AS l FROM t GROUP BY a, l;
 SELECT a AS k, k + 1 AS l FROM t GROUP BY ALL;
+SELECT cast(array('a') AS ARRAY<CHAR(3)>), try_cast(map('a', 'b') AS MAP<STRING, VARCHAR(5)>), cast(s AS STRUCT<x: CHAR(2), y: INT>) FROM t;

@@ -1,0 +1,73 @@
+"""The statement of a later run of an incremental model on a table with a log: rows are added, overwritten or merged."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from planproof.publish.materialize.materialization import Job
+from planproof.publish.transaction.names import Refused
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import ColumnNames, PhysicalSchema
+from planproof_engine.texts import unterminated
+
+
+def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
+    """Runs the statement on what is staged under a name, and returns it. `columns` are those of the table by then."""
+    known, produced = ColumnNames(columns.names), job.examined.planes.analyzed.names
+    text, strategy = unterminated(job.examined.sql), job.model.incremental_strategy
+    # A merge's clauses say what is stored; they may ask for other columns, too.
+    if strategy != "merge" and any(name not in known for name in produced):
+        kept = ", ".join(quoted((name,)) for name in produced if name in known)
+        text = f"SELECT {kept} FROM (\n{text}\n)"
+    if strategy == "merge":
+        clauses = unterminated(merges(job))
+        using = f"USING (\n{text}\n) AS DBT_INTERNAL_SOURCE"
+        statement = f"MERGE INTO {staging} AS DBT_INTERNAL_DEST {using}\n{clauses}"
+    else:
+        verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
+        statement = f"INSERT {verb} {staging} BY NAME\n{text}"
+    with _mode(job):
+        job.session.write(statement)
+    return statement
+
+
+def _mode(job: Job) -> AbstractContextManager[None]:
+    """dbt asks for partitions to be replaced where the model names some, and leaves it to the session elsewhere."""
+    if job.model.incremental_strategy == "insert_overwrite" and job.model.partition_by:
+        return job.session.settings({"spark.sql.sources.partitionOverwriteMode": "dynamic"})
+    return nullcontext()
+
+
+def merges(job: Job) -> str:
+    """The clauses of the model's MERGE, from ON: dbt's own where dbt has written them (`merge` among the options), else
+    what dbt would write of the `unique_key`. Raises `Refused`."""
+    options = job.model.options
+    if job.model.incremental_strategy != "merge":
+        return ""
+    if options.get("merge"):
+        return str(options["merge"])
+    key = options.get("unique_key")
+    keys = [key] if isinstance(key, str) else list(key or ())
+    if not keys:
+        raise Refused(f"{job.model.name} is merged, and has no unique_key by which rows are matched")
+    same = " AND ".join(f"DBT_INTERNAL_SOURCE.{quoted((k,))} = DBT_INTERNAL_DEST.{quoted((k,))}" for k in keys)
+    return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+
+
+def with_stored_columns(job: Job) -> Job:
+    """A merge whose columns are known (`adds` among the options: those that the table gets) stores no others: what its
+    source has besides is for its clauses alone."""
+    target, adds = job.target, job.model.options.get("adds")
+    if target is None or adds is None:
+        return job
+    known = ColumnNames((*target.schema.names, *adds))
+
+    def stored(schema: PhysicalSchema) -> PhysicalSchema:
+        return PhysicalSchema(tuple(f for f in schema if f.name in known))
+
+    planes = job.examined.planes
+    declared = None if planes.declared is None else stored(planes.declared)
+    examined = job.examined._replace(planes=replace(planes, analyzed=stored(planes.analyzed), declared=declared))
+    options = {**job.model.options, "on_schema_change": "append_new_columns"}
+    return replace(job, model=replace(job.model, options=options), examined=examined)

@@ -1,0 +1,31 @@
+"""For who walks a plan: its nodes and expressions, what it says of its rows, and where its columns come from."""
+
+from __future__ import annotations
+
+from planproof_engine.expr.nodes import Alias, Call, Column, Expr, Outer, Subquery
+from planproof_engine.logical.lineage import Source
+from planproof_engine.logical.nodes import Filter, Named, Plan, Project, Scan
+from planproof_engine.logical.outline import plan_details
+from planproof_engine.logical.references import References
+from planproof_engine.logical.rows import StoredColumn, rows_of
+from planproof_engine.optimizer.laws import may_raise
+
+__all__ = [
+    "Alias",
+    "Call",
+    "Column",
+    "Expr",
+    "Filter",
+    "Named",
+    "Outer",
+    "Plan",
+    "Project",
+    "References",
+    "Scan",
+    "Source",
+    "StoredColumn",
+    "Subquery",
+    "may_raise",
+    "plan_details",
+    "rows_of",
+]

@@ -1,0 +1,24 @@
+"""Statements as texts: what one does, which names it reads, how it ends, and queries that are cut or made of others."""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.hazard_counts import together
+from planproof_engine.analysis.names.mentioned import mentioned
+from planproof_engine.sql.ending import unterminated
+from planproof_engine.sql.heads import Query, Statement, may_change, read_head
+from planproof_engine.sql.layout import laid_out
+from planproof_engine.sql.stand_in import stand_in
+from planproof_engine.sql.unparse import unparse
+
+__all__ = [
+    "Query",
+    "Statement",
+    "laid_out",
+    "may_change",
+    "mentioned",
+    "read_head",
+    "stand_in",
+    "together",
+    "unparse",
+    "unterminated",
+]

@@ -1,0 +1,146 @@
+"""A project of others at the command line: each file of it is read or refused in a line, and no name of it speaks to
+the terminal or to a runner of CI."""
+
+from __future__ import annotations
+
+import json
+import os
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from planproof.cli.group import cli
+from planproof_engine import budget
+from planproof_engine.budget import bounded
+
+NAMES = (
+    "a\n::error::b",
+    "a\r::error::b",
+    "##[error]b",
+    "a\x1b]0;title\x07\x1b[2Jb",
+    "a\u202eb\u2066c",
+    "a\u2028::error::b\x85::error::c",
+)
+COMMANDS = (
+    ["explain", "{name}"],
+    ["explain", "{name}", "--plan"],
+    ["explain", "{name}", "--sql"],
+    ["explain", "{name}", "--rewrites"],
+    ["explain", "no such {name}"],
+    ["diff", "target/manifest.json", "old.json"],
+    ["diff", "old.json", "target/manifest.json"],
+    ["infer", "--dry-run"],
+    ["check", "--baseline", "{name}"],
+    ["check", "--select", "{name}x"],
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dbt_manifest: Any) -> Path:
+    monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "cache"))
+    home = tmp_path / "shop"
+    for folder in ("target", "models"):
+        (home / folder).mkdir(parents=True)
+    (home / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (home / "profiles.yml").write_text("shop: {target: dev, outputs: {dev: {type: spark, method: session}}}\n")
+    write(home / "target/manifest.json", dbt_manifest({"m": {"sql": "select 1 as id"}}))
+    monkeypatch.chdir(home)
+    return home
+
+
+def write(file: Path, form: Any) -> None:
+    file.write_text(json.dumps(form))
+
+
+def said(*words: str) -> str:
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code in (0, 1, 2), result.output
+    assert "internal error" not in result.output
+    return result.output
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_speaks_to_a_terminal_or_a_runner(name: str, home: Path, dbt_manifest: Any) -> None:
+    for file, own in (("target/manifest.json", name), ("old.json", f"{name}x")):
+        form = {
+            "sql": f"select 1 as `{own}`, 2 as a",
+            "columns": {own: "string", "a": "int"},
+            "name": own,
+            "relation_name": f"shop.`{own}`",
+            "original_file_path": f"models/{own}.sql",
+        }
+        write(home / file, dbt_manifest({"m": form}))
+    for command in COMMANDS:
+        shown = said(*(word.replace("{name}", name) for word in command))
+        assert not [line for line in shown.splitlines() if line.strip().startswith("::") or "##[" in line], command
+        unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n"}
+        assert not unseen, (command, unseen)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 3000, '{"version": 1, "findings": [{"count": 1e999}]}', "[]", "\xff", "5", "{}"]
+)
+def test_what_is_no_baseline_is_refused(text: str, home: Path) -> None:
+    (home / "base.json").write_text(text, encoding="latin-1")
+    assert "base.json" in said("check", "--baseline", "base.json")
+
+
+def test_pipes_and_devices_are_no_baselines(home: Path) -> None:
+    """A pull request can bring a link."""
+    (home / "zero.json").symlink_to("/dev/zero")
+    os.mkfifo(home / "pipe.json")
+    for name in ("zero.json", "pipe.json"):
+        assert "is no regular file" in said("check", "--baseline", name)
+
+
+SELECTORS = [
+    b"a: \xff",
+    "a: 1".encode("utf-16"),
+    b"a: 1\n---\nb: 2\n",
+    b"!!python/object/apply:os.getcwd []",
+    b"\0",
+    b"? {a: b}\n: 1\n",
+]
+
+
+@pytest.mark.parametrize("text", SELECTORS)
+def test_what_is_no_selectors_yml_is_refused(text: bytes, home: Path) -> None:
+    pytest.importorskip("dbt.cli.main")
+    (home / "selectors.yml").write_bytes(text)
+    assert "dbt's selection" in said("check", "--selector", "x")
+
+
+@pytest.mark.parametrize("text", ["a: &a {<<: *a}\n", "models: &m [*m]\n", "models: 5\n", "#" * 10**6])
+def test_infer_reads_a_file_of_others_or_refuses_it(
+    text: str, home: Path, dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (1.0, budget.BYTES))
+    (home / "models/m.yml").write_text(text)
+    write(
+        home / "target/manifest.json",
+        dbt_manifest({"m": {"sql": "select 1 as id", "patch_path": "shop://models/m.yml"}}),
+    )
+    said("infer")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("config", "text"),
+        ("depends_on", 5),
+        ("depends_on", {"nodes": 5}),
+        ("test_metadata", []),
+        ("test_metadata", {"kwargs": 5}),
+    ],
+)
+def test_a_test_of_another_form_is_named(key: str, value: Any, home: Path, dbt_manifest: Any) -> None:
+    test = {"resource_type": "test", "unique_id": "test.shop.t", "name": "t", "test_metadata": {"name": "not_null"}}
+    write(
+        home / "target/manifest.json",
+        dbt_manifest({"m": {"sql": "select 1 as id"}}, **{"test.shop.t": {**test, key: value}}),
+    )
+    for command in (["check"], ["explain", "m"], ["infer", "--dry-run"]):
+        assert "test.shop.t" in said(*command)
