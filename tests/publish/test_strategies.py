@@ -182,7 +182,7 @@ class World:
             held.release()
 
     def published(self, session: Any, model: Model, names: Names, held: lock.Lock) -> Publication:
-        target = session.table(quoted(names.target))
+        target = session.table(names.target.quoted)
         going = publication(
             session,
             names,
