@@ -7,7 +7,7 @@ table's place. Other sessions see a gap between the two renames.
 from __future__ import annotations
 
 from planproof.publish.transaction.content import is_whole
-from planproof.publish.transaction.deletion import Holdings
+from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
 from planproof.publish.transaction.journal import Prior
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Refused, join, within
@@ -123,13 +123,14 @@ def _delete_overwritten(publication: Publication) -> None:
         return
     if publication.stored(publication.entry.away) is None:
         return
-    own = [place for place in locations(session, publication.entry.away) if publication.is_version(place)]
-    holdings, old = Holdings(session), [RelationName.parse(publication.entry.away)]
-    for place in own:
-        if holdings.holder(place, old) is None:
+    target, old = RelationName.parse(publication.entry.target), [RelationName.parse(publication.entry.away)]
+    holdings = Holdings(session)
+    for place in locations(session, publication.entry.away):
+        version = parent_version(place)
+        if is_version_of(version, target) and not has_detour(place) and holdings.holder(place, old) is None:
             publication.delete(place)
-            if not store.contents(parent_version(place)):
-                publication.delete(parent_version(place))
+            if not store.contents(version):
+                publication.delete(version)
 
 
 def _refuse_repointed(publication: Publication) -> None:

@@ -467,7 +467,8 @@ class Publication:
             self.sweep(prior.location)
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
-        if prior.kind == "table" and prior.managed and prior.location and not within(prior.location, entry.native):
+        is_elsewhere = prior.managed and prior.location is not None and not within(prior.location, entry.native)
+        if prior.kind == "table" and is_elsewhere and not self.is_in_memory():
             # Hive deletes what it holds for the table's folder, which Spark does not show after a rename: somebody may
             # have pointed it to files of his own a moment before. Spark tells Hive of another folder alone.
             self.set_location(entry.away, f"{self.away_home}_dropped")
