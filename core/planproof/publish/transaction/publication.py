@@ -82,10 +82,10 @@ class Publication:
             self.define(sql)
         except AnalysisError as error:
             said = f"Spark refused a step of the publish of {self.entry.model}"
-            refused = SparkFailure(f"{said}: {error.message}", error.condition, transient=True)
+            refused = SparkFailure(f"{said}: {error.message}", error.condition, outside=True)
             if refused.transient:
                 others = "somebody may have changed the table, or what is staged for it, at the same time"
-                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, transient=True)
+                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, outside=True)
             raise refused from error
 
     def define(self, sql: str) -> None:
@@ -290,7 +290,7 @@ class Publication:
         exist, and Hive then reports the drop as done."""
         self.change(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
         if is_listed(name, self.run):
-            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", transient=True)
+            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", outside=True)
 
     def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
         """Deletes a directory, unless data of the target lie there; `now` is the target, where it was just looked
