@@ -134,22 +134,22 @@ def _delete_overwritten(publication: Publication) -> None:
 
 
 def _refuse_repointed(publication: Publication) -> None:
-    """Raises `Refused` where the table that has just stepped aside left its files: a managed one takes those of its
-    default place along, and somebody has pointed it to others since the last look."""
+    """Raises `Refused` where the managed table that has just stepped aside left its files behind: a rename takes along
+    what lies at the default place, so somebody has set another location since the last look."""
     prior, native = publication.entry.prior, publication.entry.native
     if prior is None or not prior.managed or not prior.location or not publication.store.contents(prior.location):
         return
     if within(prior.location, native) or publication.is_in_memory():
         raise Refused(
-            f"{publication.entry.model} was given other files by somebody just while it was published. Nothing was "
-            "published; look at it, and run the model again",
+            f"somebody gave {publication.entry.model} another location just while it was published. Nothing was "
+            "published; look at the table, and run the model again",
             transient=True,
         )
 
 
 def _give_name_back(publication: Publication, prior: Prior) -> None:
-    """The old relation gets its name back. The catalog renames no table onto a folder with files: those that lie at its
-    default place, where it does not lie any more, stand beside it meanwhile, and stay there if it brings others."""
+    """The old relation gets its name back. The catalog renames no table onto a folder with files: others' files that
+    came to the default place are moved beside it, and stay there if the table brings files of its own."""
     entry, store = publication.entry, publication.store
     found = f"{publication.away_home}_found"
     try:
@@ -173,7 +173,8 @@ def _return_found(publication: Publication, prior: Prior, found: str) -> None:
         return
     publication.move(found, entry.native)
     if prior.location and within(prior.location, entry.native) and publication.stored(entry.target) is not None:
-        # Hive still has the table where others pointed it to, and Spark tells it of another folder alone.
+        # Hive may still hold the folder that somebody has set. Spark passes on only a location that differs from the
+        # one it shows: another one is set first.
         for folder in (found, entry.native):
             publication.set_location(entry.target, folder)
 

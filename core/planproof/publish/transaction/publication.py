@@ -469,8 +469,8 @@ class Publication:
             self.delete_replaced(prior.location)
         is_elsewhere = prior.managed and prior.location is not None and not within(prior.location, entry.native)
         if prior.kind == "table" and is_elsewhere and not self.is_in_memory():
-            # Hive deletes what it holds for the table's folder, which Spark does not show after a rename: somebody may
-            # have pointed it to files of his own a moment before. Spark tells Hive of another folder alone.
+            # DROP deletes the folder that Hive holds, which may be one that somebody set right before the rename; Spark
+            # shows the default one. It passes on only a location that differs from the one it shows.
             self.set_location(entry.away, f"{self.away_home}_dropped")
         self.drop(entry.away, prior.kind)
 
