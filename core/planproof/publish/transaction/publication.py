@@ -82,10 +82,10 @@ class Publication:
             self.define(sql)
         except AnalysisError as error:
             said = f"Spark refused a step of the publish of {self.entry.model}"
-            refused = SparkFailure(f"{said}: {error.message}", error.condition, transient=True)
+            refused = SparkFailure(f"{said}: {error.message}", error.condition, outside=True)
             if refused.transient:
                 others = "somebody may have changed the table, or what is staged for it, at the same time"
-                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, transient=True)
+                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, outside=True)
             raise refused from error
 
     def define(self, sql: str) -> None:
@@ -290,7 +290,7 @@ class Publication:
         exist, and Hive then reports the drop as done."""
         self.change(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
         if is_listed(name, self.run):
-            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", transient=True)
+            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", outside=True)
 
     def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
         """Deletes a directory, unless data of the target lie there; `now` is the target, where it was just looked
@@ -467,9 +467,10 @@ class Publication:
             self.sweep(prior.location)
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
-        if prior.kind == "table" and prior.managed and prior.location and not within(prior.location, entry.native):
-            # Hive deletes what it holds for the table's folder, which Spark does not show after a rename: somebody may
-            # have pointed it to files of his own a moment before. Spark tells Hive of another folder alone.
+        is_elsewhere = prior.managed and prior.location is not None and not within(prior.location, entry.native)
+        if prior.kind == "table" and is_elsewhere and not self.is_in_memory():
+            # DROP deletes the folder that Hive holds, which may be one that somebody set right before the rename; Spark
+            # shows the default one. It passes on only a location that differs from the one it shows.
             self.set_location(entry.away, f"{self.away_home}_dropped")
         self.drop(entry.away, prior.kind)
 
