@@ -198,7 +198,7 @@ def test_rows_that_table_and_contract_forbid_are_counted_or_quarantined(
     bad = FORBIDDEN.format(bad="'much too long'" if term == "check" else "null")
     before = versions(delta, name)
     for strategy in (ADDED, OVER, MERGED):
-        report = publish(delta, name, bad, contract=given, **strategy)
+        report = publish(delta, name, bad, contract=given, settings=Settings(samples="rows"), **strategy)
         assert (report.outcome, codes(report)) == ("rejected", {code}), report.findings
         assert [f.message for f in report.findings if f.code == code and "2 " in str(f.message)], report.findings
         assert [len(shown.rows or ()) for shown in report.details.broken or ()] == [2]
