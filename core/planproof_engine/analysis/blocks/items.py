@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from planproof_engine.analysis.blocks.unnamed import renamed
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
@@ -16,6 +17,7 @@ from planproof_engine.analysis.growth import refuse_long
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
     GENERATOR,
     content,
     contents,
@@ -74,8 +76,9 @@ class Items:
         return (a for made in self.generated for a in made.call.args)
 
 
-def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
-    """The select list. Generators are bound first: the other items may name the columns that they make."""
+def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> Items:
+    """The select list. Generators are bound first: the other items may name the columns that they make. `grouped`: it
+    stands beside GROUP BY or HAVING."""
     generated: dict[int, Generated] = {}
     for node in nodes:
         refuse_named_star(node, ctx)
@@ -106,6 +109,8 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context) -> Items:
             refuse_nested_generator(item, nodes[0], ctx.env)
     made = list(generated.values())
     found |= contents(a for g in made for a in g.call.args)
+    if made and not grouped and not found & AGGREGATE:
+        items = [renamed(item, made, ctx.conf) for item in items]
     if not aliases.used:
         return Items(items, found, made)
     inlined, referring, late = _inlined(items, aliases, nodes, ctx)

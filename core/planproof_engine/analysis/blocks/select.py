@@ -27,7 +27,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import ambiguous_name
+from planproof_engine.analysis.refusals.earlier import ambiguous_name, star_over_pivot
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -78,9 +78,9 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     if group is not None and groupby.analytic(group):
         ctx = evolve(ctx, grouping=())
     try:
-        items = bind_items(node.items, ctx)
+        items = bind_items(node.items, ctx, grouped=group is not None or node.having is not None)
     except AnalysisError as error:
-        raise ambiguous_name(node, error, ctx) or error from None
+        raise ambiguous_name(node, error, ctx) or star_over_pivot(node, error, env) or error from None
     found = items.content
     over = None
     having = node.having
