@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from planproof import Conf
 
 HERE = Path(__file__).parent
 COUNTS = {"random_grammar": 2000, "random_models": 500}
@@ -31,6 +34,20 @@ def test_the_same_seed_writes_the_same_queries(written: str) -> None:
     write = _loaded(written).queries
     assert write(50, 3) == write(50, 3)
     assert write(50, 3) != write(50, 4)
+
+
+def test_what_random_queries_led_to_stays_mended() -> None:
+    asks = _loaded("random_on_spark")
+    cases = asks.golden_cases()
+    assert {case["spark"] for case in cases} == {"3.5", "4.0", "4.3"}
+    differing = []
+    for case in cases:
+        conf = replace(Conf.of(case["spark"]), ansi=case["ansi"], time_zone=asks.TIME_ZONE)
+        fields = [tuple(field) for field in case["fields"]] if "fields" in case else None
+        kind = asks.compare(asks.derived(case["query"], conf), asks.Answer(fields, case.get("refused", "")))
+        if kind not in ("exact", "refused"):
+            differing.append((kind, case["spark"], case["ansi"], case["query"]))
+    assert differing == []
 
 
 @pytest.mark.conformance
