@@ -2,8 +2,8 @@
 
 PYTHONPATH=core python tests/engine/versions/random_on_spark.py 2000 7 [--models] [--ansi-off] [--misses FILE]
 
-`--models` asks queries as dbt compiles them. `--golden` asks those of tests/engine/cases/versions/mended.sql, which random
-ones led to, and writes this Spark's answers into mended.jsonl beside it.
+`--models` asks queries as dbt compiles them. `--golden` asks those of tests/engine/cases/versions/mended.sql, to which
+random ones led, and writes this Spark's answers into mended.jsonl beside it.
 """
 
 from __future__ import annotations
