@@ -251,6 +251,8 @@ def _aggregating(bound: Expr, over: Aggregated | None, node: q.Node, ctx: Contex
         return ctx.env.rejected(
             "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
         )
+    if ctx.env.conf.databricks:
+        return ctx.env.unknown("an aggregate function in QUALIFY after GROUP BY", node)
     text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."
     return ctx.env.rejected("MISSING_GROUP_BY", text, node)
 
