@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from planproof.publish.iceberg.left import LEFT, SETTLES, settle_exchange, take_back
+from planproof.publish.iceberg.left import LEFT, settle_exchange, take_back
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import Notebook, Noted, earlier, folder, mark, notes
+from planproof.publish.notes.notebook import SETTLES, Notebook, Noted, earlier, folder, mark, notes
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.session.protocol import SparkFailure

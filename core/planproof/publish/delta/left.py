@@ -6,14 +6,13 @@ where the table is not found, everything stays as it lies.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
 from planproof.publish.delta.staging import PREFIX, commits_since, forget_log, names_publish, said_by
 from planproof.publish.notes.believed import names_of, refuse_links, refuse_other_home, refuse_other_quarantine, same
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import Left, forget, left_as_it_lies, mark, remove
+from planproof.publish.notes.notebook import SETTLES, Left, forget, is_young, left_as_it_lies, mark, remove
 from planproof.publish.notes.quarantine import delete_rows
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
@@ -22,9 +21,6 @@ from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded, store_of
-
-SETTLES = 3600
-"""After so many seconds an owner that was evicted makes no table any more."""
 
 
 def left_by(wanted: str | None = None) -> dict[str, Left]:
@@ -99,7 +95,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         if store.exists(join(note.location, LOG)):
             tables.fence(note.location, PREFIX + note.owner.run)
             named = _is_committed(tables, store, note)
-        elif _is_young(store, mark(location)):
+        elif is_young(store, mark(location)):
             return "left", f"its owner may still make the table; recover again in {SETTLES // 60} minutes"
     if named is None:
         return left_as_it_lies(store, location, force, "the log does not say any more whether it was committed")
@@ -115,11 +111,6 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     remove(store, note)
     forget(store, location)
     return "undone", "its commit is not in the log; what it had staged was deleted"
-
-
-def _is_young(store: Store, location: str) -> bool:
-    at = store.modified(location)
-    return at is not None and time.time() - at < SETTLES
 
 
 def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:

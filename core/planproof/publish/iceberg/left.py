@@ -7,21 +7,17 @@ out, and where the table is not found, everything stays as it lies.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from planproof.publish.iceberg.believed import verify
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import Left, forget, left_as_it_lies, mark, remove
+from planproof.publish.notes.notebook import SETTLES, Left, forget, is_young, left_as_it_lies, mark, remove
 from planproof.publish.notes.quarantine import delete_rows
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.states import STATES, Ending
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
-
-SETTLES = 3600
-"""After so many seconds no catalog carries out a commit any more that it was asked for."""
 
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
@@ -69,16 +65,11 @@ def _exchanged(session: Session, tables: Transactional, store: Store, location: 
 def _wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:
     """Why nothing is deleted yet; None where nobody can commit it any more."""
     until = f"recover again in {SETTLES // 60} minutes"
-    if named is None and _is_young(store, mark(location)):
+    if named is None and is_young(store, mark(location)):
         return f"its owner may still make the table; {until}"
-    if STATES[note.step].late and _is_young(store, location) and not force:
+    if STATES[note.step].late and is_young(store, location) and not force:
         return f"its catalog may still carry out the commit; {until}"
     return None
-
-
-def _is_young(store: Store, location: str) -> bool:
-    at = store.modified(location)
-    return at is not None and time.time() - at < SETTLES
 
 
 def _without_branch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,9 @@ from planproof.session.store import Store, store_of
 
 _FOLDER = "staged"
 _EVICTED = "evicted"
+SETTLES = 3600
+"""After so many seconds no catalog carries out a call any more that it was asked for, and an owner that was evicted
+makes no table."""
 
 
 def folder(root: str) -> str:
@@ -182,6 +186,12 @@ def sweep_earlier(by: Mapping[str, Left], job: Job, root: str) -> None:
     """Settles what dead publishes of the job's target have left, and says so."""
     for report in earlier(by, job.session, store_of(job.session), root, job.names.slug):
         job.draft.add(report.findings)
+
+
+def is_young(store: Store, location: str) -> bool:
+    """Whether a note, or the mark beside one, was written so recently that what it tells of may still happen."""
+    at = store.modified(location)
+    return at is not None and time.time() - at < SETTLES
 
 
 def left_as_it_lies(store: Store, location: str, force: bool, why: str) -> tuple[Ending, str]:
