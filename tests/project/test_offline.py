@@ -8,7 +8,7 @@ import pytest
 from offline_reports import ID, ORDERS, TABLE, VIEW, found, logical
 
 from planproof.project import ProjectError, read_project
-from planproof.project.offline import explain_model
+from planproof.project.explained import explain_model
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 
@@ -337,7 +337,7 @@ def test_explaining_a_model_plans_its_ancestors(dbt_manifest):
         "mart": {"sql": "select id as key from shop.stg", "parents": ["stg"]},
     }
     project = read_project(dbt_manifest(models, ORDERS))
-    plan = explain_model(project, project.by_relation("mart"))
+    plan = explain_model(project, project.by_relation("mart")).plan
     assert [str(f) for f in plan.physical_schema] == ["key bigint"]
 
 

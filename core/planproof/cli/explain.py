@@ -15,8 +15,8 @@ import click
 from planproof.cli import options, output
 from planproof.cli.pages import EXAMPLES, accept, case_text
 from planproof.project import ProjectError
+from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation
-from planproof.project.offline import explain_model
 from planproof.report.parts import harmless
 from planproof_engine.finding import CODES
 from planproof_engine.origin import Unknown
@@ -63,7 +63,8 @@ def explain(
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
-        plan = explain_model(project, node, location.conf())
+        explained = explain_model(project, node, location.conf())
+        plan = explained.plan
         text = laid_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
@@ -74,10 +75,14 @@ def explain(
             for f in plan.schema
         ]
         form: dict[str, object] = {"model": node.relation, "sql" if as_sql else "plan": text, "schema": columns}
+        form |= {"changed": explained.changed} if explained.changed is not None else {}
         if found is not None:
             form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
         click.echo(json.dumps(form, indent=2))
         return None
+    if explained.changed is not None:
+        said = f"{explained.changed} since dbt compiled it; run `dbt compile`. This is what it compiled:"
+        click.echo(harmless(said), err=as_sql)
     if as_sql:
         click.echo(harmless(text))
     else:
