@@ -312,7 +312,18 @@ def test_explain_answers_of_each_column_first(invoke, project):
         ["text", "string", "never"],
     ]
     assert "declares it NOT NULL" in cells[0][3]
+    assert cells[3][3] == "it is never null"
     assert cells[2][3] == "nothing excludes it"
+
+
+def test_explain_says_of_an_aggregate_why_it_is_never_null(invoke, project):
+    directory = project(mart("select count(*) as n, count(id) as m, max(id) as k from raw.orders"), ORDERS)
+    rows = invoke("explain", "mart", "--project-dir", directory).output.splitlines()[3:]
+    assert [row.split(None, 3)[2:] for row in rows] == [
+        ["never", "count(*) is never null"],
+        ["never", "count(..) is never null"],
+        ["maybe", "nothing excludes it"],
+    ]
 
 
 def test_explain_shows_the_plan(invoke, project):

@@ -10,7 +10,7 @@ from offline_reports import ID, ORDERS, TABLE, VIEW, found, logical
 from planproof.project import ProjectError, read_project
 from planproof.project.explained import explain_model
 from planproof_engine.conf import Conf
-from planproof_engine.finding import Verdict
+from planproof_engine.finding import CODES, Verdict
 
 
 def test_a_healthy_project_is_proved(check):
@@ -293,6 +293,17 @@ def test_two_columns_of_one_name_cannot_be_stored(check):
     [refused] = reports["allowed"].of(Verdict.VIOLATED)
     assert refused.code == "PP102"
     assert "no setting can allow it" in refused.message
+
+
+def test_two_stars_that_bring_one_name_are_placed(check):
+    sql = "select o.*,\n  c.* from raw.orders o join raw.orders c on o.id = c.id"
+    report = check({"twice": {"sql": sql}})["twice"]
+    [first, *_] = report.of(Verdict.VIOLATED)
+    width = len(ORDERS["raw.orders"])
+    assert first.message == f"columns 1 (o.*) and {width + 1} (c.*) have one name: id, id"
+    assert first.origin is not None
+    assert (first.origin.line, first.origin.column) == (1, 8)
+    assert "`* EXCEPT (...)`" in CODES["PP102"].next_step
 
 
 def test_custom_constraints_are_said_to_be_unchecked(check):

@@ -1,4 +1,4 @@
-"""Files that changed since dbt compiled them: `infer` and `explain` say so as `check` does, and promise nothing of it."""
+"""Files that changed since dbt compiled them: `infer` and `explain` say so as `check` does."""
 
 from __future__ import annotations
 

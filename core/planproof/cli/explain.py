@@ -23,7 +23,7 @@ from planproof_engine.origin import Unknown
 
 if TYPE_CHECKING:
     from planproof_engine import Rewriting
-    from planproof_engine.schema import LogicalField, LogicalSchema
+    from planproof_engine.schema import LogicalSchema
 
 
 @click.command(cls=options.Sectioned)
@@ -91,36 +91,28 @@ def explain(
         if as_plan:
             click.echo(_wrapped(harmless(text)))
         else:
-            _show_columns(plan.schema)
+            _show_columns(plan.schema, explained.reasons)
     if found is not None:
         click.echo(harmless(f"\n{_shown(found)}"))
     return None
 
 
-def _show_columns(schema: LogicalSchema) -> None:
+def _show_columns(schema: LogicalSchema, reasons: list[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("column", "type", "null", "why"):
         table.add_column(heading, overflow="fold")
-    for field in schema:
+    for field, why in zip(schema, reasons):
         null = "never" if field.evidence or not field.nullable else "maybe"
-        cells = (field.name, field.type.simple, null, _why(field))
+        cells = (field.name, field.type.simple, null, why)
         table.add_row(*(Text(harmless(cell)) for cell in cells))
     out = output.console()
     out.width = _width()
     with out.capture() as captured:
         out.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def _why(field: LogicalField) -> str:
-    if field.evidence:
-        return field.evidence
-    if not field.nullable:
-        return "Spark's own flag says so"
-    return field.doubt or "nothing excludes it"
 
 
 def _width() -> int:

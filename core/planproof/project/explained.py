@@ -11,7 +11,9 @@ from planproof.project.profile import DBT_CONF
 from planproof.project.sources import read_frozen
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.plans import Expr, References
 from planproof_engine.records import record
+from planproof_engine.schema import LogicalField
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan
@@ -23,6 +25,18 @@ class Explained:
 
     plan: LogicalPlan
     changed: str | None = None
+
+    @property
+    def reasons(self) -> list[str]:
+        """Of each column, why it is never null, or what may make it so."""
+        made = {item.column.id: item.made_of for item in References(self.plan.root).items}
+        return [_why(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
+
+
+def _why(made: Expr, field: LogicalField) -> str:
+    if not field.nullable:
+        return made.evidence or "Spark takes it as NOT NULL"
+    return field.evidence or field.doubt or "nothing excludes it"
 
 
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> Explained:
