@@ -25,7 +25,9 @@ environment:
 
 install: environment ## Makes .venv from uv.lock.
 
-demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and shows what happened.
+demo: ## Builds a guarded dbt project on Spark, breaks one model, and shows what happened.
+	@echo "make demo: the first time about 1 GB is installed into .venv, which takes minutes; the demo itself takes about one"
+	@.ci/environment --java
 	@$(BIN)/python dags_examples/demo.py
 
 action: environment ## Writes anew what the GitHub Action installs, from uv.lock, with hashes.

@@ -13,6 +13,8 @@ import pictures
 import pytest
 from rich.console import Console
 
+from planproof.report.text import panel
+
 EXAMPLES = Path(__file__).parents[2] / "dags_examples"
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def test_the_story_goes_as_told(
 ) -> None:
     """Published, broken, stopped: the rows published before are still there, and a healthy run publishes again."""
     story, shown = told
-    with contextlib.redirect_stdout(shown):  # `planproof run` prints to it.
+    with contextlib.redirect_stdout(shown):  # dbt prints to it.
         story.tell()
     table = f"{schema}.customer_activity"
     rows = sorted(spark.table(table).collect())
@@ -46,8 +48,8 @@ def test_the_story_goes_as_told(
 
     healthy, broken = story.reports
     assert {r.outcome for r in healthy.reports} == {"published"}
-    assert len(healthy.reports) == 13
-    (stopped,) = (r for r in broken.reports if r.outcome != "published")
+    assert len(healthy.reports) == 7
+    (stopped,) = broken.reports
     assert (stopped.model, stopped.outcome, stopped.verdict.value) == (table, "rejected", "violated")
     (violation,) = (f for f in stopped.findings if f.verdict.value == "violated")
     assert violation.field == "order_count"
@@ -57,7 +59,10 @@ def test_the_story_goes_as_told(
     assert "order_count" in model[violation.origin.line - 1]
 
     said = shown.getvalue()
-    box = said.replace(schema, "shop")
+    assert "planproof: 0 published, 1 stopped; report " in said
+    framed = Console(file=io.StringIO(), width=120)
+    framed.print(panel(stopped))
+    box = framed.file.getvalue().replace(schema, "shop")
     box = box[box.rindex("╭─") : box.rindex("╰─")]
     drawn = pictures.words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
     assert words(box) == [*words(" ".join(drawn[drawn.index("✗") :]))][: len(words(box))], "run `make pictures`"
