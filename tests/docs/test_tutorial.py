@@ -110,4 +110,4 @@ def test_the_page_shows_the_projects_files() -> None:
         if path and not path.endswith(" now"):
             shown.setdefault(path, block["text"])
     assert shown == {path: (GYM / path).read_text("utf-8") for path in shown}
-    assert len(shown) == 4
+    assert len(shown) == 2
