@@ -44,7 +44,9 @@ docs: environment ## Writes anew what the documentation shows of programs: look 
 	$(BIN)/python tools/docs_examples.py
 	PLANPROOF_WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_outputs.py tests/docs/test_tutorial.py
 
-pictures: demo ## Runs the demo, and draws what its report looks like: docs/pictures.
+pictures: demo ## Runs the demo, its broken model by `planproof run` too, and draws what that looks like: docs/pictures.
+	-PLANPROOF_DEMO_HOME=$(CURDIR)/.demo PLANPROOF_DEMO_SCHEMA=shop DBT_PROFILES_DIR=.demo/project $(BIN)/planproof run \
+		--project-dir .demo/project --select customer_activity --vars '{customer_join: left}'
 	$(BIN)/python tools/pictures.py
 
 site: environment ## Builds the documentation as a searchable site, in site/; a broken link ends it.

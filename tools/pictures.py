@@ -1,4 +1,4 @@
-"""Pictures for the README, from what the last `make demo` reported: a terminal, and the report's page.
+"""Pictures for the README, of the demo's model that `planproof run` stops: a terminal, and the report's page.
 
 python tools/pictures.py [--home .demo]    # writes docs/pictures
 
