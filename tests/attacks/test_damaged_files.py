@@ -55,8 +55,8 @@ def test_a_file_that_ends_its_reader_is_named(damaged: list[str]) -> None:
     from planproof.claims import files
 
     with pytest.raises(footers.Undecodable, match=r"b\.parquet: no footer that pyarrow reads"):
-        files.read(damaged, others=True)
-    claim, _ = files.read([path for path in damaged if "b.parquet" not in path], others=True)
+        files.read(damaged)
+    claim, _ = files.read([path for path in damaged if "b.parquet" not in path])
     assert claim.facts.rows == 8
 
 
@@ -69,5 +69,5 @@ def test_without_such_a_process_they_are_read_here(damaged: list[str], monkeypat
 
     monkeypatch.setattr("planproof.arrow.isolated._reader._process", None)
     monkeypatch.setattr("subprocess.Popen", refuse)
-    _, found = files.read(damaged[:1], others=True)
-    assert batches.read_of_others(damaged[:1], "all", found)[1] == []
+    _, found = files.read(damaged[:1])
+    assert batches.read(damaged[:1], "all", found)[1] == []

@@ -130,8 +130,13 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
     known = frozen.find(node.relation)
     if node.kind == "seed":
         return known or _seed(project, node)
-    found = known or _footers(project, node) or _declared(node, conf_ntz)
-    return found if isinstance(found, Unread) else replace(found, evidence=_evidence(project, node, found))
+    found = known or _footers(project, node)
+    if not isinstance(found, Known):
+        declared = _declared(node, conf_ntz)
+        if isinstance(declared, Unread):
+            return declared if found is None else Unread(f"{declared.reason}. {found.reason}")
+        found = declared
+    return replace(found, evidence=_evidence(project, node, found))
 
 
 def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
@@ -162,10 +167,10 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
     return Known(fields, f"declared in {node.file or 'the manifest'}", complete=False)
 
 
-def _footers(project: Project, node: ProjectNode) -> Known | None:
+def _footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     """From the Parquet files of a local `external_location` inside of the project, where pyarrow is installed; those
-    that Spark reads there, not what a killed job left beside them. None also where folders hold columns, or a file is
-    not whole."""
+    that Spark reads there, not what a killed job left beside them. None where there are none, or folders hold columns,
+    or the files do not agree."""
     location = _location(node.raw)
     if location is None or project.directory is None:
         return None
@@ -181,8 +186,8 @@ def _footers(project: Project, node: ProjectNode) -> Known | None:
     try:
         # A link, or a pipe, leads elsewhere.
         found = agreed_columns([path_within(project.directory, file) for file in files])
-    except (OSError, CannotRead):
-        return None
+    except (OSError, CannotRead) as error:
+        return Unread(f"The Parquet files below {location} tell nothing: {error}")
     if found is None:
         return None
     evidence = {
