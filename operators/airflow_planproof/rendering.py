@@ -22,8 +22,7 @@ def rendered(form: Any) -> str | None:
     from planproof.report.run import RunReport
 
     try:
-        report = RunReport.from_json(json.dumps(form))
-    except (AttributeError, KeyError, TypeError, ValueError):
+        page: str = render_run(RunReport.from_json(json.dumps(form)), script=False)
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError):
         return None
-    page: str = render_run(report, script=False)
     return page
