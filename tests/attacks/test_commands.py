@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ NAMES = (
     "a\n::error::b",
     "a\r::error::b",
     "##[error]b",
+    "a\n##teamcity[buildStop] ##vso[task.complete]b",
     "a\x1b]0;title\x07\x1b[2Jb",
     "a\u202eb\u2066c",
     "a\u2028::error::b\x85::error::c",
@@ -75,7 +77,9 @@ def test_no_name_speaks_to_a_terminal_or_a_runner(name: str, home: Path, dbt_man
         write(home / file, dbt_manifest({"m": form}))
     for command in COMMANDS:
         shown = said(*(word.replace("{name}", name) for word in command))
-        assert not [line for line in shown.splitlines() if line.strip().startswith("::") or "##[" in line], command
+        assert not [
+            line for line in shown.splitlines() if line.strip().startswith("::") or re.search(r"##\w*\[", line)
+        ], command
         unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n"}
         assert not unseen, (command, unseen)
 
