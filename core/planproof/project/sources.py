@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from io import StringIO
 from pathlib import Path
@@ -29,6 +29,8 @@ from planproof_engine.schema import ByColumn, ColumnNames
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
 _MOST_FILES = 10_000
+_LONGEST_HEADER = 2**20
+"""Characters: a hundred MB of commas would stand for as many columns."""
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
 
 
@@ -236,9 +238,19 @@ def _header(project: Project, node: ProjectNode) -> list[str]:
         return []
     try:
         text = content_within(project.directory, node.file).decode("utf-8-sig")
-        return next(csv.reader(StringIO(text, newline=""), delimiter=delimiter[:1]), [])
+        return next(csv.reader(_first_lines(text), delimiter=delimiter[:1]), [])
     except (OSError, UnicodeDecodeError, ValueError, csv.Error):
         return []
+
+
+def _first_lines(text: str) -> Iterator[str]:
+    """The lines among which a header is looked for. Raises ValueError where it is longer than it may be."""
+    left = _LONGEST_HEADER
+    for line in StringIO(text, newline=""):
+        left -= len(line)
+        if left < 0:
+            raise ValueError("a header of too many characters")
+        yield line
 
 
 def _typed(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:
