@@ -7,6 +7,7 @@ import json
 import os
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,8 @@ SELECTORS = [
     b"!!python/object/apply:os.getcwd []",
     b"\0",
     b"? {a: b}\n: 1\n",
+    b"selectors: " + b"9" * 5000,
+    b"selectors: !!float x",
 ]
 
 
@@ -114,7 +117,16 @@ SELECTORS = [
 def test_what_is_no_selectors_yml_is_refused(text: bytes, home: Path) -> None:
     pytest.importorskip("dbt.cli.main")
     (home / "selectors.yml").write_bytes(text)
-    assert "dbt's selection" in said("check", "--selector", "x")
+    assert "selectors.yml" in said("check", "--selector", "x")
+
+
+@pytest.mark.parametrize("name", ["selectors.yml", "packages.yml", "dependencies.yml", "profiles.yml"])
+@pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero")])
+def test_dbt_reads_no_pipe_to_select(made: Callable[[Path], None], name: str, home: Path) -> None:
+    pytest.importorskip("dbt.cli.main")
+    (home / name).unlink(missing_ok=True)
+    made(home / name)
+    assert f"{name} is no regular file" in said("check", "--selector", "x").replace("\n", "")
 
 
 @pytest.mark.parametrize("text", ["a: &a {<<: *a}\n", "models: &m [*m]\n", "models: 5\n", "#" * 10**6])
