@@ -8,6 +8,7 @@ PYTEST_ARGS=tests/formats`.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -173,6 +174,9 @@ def test_ddl_between_the_audit_and_the_commit_is_left_as_it_is(name: str, case: 
     def act() -> None:
         for statement in DDL[ddl]:
             there.other.sql(statement.format(t=there.t, using=there.format.using, columns=columns, parts=parts))
+            if statement.startswith("drop") and name == "parquet":
+                # Iceberg's session catalog leaves the files (1.11 and 1.12): Spark then makes no table there.
+                shutil.rmtree(there.home() / "t", ignore_errors=True)
         after.append(there.rows())
         after.append(there.rows(f"{there.t}_moved"))
 

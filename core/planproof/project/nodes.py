@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
@@ -131,10 +132,12 @@ def _contract(node: Node, conf: Conf) -> Contract | None:
     if not columns:
         raise ProjectError(f"{where}: its contract is enforced, but it names no columns; list them under `columns:`")
     source = patch_of(node)[1] or where
+    # dbt-spark adds the checks to a Delta table once its rows are there, and Delta refuses them where one is null.
+    takes_null = materialized_of(node) == "view" or _text(config, "file_format", where) != "delta"
     try:
         return Contract(
             [(name, _data_type(column, name, where, conf), True) for name, column in columns.items()],
-            [c for c in _constraints(node, columns, where) if c is not None],
+            [replace(c, takes_null=takes_null) for c in _constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
             custom_constraints(node),
         )

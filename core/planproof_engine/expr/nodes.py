@@ -327,12 +327,13 @@ class Exists(Subquery):
 
 @record(frozen=True, slots=True)
 class InSubquery(Subquery):
-    """`(values) IN (query)`."""
+    """`(values) IN (query)`. `named` are the places of the values that Spark prints as names, and takes for such."""
 
     values: tuple[Expr, ...]
     plan: Plan
     nullable: bool
     type: DataType = BOOLEAN
+    named: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 def doubt_of(expr: Expr) -> str | None:

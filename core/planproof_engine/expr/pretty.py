@@ -132,7 +132,8 @@ def _subquery(name: str) -> Callable[[x.ScalarSubquery | x.Exists], str]:
 def _in_subquery(node: x.InSubquery) -> str:
     left = pretty(node.values[0])
     if len(node.values) > 1:
-        named = (_name_in_row(value, at) for at, value in enumerate(node.values))
+        values = enumerate(node.values)
+        named = (pretty(value) if at in node.named else _name_in_row(value, at) for at, value in values)
         fields = ", ".join(f"'{name}', {pretty(value)}" for name, value in zip(named, node.values))
         left = f"named_struct({fields})"
     return f"({left} IN ({_subquery('listquery')(x.Exists(node.plan))}))"
@@ -150,9 +151,11 @@ def outer_references(plan: Any) -> list[x.Outer]:
     """The columns of the query right around a subquery that its plan uses, in the order in which it uses them.
 
     A column that a subquery inside refers to is a column of this one: Spark looks into the query right around, and no
-    further.
+    further. What a lateral subquery inside uses of the relations on its left is no column of a query around.
     """
-    return [e for node in plan.walk() for root in node.expressions for e in root.walk() if isinstance(e, x.Outer)]
+    found = [e for node in plan.walk() for root in node.expressions for e in root.walk() if isinstance(e, x.Outer)]
+    made = {c.id for node in plan.walk() for c in node.output} if found else ()
+    return [e for e in found if e.column.id not in made]
 
 
 def _session_variable(variable: x.SessionVariable) -> str:

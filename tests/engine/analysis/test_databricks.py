@@ -51,6 +51,7 @@ def test_what_spark_got_later(query: str, schema: str) -> None:
         ("SELECT * FROM read_files('/x', format => 'json')", "read_files"),
         ("SELECT id FROM STREAM s.t WATERMARK id DELAY OF INTERVAL 1 DAY", "WATERMARK"),
         ("SELECT id FROM STREAM read_files('/x')", "STREAM"),
+        ("SELECT id FROM s.t GROUP BY id QUALIFY rank() OVER (ORDER BY count(*)) < 3", "QUALIFY after GROUP BY"),
         ("SELECT raw:a[*].b FROM s.t", "PARSE_SYNTAX_ERROR"),
         ("SELECT id FROM s.t VERSION AS OF 3", "time travel"),
         ("SELECT main.s.mask_name(raw) FROM s.t", r"the function main\.s\.mask_name, which is none of Spark's"),

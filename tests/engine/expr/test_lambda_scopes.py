@@ -9,7 +9,7 @@ import pytest
 
 from planproof import AnalysisError, Catalog
 from planproof_engine.analysis.blocks.evidence import nulled
-from planproof_engine.analysis.blocks.select import substituted
+from planproof_engine.analysis.blocks.items import substituted
 from planproof_engine.api import plan
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (

@@ -135,6 +135,7 @@ class Aggregated:
         shown = self._shown
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
+            self._refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 
@@ -190,23 +191,31 @@ class Aggregated:
             return self._by_name(e, node, ctx)
         return self._computed(e) or e
 
+    def _refuse_expanded(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
+        """A sort of an older Spark finds a key that is not shown twice within an aggregate function: as it was, and as
+        the Expand made it. Such a name counts as not found."""
+        if ctx.clause == "HAVING" or not ctx.lacks("sorting grouping sets by what is not shown"):
+            return
+        calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
+        twice = (c for e in calls for c in e.walk() if isinstance(c, Column) and c.id not in shown and c in self.keys)
+        for column in twice:
+            raise unresolved_over(column, self.items, node, ctx)
+
     def _refuse_groupings(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
 
         Beside it, HAVING reaches nothing else that is not shown.
         """
         calls = list(filter(is_grouping, expr.walk()))
+        arguments = [a for e in calls for a in e.children]
+        having = ctx.clause == "HAVING"
+        unseen = [c for c in (_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown]
+        if arguments and unseen and (having or ctx.lacks("grouping() of what is not shown")):
+            raise unresolved_over(unseen[0], self.items, node, ctx)
         if calls and self.repeated:
             # `findGroupingExprs` looks for the grouping id as the last key.
             text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
             raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
-        arguments = [a for e in calls for a in e.children]
-        if not arguments:
-            return
-        having = ctx.clause == "HAVING"
-        unseen = [c for c in (_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown]
-        if unseen and (having or ctx.lacks("grouping() of what is not shown")):
-            raise unresolved_over(unseen[0], self.items, node, ctx)
         renamed = {i.child for i in self.items if isinstance(i, Alias)}
         found = next((a for a in arguments if not isinstance(a, Column) or (a in unseen and a in renamed)), None)
         if found is not None:

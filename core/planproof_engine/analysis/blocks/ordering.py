@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from planproof_engine.analysis.blocks.aggregated import unresolved_over
+from planproof_engine.analysis.blocks.aggregated import Aggregated, unresolved_over
 from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.select import Block
@@ -185,6 +185,7 @@ class _Clause:
         ctx = self._over_output(suggests=block is None or block.distinct)  # What the output lacks, the input may have.
         if block is not None:
             ctx = evolve(ctx, windows=block.ctx.windows)
+        missing: AnalysisError | None = None
         try:
             key = sort_keys([node], ctx)[0]
         except AnalysisError as error:
@@ -192,12 +193,19 @@ class _Clause:
                 raise
             if error.condition == "AMBIGUOUS_REFERENCE" and not self._input_tells(node, block):
                 raise
+            missing = error
         else:
             if block is None or block.over is None or block.distinct or not content(key) & AGGREGATE:
                 return key
             if not out_of_reach:
                 block.over.refuse_computed(key, self.node, block.ctx)
-        return self._input_key(node, block, out_of_reach)
+        try:
+            return self._input_key(node, block, out_of_reach)
+        except AnalysisError:
+            # Whatever else is wrong with a subquery, its names are resolved first, and not over the input.
+            if missing is not None and block.over is None and any(node.find_all(q.Query)):
+                raise missing from None
+            raise
 
     def _input_tells(self, node: q.Node, block: Block) -> bool:
         """Whether each name that means several items means one column of the input."""
@@ -213,7 +221,12 @@ class _Clause:
             self._named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
         output = None if over is None or out_of_reach else self._over_output().scope
         ctx = evolve(block.ctx, clause=self.word, aliases=self._named, time_windows=self.time_windows, shown=output)
-        key = sort_keys([node], ctx)[0]
+        try:
+            key = sort_keys([node], ctx)[0]
+        except AnalysisError:
+            if over is not None and out_of_reach:
+                self._refuse_out_of_reach(node, block, over)
+            raise
         if over is None:
             return key
         spread = self.word not in _SORTS
@@ -225,6 +238,14 @@ class _Clause:
             if isinstance(column, Column) and column.id not in shown and column not in over.keys:
                 raise unresolved_over(column, block.items, node, block.ctx)
         return key
+
+    def _refuse_out_of_reach(self, node: q.Node, block: Block, over: Aggregated) -> None:
+        """Names are looked up before anything else is checked."""
+        shown = {c.id for c in self.plan.output}
+        for named in node.find_all(q.Column):
+            found, _ = block.ctx.scope.matches(name_parts(named))
+            if len(found) == 1 and found[0].id not in shown and found[0] not in over.keys:
+                raise unresolved_over(found[0], block.items, node, block.ctx)
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
         """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""

@@ -14,17 +14,11 @@ from typing import Any
 from planproof_engine.analysis.blocks import joins, pivots
 from planproof_engine.analysis.blocks.groupby import analytic, group_expressions
 from planproof_engine.analysis.blocks.grouping import check_grouped
+from planproof_engine.analysis.blocks.items import bind_items, named_item
 from planproof_engine.analysis.blocks.joins import Side, boolean
 from planproof_engine.analysis.blocks.ordering import organized
 from planproof_engine.analysis.blocks.relations import bind_relation, named_as
-from planproof_engine.analysis.blocks.select import (
-    aggregated,
-    bind_items,
-    bind_select,
-    named_item,
-    refreshed,
-    windows_of,
-)
+from planproof_engine.analysis.blocks.select import aggregated, bind_select, refreshed, windows_of
 from planproof_engine.analysis.blocks.setops import SET_KINDS, widened
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, unresolved

@@ -26,8 +26,8 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     """PIVOT groups by the columns that neither the aggregates nor FOR name. It gives one column per value, or one per
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
-    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
     keys = [bind(c, ctx) for c in node.columns]
+    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
         if isinstance(key.type, Map):
             raise env.rejected(
@@ -35,13 +35,13 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
             )
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
-    for group in groups:
-        refuse_group(group, node, env)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
     # row.
     picked = all(_first_of_its_value(a) for _, a in aggregates)
     made: list[Column] = []
     values = [_value(v, keys, ctx) for v in node.values]
+    for group in groups:
+        refuse_group(group, node, env)
     for name, _ in values:
         for own, aggregate in aggregates:
             shown = name if len(aggregates) == 1 else f"{name}_{own}"

@@ -18,7 +18,7 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import binders
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.earlier import is_checked
+from planproof_engine.analysis.refusals.earlier import is_checked, position_beyond
 from planproof_engine.analysis.script.routines import with_nullable_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
@@ -26,7 +26,7 @@ from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import name_parts
+from planproof_engine.sql.names import bare, name_parts
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 binders(BINDERS)
@@ -42,13 +42,15 @@ def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     try:
         plan = _bound(node, env.over_ctes(found), outer)
     except AnalysisError as error:
-        raise _first(rejections, node, with_, error) from None
+        raise _first(rejections, node, with_, error, env) from None
     if rejections:
         raise next(iter(rejections.values()))
     return plan
 
 
-def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError) -> AnalysisError:
+def _first(
+    rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError, env: Environment
+) -> AnalysisError:
     """The error that Spark reports: one of its rules, else of `CheckAnalysis`, which looks at the CTEs that nothing
     reads first, and at the others where the query reads them."""
     if len(rejections) < 2:
@@ -64,7 +66,26 @@ def _first(rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, e
         named = {parts[0].lower() for parts in map(name_parts, tables) if len(parts) == 1}
         ahead += [bodies[name] for name in named - reached if name in bodies]
         reached |= named
-    return next((r for name, r in rejections.items() if name not in reached), error)
+    for name, rejection in rejections.items():
+        if name not in reached:
+            heir = any(r is rejection for other, r in rejections.items() if other != name)
+            found = _of_dangling(bodies[name], env) if heir and not env.conf.before("4.0") else None
+            return found or rejection
+    return error
+
+
+def _of_dangling(query: q.Query, env: Environment) -> AnalysisError | None:
+    """The error of a CTE that nothing reads and that reads a rejected one, which Spark does not put in its place: of
+    that one, nothing is known."""
+    for item in query.items if isinstance(query, q.Select) else ():
+        if any(item.find_all(q.Star)) and not isinstance(bare(item), q.Call):
+            text = "Invalid usage of '*' in Project."
+            return env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
+        named = next(iter(item.find_all(q.Column)), None)
+        if named is not None:
+            text = f"A column, variable, or function parameter with name `{'`.`'.join(name_parts(named))}` cannot be "
+            return env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", f"{text}resolved.", named)
+    return None
 
 
 def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
@@ -73,7 +94,10 @@ def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the query {type(node).__name__}", node)
-    plan, block = binder(node, env, outer)
+    try:
+        plan, block = binder(node, env, outer)
+    except AnalysisError as error:
+        raise position_beyond(node, error, env) or error from None
     env.growth.add(1, len(plan.output))
     return organized(node, plan, block, env, outer)
 

@@ -22,7 +22,6 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
     GENERATOR,
-    SUBQUERY,
     WINDOW,
     content,
     refuse_outer_below_joins,
@@ -31,7 +30,7 @@ from planproof_engine.analysis.refusals.correlation import refuse_correlation
 from planproof_engine.analysis.refusals.earlier import is_of_typed
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
-from planproof_engine.expr import Call, Column, Expr, Lambda, Outer, ScalarSubquery, fresh_id
+from planproof_engine.expr import Call, Column, Expr, Lambda, Outer, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
@@ -280,6 +279,7 @@ def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, _scope((), env, outer), clause="VALUES")
+    _refuse_subqueries(node, env)
     rows = [_row(r, ctx) for r in node.rows]
     _refuse_computed(rows, node, env)
     width = len(rows[0])
@@ -300,16 +300,24 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     return Values(tuple(zip(*typed)), tuple(columns))
 
 
+def _refuse_subqueries(node: q.Values, env: Environment) -> None:
+    """VALUES is evaluated before the queries in it are resolved, so that no table in them is found."""
+    within = [e for row in node.rows for e in row.find_all(q.Query, q.Exists)]
+    if not within:
+        return
+    tested = {id(getattr(p, "query", None)) for row in node.rows for p in row.find_all(q.In, q.Exists)}
+    scalar = any(isinstance(e, q.Subquery) and id(e) not in tested for e in within)
+    table = next((t for e in within for t in e.find_all(q.Table)), None)
+    if table is not None and (not scalar or env.conf.before("4.0")):
+        raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
+    condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
+    raise env.rejected(condition, "Subqueries in the VALUES clause are not supported.", node)
+
+
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
     """Refuses what Spark cannot compute at once in VALUES: columns of the query around, SQL functions, lambdas, and
     what it replaces by an expression with a part in it twice (`With`)."""
     for value in (v for row in rows for v in row):
-        if content(value) & SUBQUERY and any(isinstance(e, ScalarSubquery) for e in value.walk()):
-            raise env.rejected(
-                "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES",
-                "Scalar subqueries in the VALUES clause are not supported.",
-                node,
-            )
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
         if computed or any(_is_no_constant(e, env) for e in value.walk()):
             raise env.rejected(

@@ -7,6 +7,7 @@ from planproof_engine.analysis.expressions.binding import call
 from planproof_engine.analysis.refusals.checks import refuse_outer_below_joins
 from planproof_engine.analysis.refusals.correlation import refuse_correlation, refuse_many_rows
 from planproof_engine.expr import Exists, Expr, InSubquery, ScalarSubquery
+from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import String, same_structure
@@ -39,7 +40,8 @@ def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) 
                 node,
             )
     nullable = any(v.nullable for v in values) or any(c.nullable for c in plan.output)
-    return InSubquery(tuple(values), plan, nullable)
+    named = frozenset(at for at, value in enumerate(values) if prints_as_name(value))
+    return InSubquery(tuple(values), plan, nullable, named=named)
 
 
 def exists(node: q.Exists, ctx: Context) -> Expr:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 
 from planproof_engine.analysis.blocks.evidence import never_null_over_rows
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.constants import folded
 from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key
 from planproof_engine.expr import Call, Expr, Literal, Sort, Window
 from planproof_engine.expr.function import Category, Signature
@@ -17,14 +19,12 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
     DATE,
+    DOUBLE,
     INT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    Array,
     DataType,
     Interval,
-    Struct,
-    Time,
     is_numeric,
     is_string,
 )
@@ -40,22 +40,23 @@ def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window
     _refuse_unordered(function.function, definition, ctx, node)
     keys = definition.partition_by
     partition = tuple(bind(n, ctx) for n in keys)
-    for key, place in zip(partition, keys):
-        refuse_partition_key(key, place, ctx.env)
     order = tuple(sort_keys(definition.order, ctx))
     if definition.cluster:
         order = tuple(Sort(p, True, True) for p in partition)
-    _check(function, ctx, node)
+    _refuse_generator(function, ctx, node)
     spec = definition.frame
     frame, bounds = _frame(function, spec, order, ctx)
     if spec is not None:
         _check_frame(function, spec, order, frame, ctx, node)
+    _check(function, ctx, node)
     if _takes_no_order(function) and (order or _moving(spec, ctx)):
         raise ctx.env.rejected(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
             f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
             node,
         )
+    for key, place in zip(partition, keys):
+        refuse_partition_key(key, place, ctx.env)
     return Window(function, partition, order, frame, bounds, _evidence(function, frame, ctx))
 
 
@@ -123,14 +124,17 @@ def _other_frame(shown: str, required: str, ctx: Context, node: q.Node) -> Excep
     return ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
 
 
-def _check(function: Call, ctx: Context, node: q.Node) -> None:
-    category, name = function.function.category, function.function.name
-    if category is Category.GENERATOR:
+def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
+    if function.function.category is Category.GENERATOR:
         raise ctx.env.rejected(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
-            f'A generator cannot stand inside an expression, but found "{name}" in a window.',
+            f'A generator cannot stand inside an expression, but found "{function.function.name}" in a window.',
             node,
         )
+
+
+def _check(function: Call, ctx: Context, node: q.Node) -> None:
+    category, name = function.function.category, function.function.name
     if category not in (Category.AGGREGATE, Category.WINDOW):
         raise ctx.env.rejected(
             "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
@@ -161,99 +165,103 @@ def _check_frame(
 ) -> None:
     """Checks a frame that the query writes: it must be the one that the function requires, and fit the sort keys."""
     own = function.function.traits.frame
-    shown, bounds = _written(spec, ctx)
+    shown, _ = _written(spec, ctx)
     if own is Frame.OFFSET and shown != required:
         raise _foreign_frame(function.function, ctx, node)
     if own is not None and shown != required:
         raise _other_frame(shown, required, ctx, node)
-    if spec.kind == "RANGE" and bounds:
-        _check_range(order, ctx, node)
-        _check_distances(order[0].type, bounds, ctx, node)
-    elif any(bound.type != INT for bound in bounds):
-        text = "The bounds of a window frame over rows are integers."
-        raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE", text, node)
-    if _is_unbounded_away(spec):
-        text = f"The bounds of the frame {shown} leave nothing between them."
-        raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND", text, node)
-    # Bounds over anything but times are cast to the type of the sort key.
-    if spec.kind == "RANGE" and bounds and order[0].type in _MOMENTS and len({bound.type for bound in bounds}) > 1:
-        text = "The bounds of a window frame must have one type."
-        raise ctx.env.rejected("DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES", text, node)
-    if _upside_down(spec):
-        raise ctx.env.rejected(
-            "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
-            f"The lower bound of the frame {shown} must be less than or equal to the upper bound.",
-            node,
-        )
+    ends = _ends(spec, order, ctx)
+    _check_bounds(spec, ends, shown, ctx, node)
+    if spec.kind == "RANGE":
+        _check_range(order, [e.type for e in ends if isinstance(e, _Distance)], shown, ctx, node)
 
 
-def _check_range(order: Sequence[Sort], ctx: Context, node: q.Node) -> None:
-    """Checks that a range of values has one sort key, and that the key's values have distances: numbers, times,
-    intervals."""
-    if not order:
-        reason, text = "RANGE_FRAME_WITHOUT_ORDER", "A range window frame needs an ORDER BY."
-    elif len(order) > 1:
-        reason, text = "RANGE_FRAME_MULTI_ORDER", "A range window frame with value boundaries takes one sort key."
-    elif not (is_numeric(order[0].type) or isinstance(order[0].type, (Interval, Time)) or order[0].type in _MOMENTS):
-        nested = isinstance(order[0].type, (Array, Struct))
-        reason = "RANGE_FRAME_INVALID_TYPE" if nested else "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
-        text = f'A range window frame cannot be over "{order[0].type.sql}".'
+@dataclass(frozen=True, slots=True)
+class _Distance:
+    """A bound that is a value: its type after Spark cast it to the sort key's, and how far it lies behind the current
+    row, where that is known."""
+
+    type: DataType
+    rows: float | None
+
+
+_End = _Distance | str
+"""A bound of a frame: a distance, or `CURRENT ROW`, `UNBOUNDED PRECEDING`, `UNBOUNDED FOLLOWING`."""
+
+
+def _ends(spec: q.WindowFrame, order: Sequence[Sort], ctx: Context) -> tuple[_End, _End]:
+    """Both bounds (`TypeCoercion.WindowFrameCoercion`)."""
+    high = "CURRENT ROW" if spec.end is None else _end(spec.end, spec.end_side, spec, order, ctx)
+    return _end(spec.start, spec.start_side, spec, order, ctx), high
+
+
+def _end(bound: q.Node | str, side: str | None, spec: q.WindowFrame, order: Sequence[Sort], ctx: Context) -> _End:
+    if isinstance(bound, str):
+        return f"{bound} {side}" if side else bound
+    found = bind(bound, ctx)
+    key = _single_key(spec, order)
+    # The sign that PRECEDING puts before a text makes it a number (`ImplicitTypeCasts` of `UnaryMinus`).
+    given = DOUBLE if side == "PRECEDING" and is_string(found.type) else found.type
+    return _Distance(key if key is not None and _is_cast(given, key, ctx) else given, _rows(found, side))
+
+
+def _rows(bound: Expr, side: str | None) -> float | None:
+    value = getattr(folded(bound), "value", None)
+    if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
+        return None
+    return -float(value) if side == "PRECEDING" else float(value)
+
+
+def _check_bounds(spec: q.WindowFrame, ends: tuple[_End, _End], shown: str, ctx: Context, node: q.Node) -> None:
+    """`SpecifiedWindowFrame.checkInputDataTypes`. `CURRENT ROW AND 1 PRECEDING` is a frame without rows, which it
+    takes."""
+    low, high = ends
+    if any(isinstance(end, _Distance) and not _is_taken(end.type, spec.kind) for end in ends):
+        reason, text = "UNACCEPTED_TYPE", f"The bounds of the frame {shown} are no integers, numbers or intervals."
+    elif low == "UNBOUNDED FOLLOWING" or high == "UNBOUNDED PRECEDING":
+        reason, text = "INVALID_BOUND", f"The bounds of the frame {shown} leave nothing between them."
+    elif isinstance(low, str) or isinstance(high, str):
+        return
+    elif low.type != high.type:
+        reason, text = "DIFF_TYPES", "The bounds of a window frame must have one type."
+    elif low.rows is not None and high.rows is not None and low.rows > high.rows:
+        reason = "WRONG_COMPARISON"
+        text = f"The lower bound of the frame {shown} must be less than or equal to the upper bound."
     else:
         return
-    raise ctx.env.rejected(f"DATATYPE_MISMATCH.{reason}", text, node)
+    raise ctx.env.rejected(f"DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_{reason}", text, node)
 
 
-def _check_distances(key: DataType, bounds: Sequence[Expr], ctx: Context, node: q.Node) -> None:
-    """Checks the bounds of a range: they have the sort key's type, or are days or an interval for a date or
-    timestamp."""
-    for bound in bounds:
-        given = bound.type
-        if not (is_numeric(given) or is_string(given) or isinstance(given, Interval) or given == CALENDAR_INTERVAL):
-            reason = "SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
-        elif not _reaches(key, given, ctx):
-            reason = "RANGE_FRAME_INVALID_TYPE"
-        else:
-            continue
-        text = f'A window frame over "{key.sql}" cannot reach "{given.sql}" far.'
-        raise ctx.env.rejected(f"DATATYPE_MISMATCH.{reason}", text, node)
+def _is_taken(given: DataType, kind: str) -> bool:
+    if kind == "ROWS":
+        return given == INT
+    return is_numeric(given) or isinstance(given, Interval) or given == CALENDAR_INTERVAL
+
+
+def _check_range(order: Sequence[Sort], distances: Sequence[DataType], shown: str, ctx: Context, node: q.Node) -> None:
+    """`WindowSpecDefinition.checkInputDataTypes`: a range has a sort key, and one of values a single one that has
+    distances of this type."""
+    if not order and not shown.endswith(_WHOLE):
+        reason, text = "WITHOUT_ORDER", "A range window frame needs an ORDER BY."
+    elif distances and len(order) > 1:
+        reason, text = "MULTI_ORDER", "A range window frame with value boundaries takes one sort key."
+    elif distances and not _reaches(order[0].type, distances[0], ctx):
+        reason = "INVALID_TYPE"
+        text = f'A window frame over "{order[0].type.sql}" cannot reach "{distances[0].sql}" far.'
+    else:
+        return
+    raise ctx.env.rejected(f"DATATYPE_MISMATCH.RANGE_FRAME_{reason}", text, node)
 
 
 def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
-    """`WindowSpecDefinition.isValidFrameType`, after a bound that can be cast to the key's type was cast."""
+    """`WindowSpecDefinition.isValidFrameType`."""
     year_month = isinstance(given, Interval) and given.year_month
     if key == DATE:
         days = given == Interval("day", "day") and not ctx.lacks("days in frames over dates")
         return given == INT or days or year_month
     if key in _MOMENTS:
         return isinstance(given, Interval) or given == CALENDAR_INTERVAL
-    return given == key or can_cast(given, key, ansi=ctx.conf.ansi)
-
-
-def _is_unbounded_away(spec: q.WindowFrame) -> bool:
-    """Whether the frame starts behind the last row, or ends before the first."""
-    if _place(spec.start, spec.start_side) == math.inf:
-        return True
-    return spec.end is not None and _place(spec.end, spec.end_side) == -math.inf
-
-
-def _upside_down(spec: q.WindowFrame) -> bool:
-    """Whether both bounds are numbers, and the lower lies above the upper. `CURRENT ROW AND 1 PRECEDING` is a frame
-    without rows, which Spark takes (`SpecifiedWindowFrame.checkInputDataTypes`)."""
-    low = _place(spec.start, spec.start_side)
-    high = None if spec.end is None else _place(spec.end, spec.end_side)
-    return low is not None and high is not None and low > high
-
-
-def _place(bound: q.Node | str, side: str | None) -> float | None:
-    sign = -1 if side == "PRECEDING" else 1
-    if isinstance(bound, str):
-        return None if bound == "CURRENT ROW" else sign * math.inf
-    if isinstance(bound, q.Literal) and not bound.is_string:
-        try:
-            return sign * float(bound.text)
-        except ValueError:
-            return None
-    return None
+    return given == key
 
 
 def sort_keys(nodes: Sequence[q.Node], ctx: Context) -> list[Sort]:
@@ -283,10 +291,19 @@ def _frame(
 
 
 def _written(spec: q.WindowFrame, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
-    key = order[0].type if spec.kind == "RANGE" and len(order) == 1 else None
+    key = _single_key(spec, order)
     low, first = _bound(spec.start, spec.start_side, ctx, key)
     high, second = _bound(spec.end, spec.end_side, ctx, key) if spec.end is not None else ("CURRENT ROW", ())
     return f"{spec.kind} BETWEEN {low} AND {high}", first + second
+
+
+def _single_key(spec: q.WindowFrame, order: Sequence[Sort]) -> DataType | None:
+    """The type of the sort key to which Spark casts the bounds."""
+    return order[0].type if spec.kind == "RANGE" and len(order) == 1 else None
+
+
+def _is_cast(bound: DataType, key: DataType | None, ctx: Context) -> bool:
+    return key is not None and key not in _MOMENTS and bound != key and can_cast(bound, key, ansi=ctx.conf.ansi)
 
 
 def _offset_frame(function: Call) -> str:
@@ -302,7 +319,5 @@ def _bound(bound: q.Node | str, side: str | None, ctx: Context, key: DataType | 
     if isinstance(bound, str):
         return (f"{bound} {side}" if side else bound), ()
     found = bind(bound, ctx)
-    cast = (
-        key is not None and key not in _MOMENTS and found.type != key and can_cast(found.type, key, ansi=ctx.conf.ansi)
-    )
+    cast = _is_cast(found.type, key, ctx)
     return f"(- {pretty(found)}) FOLLOWING" if cast and side == "PRECEDING" else f"{pretty(found)} {side}", (found,)

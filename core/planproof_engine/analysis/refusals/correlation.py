@@ -38,12 +38,15 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
 
     `united`: a scalar or lateral subquery, which may use them below a set operation.
     """
-    if not env.lacks("correlation below LIMIT and set operations") or not outer_references(plan):
+    if not env.lacks("correlation below LIMIT and set operations"):
+        return
+    used = {o.column.id for o in outer_references(plan)}
+    if not used:
         return
     if not united and env.lacks("unequal correlation below aggregates"):
-        _refuse_unequal(plan, node, env)
+        _refuse_unequal(plan, used, node, env)
     for part in plan.walk():
-        if isinstance(part, Project) and not united and any(i.holds(Outer) for i in part.items):
+        if isinstance(part, Project) and not united and any(_uses(i, used) for i in part.items):
             raise env.rejected(
                 f"{_CATEGORY}.CORRELATED_REFERENCE",
                 "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses.",
@@ -55,7 +58,7 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
                 "Accessing outer query column is not allowed in this location: below a LIMIT, window or set operation.",
                 node,
             )
-        if isinstance(part, Join) and part.condition is not None and part.condition.holds(Outer):
+        if isinstance(part, Join) and part.condition is not None and _uses(part.condition, used):
             raise env.rejected(
                 f"{_CATEGORY}.CORRELATED_REFERENCE",
                 "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: "
@@ -64,13 +67,17 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
             )
 
 
-def _refuse_unequal(plan: Plan, node: q.Node, env: Environment) -> None:
+def _uses(expr: Expr, outer: set[int]) -> bool:
+    return any(isinstance(e, Outer) and e.column.id in outer for e in expr.walk())
+
+
+def _refuse_unequal(plan: Plan, outer: set[int], node: q.Node, env: Environment) -> None:
     """Refuses any use below an aggregate but an equality of a column with a value of the query around."""
     for aggregate in plan.walk():
         for part in aggregate.walk() if isinstance(aggregate, Aggregate) else ():
             conditions = conjuncts(part.condition) if isinstance(part, Filter) else ()
             for condition in conditions:
-                if condition.holds(Outer) and not _is_equality(condition):
+                if _uses(condition, outer) and not _is_equality(condition):
                     raise env.rejected(
                         f"{_CATEGORY}.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE",
                         f'Correlated column is not allowed in predicate: "{pretty(condition)}".',

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import ambiguous
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
@@ -74,6 +75,32 @@ def ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> Analys
             if len(found) > 1:
                 return ambiguous(parts, found, ctx.env.origin(named))
     return None
+
+
+def star_over_pivot(block: q.Block, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for `x.*` over PIVOT with one aggregate, where there is no `x`: Spark reads its own name of that
+    aggregate as one that a query wrote, and cannot."""
+    source = block.from_.relation if block.from_ is not None else None
+    if error.condition != "CANNOT_RESOLVE_STAR_EXPAND" or not isinstance(source, q.Pivoted):
+        return None
+    if len(source.aggregates) > 1:
+        return None
+    return env.rejected("INVALID_ATTRIBUTE_NAME_SYNTAX", "Syntax error in the attribute name of the PIVOT.", source)
+
+
+def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for a position of ORDER BY behind the last item, where it comes before `error`."""
+    late = is_of_typed(error) or error.condition.startswith(("AGGREGATE_FUNCTION_WITH", "UNSUPPORTED_FEATURE.SET_OP"))
+    if not late or query.order is None or not isinstance(query, q.Select) or not env.conf.order_by_ordinal:
+        return None
+    if any(True for item in query.items for _ in item.find_all(q.Star)):
+        return None
+    keys = [key.key if isinstance(key, q.Ordered) else key for key in query.order.keys]
+    behind = next((k for k in keys if is_position(k) and not 1 <= int(k.text) <= len(query.items)), None)
+    if behind is None:
+        return None
+    text = f"ORDER BY position {behind.text} is not in select list (valid range is [1, {len(query.items)}])."
+    return env.rejected("ORDER_BY_POS_OUT_OF_RANGE", text, behind)
 
 
 def _names(node: q.Node) -> Iterator[q.Node]:

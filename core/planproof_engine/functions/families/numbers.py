@@ -127,7 +127,16 @@ def _tried_binary(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _binary_nullable(args: Args, conf: Conf) -> bool:
     """Only base64 keeps its argument's nullability."""
-    return args[0].nullable or len(args) < 2 or str(constant(args[1], "to_binary")).lower() != "base64"
+    return args[0].nullable or _format(args) != "base64"
+
+
+def _binary_nullable_before(args: Args, conf: Conf) -> bool:
+    """Before 4.0 what `encode` makes keeps it too."""
+    return args[0].nullable or _format(args) not in ("base64", "utf-8", "utf8")
+
+
+def _format(args: Args) -> str:
+    return str(constant(args[1], "to_binary")).lower() if len(args) == 2 else "hex"
 
 
 def _trying(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Table:
@@ -151,7 +160,8 @@ TABLE: Table = lines(
     fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), traits=PURE),
     fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, since="4.0", traits=RAISES),
     fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_number_written_check, until="4.0", traits=RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, traits=RAISES),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, since="4.0", traits=RAISES),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable_before, coerces=_binary, until="4.0", traits=RAISES),
     fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, traits=PURE),
     _trying("try_add", "+", a.arithmetic, a.sum_decimal),
     _trying("try_subtract", "-", a.arithmetic, a.sum_decimal),

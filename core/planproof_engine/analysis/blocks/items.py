@@ -1,0 +1,272 @@
+"""The items of a SELECT list: what each is, what it is called, and the aliases on the left that it may name.
+
+Source: `ResolveAliases`, `ResolveLateralColumnAliasReference`, `ExtractGenerator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planproof_engine.analysis.blocks.unnamed import renamed
+from planproof_engine.analysis.context import Aliases, Context
+from planproof_engine.analysis.expressions import generators
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.generators import Generated
+from planproof_engine.analysis.growth import refuse_long
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    GENERATOR,
+    content,
+    contents,
+    holds_aggregate,
+    refuse_nested_generator,
+)
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Cast,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    LateralReference,
+    Literal,
+    Outer,
+    SessionVariable,
+    Variable,
+    Window,
+    fresh_id,
+    is_aggregate,
+)
+from planproof_engine.expr.pretty import output_name, pretty
+from planproof_engine.expr.rewrite import transform_up
+from planproof_engine.functions.families.casts import CASTS
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import bare, name_parts
+
+
+@dataclass(slots=True)
+class Items:
+    """A bound select list: each item a Column or an Alias; generators stand apart. `content` is what stands in them.
+
+    `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
+    `late` is an alias named inside an aggregate function, refused only where all else of the Aggregate is right.
+    """
+
+    exprs: list[Expr]
+    content: int = 0
+    generated: list[Generated] = field(default_factory=list)
+    lateral: frozenset[int] = frozenset()
+    late: AnalysisError | None = None
+
+    def below(self, child: Plan) -> Plan:
+        """The child with the generators over it."""
+        for made in self.generated:
+            child = made.over(child)
+        return child
+
+    @property
+    def arguments(self) -> Iterator[Expr]:
+        return (a for made in self.generated for a in made.call.args)
+
+
+def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> Items:
+    """The select list. Generators are bound first: the other items may name the columns that they make. `grouped`: it
+    stands beside GROUP BY or HAVING."""
+    generated: dict[int, Generated] = {}
+    for node in nodes:
+        refuse_named_star(node, ctx)
+    for at, node in enumerate(nodes):
+        call = generators.call_of(node, ctx)
+        if call is not None:
+            generated[at] = _generated(node, call, nodes[:at], ctx)
+            scope = ctx.scope
+            hidden = (*scope.hidden, *generated[at].columns)
+            ctx = evolve(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
+    aliases = Aliases()
+    lateral = ctx.with_aliases(aliases) if ctx.conf.lateral_column_alias else ctx
+    items: list[Expr] = []
+    found = 0
+    for at, node in enumerate(nodes):
+        if at in generated or is_star(node, ctx):
+            several = generated[at].columns if at in generated else expand(node, ctx)
+            ctx.env.widths[id(node)] = len(several)
+            items += several
+        else:
+            item = _item(node, nodes[at + 1 :], lateral)
+            items.append(item)
+            if isinstance(item, Alias):
+                found |= content(item.child)
+                _offer(item, node, aliases, ctx)
+    if found & GENERATOR:
+        for item in items:
+            refuse_nested_generator(item, nodes[0], ctx.env)
+    made = list(generated.values())
+    found |= contents(a for g in made for a in g.call.args)
+    if made and not grouped and not found & AGGREGATE:
+        items = [renamed(item, made, ctx.conf) for item in items]
+    if not aliases.used:
+        return Items(items, found, made)
+    inlined, referring, late = _inlined(items, aliases, nodes, ctx)
+    return Items(inlined, found | contents(inlined), made, referring, late)
+
+
+def _generated(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
+    """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
+    here."""
+    try:
+        return generators.in_select(node, call, ctx)
+    except AnalysisError as error:
+        left = {ctx.key(n.alias.text) for n in before if isinstance(n, q.Alias)}
+        named = {ctx.key(parts[0]) for n in call.find_all(q.Column) if (parts := name_parts(n))}
+        if ctx.conf.before("4.0") and error.condition.startswith("UNRESOLVED_COLUMN") and left & named:
+            raise ctx.env.unknown("an alias of the SELECT list in a generator", node) from None
+        raise
+
+
+_CHECKED_LATER = (
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "NESTED_AGGREGATE_FUNCTION",
+)
+"""What `CheckAnalysis` finds of a whole Aggregate, after it found all names and types of its items in order."""
+
+
+def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
+    """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
+    first."""
+    try:
+        return named_item(node, ctx)
+    except AnalysisError as error:
+        if error.condition in _CHECKED_LATER:
+            _bind_others(node, behind, ctx)
+        raise
+
+
+def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> None:
+    """Raises what is wrong with the names or types of the items behind the refused one, which they may not name."""
+    for node in others:
+        try:
+            named_item(node, ctx)
+        except AnalysisError as error:
+            by_alias = isinstance(refused, q.Alias) and error.condition.startswith("UNRESOLVED_COLUMN")
+            if error.condition not in _CHECKED_LATER and not by_alias:
+                raise
+        except Unknown:
+            return
+
+
+def _offer(item: Alias, node: q.Node, aliases: Aliases, ctx: Context) -> None:
+    """Lets the items to the right name this one, if the query names it."""
+    named = isinstance(node, q.Alias) or (name_parts(node) and not isinstance(item.child, LateralReference))
+    if named and not _is_variable(item):
+        aliases.setdefault(ctx.key(item.name), []).append(item)
+
+
+def _is_variable(item: Alias) -> bool:
+    return not item.explicit and isinstance(item.child, (Literal, SessionVariable))
+
+
+def named_item(node: q.Node, ctx: Context) -> Expr:
+    """One select item as a Column or an Alias, named as Spark names it."""
+    refuse_named_star(node, ctx)
+    if isinstance(node, q.Aliases):
+        raise ctx.env.unknown("several names for one expression", node)
+    if isinstance(node, q.Alias):
+        return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
+    bound = bind(node, ctx)
+    if isinstance(bound, Alias):
+        return evolve(bound, id=fresh_id())
+    if isinstance(bound, Column):
+        return bound
+    return Alias(bound, _auto_name(bound, node), fresh_id(), explicit=False)
+
+
+def _auto_name(bound: Expr, node: q.Node) -> str:
+    """`ResolveAliases.assignAliases`: a path takes its last name, a cast of a name that name, all else its SQL."""
+    inner = bare(node)
+    parts = name_parts(inner)
+    if parts and isinstance(bound, _NAMED):
+        return _path_name(bound, parts)
+    if isinstance(inner, q.Cast) and isinstance(bound, Cast):
+        operand = bare(inner.operand)
+        if isinstance(bound.child, Column) and name_parts(operand):
+            return bound.child.name
+        if isinstance(bound.child, (Alias, LateralReference)):
+            return bound.child.name
+    if isinstance(bound, Call) and bound.function.name in CASTS and isinstance(bound.args[0], LateralReference):
+        return bound.args[0].name
+    return output_name(bound)
+
+
+_NAMED = (Column, GetField, GetFieldOfElements, LateralReference, Outer, Variable, SessionVariable, Call, Literal)
+
+
+def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
+    if isinstance(bound, Call) and parts[-1].lower() == "grouping__id":
+        return "grouping__id"
+    if isinstance(bound, Call) and bound.function.name != "getmapvalue":
+        return output_name(bound)
+    return parts[-1]
+
+
+def _inlined(
+    items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
+) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
+    """References to aliases on the left replaced by what these aliases name; the items that had such references; and
+    the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`)."""
+    by_id = {a.id: a.child for found in aliases.values() for a in found}
+    sizes: dict[int, int] = {}
+    done: list[Expr] = []
+    referring: set[int] = set()
+    late: AnalysisError | None = None
+    for item in items:
+        if isinstance(item, Alias):
+            sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
+            refuse_long(sizes[item.id])
+            late = late or _refused_lateral(item.child, set(by_id), nodes, ctx)
+            child = substituted(item.child, by_id)
+            if child is not item.child:
+                if not holds_aggregate(item.child):
+                    referring.add(item.id)
+                item = evolve(item, child=child, id=_repeated_id(item, by_id))
+            by_id[item.id] = item.child
+        done.append(item)
+    return done, frozenset(referring), late
+
+
+def _repeated_id(item: Alias, by_id: Mapping[int, Expr]) -> int:
+    """The id of an item. One that names an alias on its left, and nothing else, is the column of that alias."""
+    named = item.child.child if isinstance(item.child, LateralReference) and not item.explicit else None
+    return named.id if isinstance(named, Column) and named.id in by_id else item.id
+
+
+def _refused_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> AnalysisError | None:
+    """An alias on the left cannot be named inside a window, which raises, or an aggregate function."""
+    for e in expr.walk():
+        window = isinstance(e, Window)
+        if not (window or is_aggregate(e)) or not any(isinstance(c, Column) and c.id in ids for c in e.walk()):
+            continue
+        error = ctx.env.rejected(
+            f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}",
+            f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
+            nodes[0],
+        )
+        if not window:
+            return error
+        raise error
+    return None
+
+
+def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
+    """The expression with columns of these ids replaced; an untouched expression comes back as the same object."""
+
+    def change(e: Expr) -> Expr:
+        return by_id.get(e.id, e) if isinstance(e, Column) else e.child if isinstance(e, LateralReference) else e
+
+    return transform_up(expr, change)
