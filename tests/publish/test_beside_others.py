@@ -4,6 +4,7 @@ what one of the writers left, each report says what became of its rows, and nobo
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,11 @@ import pytest
 from planproof import Guard, Model
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.recover import roots
 from planproof.session import open as opened
+from planproof.session.protocol import SparkFailure
 from planproof.session.store import local, store_of
 
 Rows = list[tuple[Any, ...]]
@@ -451,6 +454,46 @@ def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(
     assert Guard(there.other).recover() == []
     monkeypatch.undo()
     assert (there.publish().outcome, there.rows()) == ("published", there.new)
+
+
+@pytest.mark.parametrize("how", ["told by the publish", "told by the recovery"])
+def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_named(
+    how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two renames another session writes files there, so that the new table cannot have the name."""
+    there, plain, at = place("rename"), Publication.step, list[str]()
+
+    def step(self: Publication, step: str, **changes: Any) -> None:
+        plain(self, step, **changes)
+        if step == "swap":
+            at.append(self.entry.native)
+            there.other.sql("select 9L as id, 'z' as s").write.parquet(self.entry.native)
+            if how == "told by the recovery":
+                monkeypatch.setattr(Publication, "change", refuse)
+
+    def refuse(self: Publication, sql: str) -> None:
+        raise SparkFailure("the metastore is gone", outside=True)
+
+    monkeypatch.setattr(Publication, "step", step)
+    report = there.publish()
+    monkeypatch.undo()
+    assert report.outcome == "failed", report.error
+    told = str(report.error)
+    if how == "told by the recovery":
+        [recovered] = Guard(there.other).recover(force=True)
+        assert recovered.outcome == "rejected", recovered.error
+        [told] = [f.message for f in recovered.findings]
+    else:
+        assert report.details.transient
+    assert there.rows() == there.old
+    found = re.search(r"lie in (\S+_found): they are not planproof's", told)
+    assert found, told
+    assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
+    assert (there.publish().outcome, there.rows()) == ("published", there.new)
+    session = opened(there.spark)
+    [left] = leave(session, store_of(session), [database_root(session, (there.database,))], force=True)
+    assert (left.outcome, left.model) == ("failed", found[1]), left.error
+    assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
 
 
 @pytest.mark.parametrize("lies", ["at home", "in a version", "elsewhere"])

@@ -147,7 +147,11 @@ class Publish(Generic[P]):
             if isinstance(error, (AnalysisError, SparkFailure)):
                 format.refuse_changed(publication)
             return False
-        except (Evicted, Refused) as better:
+        except Evicted as better:
+            raise better from error
+        except Refused as better:
+            if not isinstance(error, Exception):
+                raise error from better
             raise better from error
         except Exception as second:
             is_transient = bool(getattr(second, "transient", False))

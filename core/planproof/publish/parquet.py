@@ -9,10 +9,10 @@ from planproof.publish.materialize.materialization import Job, Materialization, 
 from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
-from planproof.publish.swaps import STRATEGIES, settle
+from planproof.publish.swaps import STRATEGIES, settle, tell_found
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
-from planproof.publish.transaction.names import Names
+from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.states import Ending
 from planproof.session.protocol import Session, StoredTable
@@ -66,7 +66,13 @@ class Parquet:
             describe(job.session, job.model, job.target, job.names.target.quoted)
 
     def settle(self, publication: Publication) -> Ending:
-        return settle(publication)
+        ending = settle(publication)
+        found = tell_found(publication) if ending == "undone" else ""
+        if found:
+            raise Refused(
+                f"{publication.entry.model} was not published; {found}, and run the model again", transient=True
+            )
+        return ending
 
 
 def _replaced(publication: Publication) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planproof.publish.swaps import append, location, partitions, rename, view
+from planproof.publish.swaps.rename import tell_found
 from planproof.publish.swaps.strategy import Strategy
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.states import STATES, UNDO, Ending, Target
@@ -67,4 +68,4 @@ def _refuse_another_catalog(publication: Publication) -> None:
     )
 
 
-__all__ = ["STRATEGIES", "Strategy", "settle"]
+__all__ = ["STRATEGIES", "Strategy", "settle", "tell_found"]

@@ -6,11 +6,13 @@ table's place. Other sessions see a gap between the two renames.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from planproof.publish.transaction.content import is_whole
 from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
 from planproof.publish.transaction.journal import Prior
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import Refused, join, within
+from planproof.publish.transaction.names import FOUND, Refused, join, within
 from planproof.publish.transaction.partition import locations, names, partitions_of, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.publish.transaction.verification import parent_version
@@ -151,7 +153,7 @@ def _give_name_back(publication: Publication, prior: Prior) -> None:
     """The old relation gets its name back. The catalog renames no table onto a folder with files: others' files that
     came to the default place are moved beside it, and stay there if the table brings files of its own."""
     entry, store = publication.entry, publication.store
-    found = f"{publication.away_home}_found"
+    found = _found_home(publication)
     try:
         if publication.stored(entry.target) is None and publication.stored(entry.away) is not None:
             waited = publication.location(entry.away)
@@ -161,6 +163,23 @@ def _give_name_back(publication: Publication, prior: Prior) -> None:
             repoint(publication, entry.target, waited, publication.stored(entry.target))
     finally:
         _return_found(publication, prior, found)
+
+
+def _found_home(publication: Publication) -> str:
+    """Where files of others wait that came to the default place of a managed table while it stood aside."""
+    return f"{publication.away_home}{FOUND}"
+
+
+def tell_found(publication: Publication) -> str:
+    """Names the folder in which files of others wait beside the table; empty where there is none."""
+    found = _found_home(publication)
+    with suppress(SparkFailure):
+        if publication.store.exists(found):
+            return (
+                f"files that somebody put at {publication.entry.native} meanwhile lie in {found}: they are not "
+                "planproof's, which never deletes them; add them to a table, or move them away"
+            )
+    return ""
 
 
 def _return_found(publication: Publication, prior: Prior, found: str) -> None:

@@ -9,6 +9,7 @@ knows its new place.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,7 @@ from planproof.publish.transaction.deletion import (
 )
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import (
+    FOUND,
     PREFIX,
     STATE,
     Refused,
@@ -324,6 +326,17 @@ def _swept_versions(store: Store, holdings: Holdings, file: str, force: bool) ->
         return [report_end("refused", file, f"{file} {said} deletes them")]
     store.delete(file)
     return []
+
+
+def _found(store: Store, root: str) -> list[Report]:
+    """The folders of others' files that had come to a table's place while it was published: they are left."""
+    named = re.compile(rf"{PREFIX}_.+_old{FOUND}")
+    said = (
+        "holds files that somebody put at a table's place while it was published; planproof never deletes them: add "
+        "them to a table, or move them away"
+    )
+    folders = [join(root, name) for name in store.names(root) if named.fullmatch(name)]
+    return [report_end("refused", folder, f"{folder} {said}") for folder in folders]
 
 
 def _without_state(store: Store, root: str) -> None:

@@ -15,6 +15,8 @@ from planproof_engine.catalog import SESSION_CATALOG, RelationName
 
 PREFIX = "__planproof"
 """Begins the name of everything that a publish creates in a database; no user's table should begin so."""
+FOUND = "_found"
+"""Ends the name of a folder of files of others, which stand beside a table."""
 STATE = ".planproof"
 """The folder of journal and locks in a database's location; Spark does not see names that begin with a dot."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from planproof.judge.effect import Effect
 from planproof.publish.formats import LEFT
 from planproof.publish.notes.notebook import Noted, notes
-from planproof.publish.swaps import settle
+from planproof.publish.swaps import settle, tell_found
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings, link_in_state
 from planproof.publish.transaction.journal import Journal, folder, publishes, read
@@ -164,4 +164,6 @@ class _Entry:
         if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
             return ending, "there is no view now: run its model again"
         waiting = publication.tell_prior() if ending == "undone" else ""
-        return ending, f"{ending}; {waiting}another relation has its name" if waiting else ending
+        said = f"{ending}; {waiting}another relation has its name" if waiting else ending
+        beside = tell_found(publication)
+        return ending, f"{said}; {beside}" if beside else said
