@@ -167,14 +167,12 @@ class Model:
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
 
 
-def quarantine_refusal(materialized: str, strategy: str, file_format: str) -> str | None:
+def quarantine_refusal(name: str, materialized: str, strategy: str, file_format: str) -> str | None:
     """Why rows of such a model cannot be quarantined, whatever they hold; None where they can, or nothing is stored."""
     if materialized == "ephemeral":
         return None
     if materialized == "view":
-        return (
-            "a view stores no rows that could be quarantined; say `on_violation: stop` of it, and this of what it reads"
-        )
+        return f"a view stores no rows. Set `on_violation: stop` on {name}, and `quarantine` on the tables that read it"
     if materialized not in ("table", "incremental"):
         return f"it is materialized as {materialized}, which planproof does not publish"
     if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):

@@ -22,18 +22,18 @@ _TABLE = (
     Code(
         "PP101",
         "duplicate field",
-        "Two fields of one schema share (relation, name); invariant I1.",
+        "Two columns of one relation within the query have the same name.",
         "Alias one of them, or drop one with `* EXCEPT (...)`.",
     ),
     Code(
         "PP102",
-        "duplicate column in the sink",
-        "Two output columns have one physical name, and a Parquet file cannot hold both (D1).",
-        "Give each output column a name of its own.",
+        "two output columns of one name",
+        "Two output columns have the same name, and neither a file nor a view can hold both.",
+        "Give each output column a name of its own: by an alias, or by `* EXCEPT (...)` where a star brings it along.",
     ),
     Code(
         "PP103",
-        "type that the sink cannot store",
+        "type that the format cannot store",
         "A column has a type that the target's file format cannot hold.",
         "Cast the column to a type that the format stores.",
     ),
@@ -198,13 +198,15 @@ _TABLE = (
         "rows that no run reads",
         "The filter of a later run leaves out rows that are not in the table: those that come late, those that share "
         "the greatest value, or all of them where the table is empty.",
-        "Compare with the greatest value that the table holds, by coalesce(max(..), ..) and >=, and merge by a key.",
+        "Compare by >= with coalesce(max(..), ..) of what the table holds, and replace the rows that come again: on "
+        "Parquet by insert_overwrite of whole partitions, such as days; on Iceberg and Delta by a merge on a key.",
     ),
     Code(
         "PP143",
         "rows stored twice",
         "A later run of an incremental model appends rows that the table has, or merges several rows by one key.",
-        "Merge by a key that tells rows apart, or leave out what the table holds (NOT EXISTS).",
+        "Leave out what the table holds (NOT EXISTS), or replace it: on Parquet by insert_overwrite of whole "
+        "partitions, on Iceberg and Delta by a merge on a key that tells rows apart.",
     ),
     Code(
         "PP144",

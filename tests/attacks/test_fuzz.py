@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
 from planproof.project.errors import ProjectError
+from planproof.project.explained import explain_model
 from planproof.project.manifest import read_project
-from planproof.project.offline import explain_model
 from planproof.project.profile import rendered
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen

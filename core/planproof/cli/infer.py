@@ -75,6 +75,8 @@ def infer(
         click.echo(harmless(f"left out {', '.join(names[:_NAMED])}{more}: {reason}"))
     if not changed:
         click.echo("nothing to write")
+    elif not dry_run:
+        click.echo("next: `dbt compile`, then `planproof check`")
 
 
 _NAMED = 5

@@ -80,7 +80,14 @@ class Remark:
 
     @property
     def place(self) -> str:
-        return f"{place_of(self.finding)}{', and elsewhere' if self.is_elsewhere else ''}"
+        """` at models/a.sql:3:8, and elsewhere`; empty where nothing of it has a place in a text."""
+        at = f" at {where(self.finding.origin)}" if self.finding.origin else ""
+        return f"{at}, and elsewhere" if at and self.is_elsewhere else at
+
+    @property
+    def promised(self) -> str:
+        """` (promised at models/schema.yml:12)`; empty where no contract says it."""
+        return f" ({promised_at(self.finding)})" if self.finding.promise else ""
 
 
 def later(finding: Finding) -> bool:

@@ -294,8 +294,9 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     found = [r for r in remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None]
     for remark in found:
         f = remark.finding
-        named = (f"{harmless(remark.named)}: ", "cyan")
-        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{remark.message}{remark.place}"))
+        named = (harmless(remark.named), "cyan")
+        message = harmless(f"{remark.place}: {remark.message}{remark.promised}")
+        yield Text.assemble((f"{f.code} ", "bold"), named, message)
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt
