@@ -46,7 +46,7 @@ docs: environment ## Writes anew what the documentation shows of programs: look 
 
 pictures: demo ## Runs the demo, its broken model by `planproof run` too, and draws what that looks like: docs/pictures.
 	-PLANPROOF_DEMO_HOME=$(CURDIR)/.demo PLANPROOF_DEMO_SCHEMA=shop DBT_PROFILES_DIR=.demo/project $(BIN)/planproof run \
-		--project-dir .demo/project --select customer_activity --vars '{customer_join: left}'
+		--project-dir .demo/project --select customer_activity --vars '{customer_join: left}' --verbose
 	$(BIN)/python tools/pictures.py
 
 site: environment ## Builds the documentation as a searchable site, in site/; a broken link ends it.

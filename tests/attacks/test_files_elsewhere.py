@@ -15,6 +15,7 @@ from planproof.project.infer import property_file
 from planproof.project.manifest import read_project
 from planproof.project.reads import content_within
 from planproof.project.sources import read_frozen, schema_of_source
+from planproof.report.model import Report
 
 SECRET = "TOKEN=hunter2,other"
 
@@ -121,3 +122,17 @@ def test_infer_writes_where_the_projects_models_are(home: Path, dbt_manifest: An
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
         property_file(project, project.nodes["model.shop.m"])
+
+
+def test_dbts_report_is_written_over_no_other_file(tmp_path: Path) -> None:
+    record_of = pytest.importorskip("dbt_planproof.record").Record
+    (tmp_path / "precious").write_text("precious")
+    folder = tmp_path / "target" / "planproof"
+    folder.mkdir(parents=True)
+    for name in ("report.json", f"report.{os.getpid()}.tmp", f".report.json.{os.getpid()}.tmp"):
+        (folder / name).symlink_to(tmp_path / "precious")
+    record = record_of("shop")
+    record.add(Report("shop.m", "published"), tmp_path / "target", "run")
+    record.flush()
+    assert "shop.m" in (folder / "report.json").read_text()
+    assert (tmp_path / "precious").read_text() == "precious"

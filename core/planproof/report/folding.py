@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from planproof.report.model import Report
-from planproof.report.parts import Parts, promised_at, said, stopped, where
+from planproof.report.parts import Parts, one_line, promised_at, said, stopped, where
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.records import record
 
@@ -158,4 +158,4 @@ def unjudged(names: Sequence[str], of: int = 1) -> str:
 def listed(names: Sequence[str], most: int = 6) -> str:
     """`a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return f"{', '.join(map(one_line, names[:most]))}{more}"

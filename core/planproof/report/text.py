@@ -24,6 +24,7 @@ from planproof.report.parts import (
     line_of,
     next_steps,
     not_tried,
+    one_line,
     promised,
     said,
     samples_of,
@@ -141,7 +142,7 @@ def _line(report: Report, width: int) -> list[Part]:
     seconds = f"{report.seconds:.1f} s" if report.seconds is not None else ""
     return [
         (f" {mark} ", style),
-        (f"{harmless(report.model):<{width}}  ", ""),
+        (f"{harmless(one_line(report.model)):<{width}}  ", ""),
         (f"{harmless(str(report.details.materialized or '')):<11}", "dim"),
         (f"{rows:>15}", ""),
         (f"{seconds:>9}  ", "dim"),

@@ -195,9 +195,6 @@ def _drift(job: Job, target: StoredTable) -> list[Finding]:
     """Compares what the table's older files store with the table to which rows are appended. Only clashes are reported,
     from at most `LOOKED_AT` files: the first, the last and some evenly between. An overwrite is not judged: it may mend
     them.
-
-    They are read in this process, though a damaged one may end it: who wrote them can as well delete the table, and a
-    process of its own costs each run 0.4 s.
     """
     if not target.location:
         return []
