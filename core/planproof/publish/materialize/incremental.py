@@ -158,7 +158,8 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
     if target.partition_by and not target.tracked:
         raise Refused(
             f"the catalog does not hold the partitions of {job.model.name}: the session sets {MANAGED_PARTITIONS} "
-            "to false, or the table was written so. Set it to true, and run MSCK REPAIR TABLE or with full_refresh=True"
+            "to false, or the table was written that way. Set it to true, then run MSCK REPAIR TABLE or "
+            "use full_refresh=True"
         )
     wanted, found = (list(map(folded, names)) for names in (job.model.partition_by, target.partition_by))
     # Rows are added by name, whatever the partitions; only what is overwritten depends on them.
