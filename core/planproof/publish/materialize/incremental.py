@@ -69,6 +69,10 @@ class Delta:
         return PhysicalSchema((*job.target.schema, *added))
 
 
+_TOO_LONG = ("EXCEED_LIMIT_LENGTH", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT")
+"""What Spark, and Delta, say of a text that is longer than its column."""
+
+
 def assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
@@ -79,7 +83,7 @@ def assignments(job: Job) -> list[assigned.Assignment]:
 def overflowed(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: whether a value was too large, or too long, for its stored column, which is then
     violated."""
-    if failure.condition == "EXCEED_LIMIT_LENGTH":
+    if failure.condition in _TOO_LONG:
         return _too_long(job)
     if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
         return False
