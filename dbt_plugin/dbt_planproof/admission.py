@@ -176,5 +176,5 @@ def _refuse_quarantine(node: Node, reason: str | None) -> None:
     if is_asked and not stores_no_rows({"name": node.name, "config": {"materialized": node.config.materialized}}):
         raise Stopped(
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
-            f"as {reason}. Say `on_violation: stop` of it"
+            f"as {reason}. Set `on_violation: stop` on it"
         )

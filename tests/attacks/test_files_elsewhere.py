@@ -82,6 +82,9 @@ def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path
         project = replace(read_project(manifest), directory=home)
         found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
         assert ("hidden" in str(found)) == is_read, location
+    manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": "data\0"}
+    project = replace(read_project(manifest), directory=home)
+    assert "hidden" not in str(schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project)))
     # A link within the folder, and a pipe.
     manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": "data"}
     project = replace(read_project(manifest), directory=home)

@@ -63,6 +63,8 @@ KEPT = {
         "alter table {t} add column (v string)",
     ],
     "varchar": ["create table {t} (id bigint, v varchar(5)) using delta"],
+    "char": ["create table {t} (id bigint, v char(5)) using delta"],
+    "mapped by id": [f"create table {{t}} {MADE} tblproperties ({MAPPED.format('id')})"],
     "clustered": ["create table {t} (id bigint, v string) using delta cluster by (id)"],
     "append-only": [f"create table {{t}} {MADE} tblproperties (delta.appendOnly = true)"],
 }
@@ -79,6 +81,18 @@ def test_an_append_keeps_the_table_as_it_is(delta: SparkSession, place: str, kin
     assert report.outcome == "published", report.findings
     assert rows(delta, name) == rows(delta, bare)
     assert [form(delta, name, detail) for detail in FORM] == [form(delta, bare, detail) for detail in FORM]
+
+
+@pytest.mark.parametrize("kind", ["char(5)", "varchar(5)"])
+def test_a_text_that_is_too_long_for_its_column_is_counted(delta: SparkSession, place: str, kind: str) -> None:
+    """Delta tells of the first one, and of no column."""
+    name = f"{place}.short"
+    made(delta, name, form=MADE.replace("v string", f"v {kind}"))
+    before = versions(delta, name)
+    report = publish(delta, name, "select id, 'much too long' as v from range(2)", **ADDED)
+    assert (report.outcome, codes(report), versions(delta, name)) == ("rejected", {"PP500"}, before), report.findings
+    (found,) = [f for f in report.findings if f.code == "PP500" and f.verdict == "violated"]
+    assert (found.field, "2 " in str(found.message)) == ("v", True), found
 
 
 FORM = ("minReaderVersion", "minWriterVersion", "tableFeatures", "partitionColumns")

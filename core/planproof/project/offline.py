@@ -16,6 +16,7 @@ from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
+from planproof.own_errors import describe
 from planproof.project.branches import reader_of
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
@@ -225,6 +226,8 @@ class OfflineCheck:
             known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
         except ProjectError as error:  # It is the matter of those that read it.
             known = Unread(str(error))
+        except Exception as error:
+            known = Unread(f"the {node.kind} {node.relation}: {describe(error)}")
         if isinstance(known, Unread):
             self.unread[node.unique_id] = known.reason
         else:

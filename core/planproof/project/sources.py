@@ -174,7 +174,7 @@ def _footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     that Spark reads there, not what a killed job left beside them. None where there are none, or folders hold columns,
     or the files do not agree."""
     location = _location(node.raw)
-    if location is None or project.directory is None:
+    if location is None or project.directory is None or "\0" in location:
         return None
     besides()
     path = project.directory / location.removeprefix("file://")

@@ -97,7 +97,7 @@ class Quarantining(Steps[P]):
         if bad + good != self.bad.rows:
             raise Refused(
                 f"{job.model.name}: of {self.bad.rows:,} staged rows {good:,} keep the contract and {bad:,} do not, "
-                "which is another number together: a check gives another answer each time. Nothing was published"
+                "which does not add up: a check gives another answer each time. Nothing was published"
             )
 
     def commit(self, publication: P) -> list[Finding]:
