@@ -100,6 +100,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
     holdings.forget()
     for folder in beside:
         reports += _swept(store, holdings, folder, known, force)
+    reports += [report for root in known for report in _found(store, root)]
     reports = [report for report in reports if report.outcome != "skipped"]
     if all(report.outcome == "moved" for report in reports):
         for root in known:
