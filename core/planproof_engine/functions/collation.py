@@ -140,7 +140,9 @@ def _winner(strings: Sequence[Expr]) -> String | None:
         return None
     level = max(found for found in levels if found is not None)
     kinds = [string_of(s.type) for s, own in zip(strings, levels) if own == level]
-    found = {name_of(kind): kind for kind in reversed(kinds) if kind is not None}
+    found: dict[str, String] = {}
+    for kind in filter(None, kinds):
+        found.setdefault(name_of(kind), kind)
     if len(found) == 1:
         return next(iter(found.values()))
     if level == DEFAULT:
