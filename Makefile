@@ -25,7 +25,9 @@ environment:
 
 install: environment ## Makes .venv from uv.lock.
 
-demo: environment ## Runs a guarded dbt project on Spark, breaks one model, and shows what happened.
+demo: ## Builds a guarded dbt project on Spark, breaks one model, and shows what happened.
+	@echo "make demo: the first time about 1 GB is installed into .venv, which takes minutes; the demo itself takes about one"
+	@.ci/environment --java
 	@$(BIN)/python dags_examples/demo.py
 
 action: environment ## Writes anew what the GitHub Action installs, from uv.lock, with hashes.
@@ -42,7 +44,9 @@ docs: environment ## Writes anew what the documentation shows of programs: look 
 	$(BIN)/python tools/docs_examples.py
 	PLANPROOF_WRITE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_outputs.py tests/docs/test_tutorial.py
 
-pictures: demo ## Runs the demo, and draws what its report looks like: docs/pictures.
+pictures: demo ## Runs the demo, its broken model by `planproof run` too, and draws what that looks like: docs/pictures.
+	-PLANPROOF_DEMO_HOME=$(CURDIR)/.demo PLANPROOF_DEMO_SCHEMA=shop DBT_PROFILES_DIR=.demo/project $(BIN)/planproof run \
+		--project-dir .demo/project --select customer_activity --vars '{customer_join: left}' --verbose
 	$(BIN)/python tools/pictures.py
 
 site: environment ## Builds the documentation as a searchable site, in site/; a broken link ends it.

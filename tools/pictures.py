@@ -1,4 +1,4 @@
-"""Pictures for the README, from what the last `make demo` reported: a terminal, and the report's page.
+"""Pictures for the README, of the demo's model that `planproof run` stops: a terminal, and the report's page.
 
 python tools/pictures.py [--home .demo]    # writes docs/pictures
 
@@ -37,13 +37,18 @@ _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
 def terminal(run: RunReport) -> str:
-    """Why a model was stopped, as `planproof run` printed it; the query below the frame is left out."""
+    """Why a model was stopped, as `planproof run` prints it; the query below the frame is left out."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
-    console.print("$ planproof run --vars '{customer_join: left}'\n", style="bold", markup=False, highlight=False)
+    console.print(
+        "$ planproof run --select customer_activity --vars '{customer_join: left}'\n",
+        style="bold",
+        markup=False,
+        highlight=False,
+    )
     for report in filter(stopped, run.reports):
         console.print(panel(report))
     console.print(summary(run.reports))
-    drawn = console.export_svg(title="make demo", theme=SVG_EXPORT_THEME, unique_id="planproof")
+    drawn = console.export_svg(title="planproof run", theme=SVG_EXPORT_THEME, unique_id="planproof")
     lines = (line.rstrip() for line in _FONT_FACE.sub("", drawn).splitlines())
     return "\n".join(line for line in lines if line) + "\n"
 

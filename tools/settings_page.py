@@ -16,7 +16,8 @@ _HEAD = """# Settings
 
 Settings go where dbt users expect them: `meta: planproof:` of a model, a folder or a project.
 The command line, the Airflow operators and Python use the same names.
-An unknown key or value is an error before anything runs, and names the nearest one.
+An unknown key or value stops its model in `dbt build`, and a whole `check`; the message names the
+nearest one.
 
 | where | how | wins over |
 |---|---|---|

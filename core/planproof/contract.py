@@ -27,12 +27,14 @@ class ContractError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A declared constraint. `expression` is the check's SQL, or the foreign key's target `relation (columns)`."""
+    """A declared constraint. `expression` is the check's SQL, or the foreign key's target `relation (columns)`. A null
+    satisfies a check, as in SQL, unless `takes_null` is False: a CHECK of Delta's own takes it for broken."""
 
     kind: str
     columns: tuple[str, ...] = ()
     expression: str | None = None
     name: str | None = None
+    takes_null: bool = True
 
     def __post_init__(self) -> None:
         if self.kind not in CONSTRAINTS:
@@ -43,6 +45,12 @@ class Constraint:
     def __str__(self) -> str:
         inside = self.expression if self.kind == "check" else ", ".join(self.columns)
         return f"{self.kind}({inside})"
+
+    @property
+    def condition(self) -> str:
+        """SQL that is false for the rows that break a check."""
+        text = self.expression or ""
+        return text if self.takes_null else f"coalesce((\n{text}\n), false)"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -159,14 +167,12 @@ class Model:
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
 
 
-def quarantine_refusal(materialized: str, strategy: str, file_format: str) -> str | None:
+def quarantine_refusal(name: str, materialized: str, strategy: str, file_format: str) -> str | None:
     """Why rows of such a model cannot be quarantined, whatever they hold; None where they can, or nothing is stored."""
     if materialized == "ephemeral":
         return None
     if materialized == "view":
-        return (
-            "a view stores no rows that could be quarantined; say `on_violation: stop` of it, and this of what it reads"
-        )
+        return f"a view stores no rows. Set `on_violation: stop` on {name}, and `quarantine` on the tables that read it"
     if materialized not in ("table", "incremental"):
         return f"it is materialized as {materialized}, which planproof does not publish"
     if materialized == "incremental" and strategy not in ("append", "insert_overwrite", "microbatch"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import planproof.session
+from planproof.arrow.isolated import prepare
 from planproof.contract import Contract, Model
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined, Spark, examine
@@ -168,6 +169,7 @@ class Guard:
         draft: Draft,
     ) -> Report:
         """`again`, in a second attempt, says why batches are not compared with their schemas."""
+        prepare()
         model, full_refresh = asked.model, asked.full_refresh
         quarantine.refuse_setting(model, draft.settings)
         draft.add(again.remarks if again else [])

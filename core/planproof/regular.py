@@ -1,10 +1,13 @@
-"""Reads a file of which others may have the say: a pipe in its place would keep the reader for ever, a device fill the
-memory."""
+"""Files in whose place others may have put something: a pipe would keep the reader for ever, a device fill the memory,
+a link have another file written."""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
 
 _LARGE = 2**16
 
@@ -27,3 +30,19 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
         os.close(opened)
     with open(path, "rb") as file:
         return file.read(most)
+
+
+def write_anew(path: Path, parts: Iterable[str]) -> None:
+    """Writes a file of UTF-8, and its directories; a reader sees the old text or the new one. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with open_anew(draft) as file:
+        file.writelines(part.encode() for part in parts)
+    os.replace(draft, path)
+
+
+def open_anew(path: Path) -> BinaryIO:
+    """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed.
+    Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    return path.open("xb")

@@ -22,18 +22,18 @@ _TABLE = (
     Code(
         "PP101",
         "duplicate field",
-        "Two fields of one schema share (relation, name); invariant I1.",
+        "Two columns of one relation within the query have the same name.",
         "Alias one of them, or drop one with `* EXCEPT (...)`.",
     ),
     Code(
         "PP102",
-        "duplicate column in the sink",
-        "Two output columns have one physical name, and a Parquet file cannot hold both (D1).",
-        "Give each output column a name of its own.",
+        "two output columns of one name",
+        "Two output columns have the same name, and neither a file nor a view can hold both.",
+        "Give each output column a name of its own: by an alias, or by `* EXCEPT (...)` where a star brings it along.",
     ),
     Code(
         "PP103",
-        "type that the sink cannot store",
+        "type that the format cannot store",
         "A column has a type that the target's file format cannot hold.",
         "Cast the column to a type that the format stores.",
     ),
@@ -41,53 +41,51 @@ _TABLE = (
     Code(
         "PP111",
         "not understood offline",
-        "The logical plane does not know a construct of this query, and does not guess.",
+        "planproof does not know a construct of this query, and does not guess.",
         "`planproof run` still reads Spark's own planes; report the construct so that it can be added.",
     ),
     Code(
         "PP112",
         "changed since it was compiled",
-        "The model's file, its YAML, a macro that it calls or a model that it reads has changed since `dbt compile`: "
-        "the manifest holds the older text.",
+        "The model's file, its YAML, a macro that it calls or a model that it reads has changed since `dbt "
+        "compile`: the manifest holds the older text.",
         "Run `dbt compile`, or `planproof check --compile`.",
     ),
     Code(
         "PP113",
         "too large to judge",
-        "To plan the model's query takes more of the processor's time or of memory than planproof spends on one model. "
-        "The other models are judged.",
-        "Split the model, or read a CTE once where it is read many times; `planproof run` still reads Spark's own "
-        "planes.",
+        "Planning its query takes more time or memory than planproof spends on one model. The others are judged.",
+        "Split the model, or read a CTE once instead of many times. `planproof run` still has Spark's own plan.",
     ),
     Code(
         "PP120",
         "columns swapped by position",
-        "A set operation, or IN (query), matches columns by position, and puts a column under another column's name.",
-        "Reorder the columns of the later SELECT, or allow PP120 where it is meant.",
+        "A set operation, or IN (query), matches by position, and here a column lands under another one's name.",
+        "Put the columns of the later SELECT in the order of the first, or allow PP120 if it is meant.",
     ),
     Code(
         "PP121",
         "columns swapped by a column list",
-        "A column list (of a CTE, a subquery, a generator) goes by position and gives columns each other's names.",
-        "Name the columns in the SELECT, or allow PP121 where it is meant.",
+        "The column list of a CTE, a subquery or a generator renames by position, and here columns swap their names.",
+        "Name the columns in the SELECT, or allow PP121 if it is meant.",
     ),
     Code(
         "PP122",
         "struct fields swapped by position",
-        "A cast between structs goes by position and puts a field's value under another field's name.",
-        "Build the struct with named_struct(...), or allow PP122 where it is meant.",
+        "A cast between structs matches fields by position, and here a value lands under another field's name.",
+        "Build the struct with named_struct(...), or allow PP122 if it is meant.",
     ),
     Code(
         "PP123",
         "natural join on unseen keys",
-        "A NATURAL join's keys are the columns that both sides share; a column that is added to one side changes them.",
+        "A NATURAL join uses every column that both sides share. A column added to one side changes the join.",
         "Write the keys: JOIN ... USING (...).",
     ),
     Code(
         "PP124",
         "join key loses something",
-        "Spark casts one side of a join's condition to a type that loses something.",
-        "Cast the side that is wrong yourself, or store both keys as one type.",
+        "Spark compares the two sides of a join in a type in which one of them loses something.",
+        "Cast the side that is wrong yourself, or store both keys in one type.",
     ),
     Code(
         "PP125",
@@ -104,157 +102,158 @@ _TABLE = (
     Code(
         "PP127",
         "integer division cut off",
-        "A division of integers is cast to an integer, which cuts off the digits behind the point.",
+        "A division of integers is cast to an integer, which drops the digits after the point.",
         "Use `div`, or round(...), to say what is meant.",
     ),
     Code(
         "PP128",
         "timestamps with and without zone meet",
-        "Spark shifts one of them by the session's time zone; another session gives other values.",
-        "Cast one side yourself, or store both as one type.",
+        "Spark shifts one of them by the session's time zone, so another session gives other values.",
+        "Cast one side yourself, or store both in one type.",
     ),
     Code(
         "PP129",
         "open star",
-        "`SELECT *` from a table reaches the model's output: a column that is added there is added to the model.",
+        "`SELECT *` from a table reaches the model's output: a column added to that table joins the model, too.",
         "Name the columns, or give the model a contract.",
     ),
     Code(
         "PP130",
         "length ignored",
-        "Spark takes a cast to char(n) or varchar(n) for one to string: nothing is cut or padded.",
+        "Spark treats a cast to char(n) or varchar(n) as a cast to string: it cuts and pads nothing.",
         "Use left(..., n) or rpad(..., n), and promise the length in the contract.",
     ),
     Code(
         "PP131",
         "stored in another order",
-        "The model gives the columns of a stored table, or the fields of one, in another order. planproof adds rows by "
-        "name; a plain INSERT goes by position and puts them under each other's names.",
-        "Reorder the SELECT as the table's columns, or allow PP131.",
+        "The model gives the columns of its stored table, or the fields of one, in another order. planproof adds "
+        "rows by name; a plain INSERT would go by position and mix them up.",
+        "Put the SELECT in the order of the table's columns, or allow PP131.",
     ),
     Code(
         "PP132",
         "value cast to a number",
-        "CASE, IF or COALESCE casts a text to a number, because another of its values is a number.",
+        "CASE, IF or COALESCE casts a text to a number because another of its values is a number.",
         "Make all values texts, or cast the text yourself.",
     ),
     Code(
         "PP133",
         "lossy in the stored type",
         "A column of an incremental model does not fit the stored type: INSERT rounds it, cuts it off or fails.",
-        "Cast the column in the model, or run with full_refresh, or allow PP133 where it is meant.",
+        "Cast the column in the model, run with full_refresh, or allow PP133 if it is meant.",
     ),
     Code(
         "PP134",
         "breaks its readers",
-        "Between two compiles a model lost what a reader may have used: a column, a promise, values of a type.",
-        "Keep what readers use, or change the readers in the same step.",
+        "Between two compiles a model lost something that a reader may use: a column, a promise, values of a type.",
+        "Keep what readers use, or change the readers at the same time.",
     ),
     Code(
         "PP135",
         "changed, and safe for readers",
-        "Between two compiles a model gained something; who could read it before can read it now.",
+        "Between two compiles a model gained something. Everything that could read it before still can.",
         "Nothing to do.",
     ),
     Code(
         "PP136",
         "integer arithmetic wraps",
-        "With ANSI off a sum, difference or product of whole numbers that leaves its type's range is another number, "
-        "without an error. It is reported where values are known to do so, or known not to; with `overflow: warn` "
-        "always, as a warning.",
+        "With ANSI off, a sum, difference or product of integers that leaves its type's range becomes another "
+        "number, without an error. It is reported if values are known to do so, or known not to; with `overflow: "
+        "warn` always, as a warning.",
         "Cast one side to a wider type before the arithmetic, or use try_add, try_subtract or try_multiply.",
     ),
     Code(
         "PP137",
         "CHAR compared with a string",
-        "A CHAR(n) column is compared with a string. Spark pads the one with blanks and not the other: shorter values "
-        "never match, and a join finds no rows.",
-        "Compare rtrim(column), or store both with one type.",
+        "A CHAR(n) column is compared with a string. Spark pads only the CHAR with blanks, so shorter values never "
+        "match, and a join finds no rows.",
+        "Compare rtrim(column), or store both in one type.",
     ),
     Code(
         "PP138",
         "value lost in a cast",
-        "With ANSI off a cast gives NULL, or another value, for what its type cannot hold: a text that is no number or "
-        "date, a number of too many digits, a time out of range. It is reported where a value of a promised column was "
-        "lost, or is known not to be; with `overflow: warn` always, as a warning.",
-        "Correct the value before the cast, cast to a wider type, or say by try_cast that NULL is meant.",
+        "With ANSI off, a cast gives NULL or another value for what its type cannot hold: a text that is no number "
+        "or date, a number with too many digits, a time out of range. It is reported if a value of a promised "
+        "column was lost, or is known not to be; with `overflow: warn` always, as a warning.",
+        "Correct the value before the cast, cast to a wider type, or use try_cast to say that NULL is meant.",
     ),
     Code(
         "PP140",
         "partition overwritten in part",
-        "A later run of an incremental model reads some rows of a partition, and insert_overwrite replaces the whole "
-        "partition by them: the others are lost.",
+        "A later run of an incremental model reads only some rows of a partition, and insert_overwrite replaces the "
+        "whole partition with them: the others are lost.",
         "Filter by the partition's own column, so that whole partitions pass, or compare with the beginning of one.",
     ),
     Code(
         "PP141",
         "computed over new rows alone",
-        "A later run of an incremental model groups, numbers or compares only the new rows: what it makes of them is "
-        "not what it would make of all rows.",
-        "Filter by the columns of GROUP BY or PARTITION BY, so that whole groups pass, or filter over the result.",
+        "A later run of an incremental model groups, numbers or compares the new rows without the stored ones.",
+        "Filter by the columns of GROUP BY or PARTITION BY, so that whole groups pass, or filter the result instead.",
     ),
     Code(
         "PP142",
         "rows that no run reads",
         "The filter of a later run leaves out rows that are not in the table: those that come late, those that share "
         "the greatest value, or all of them where the table is empty.",
-        "Compare with the greatest value that the table holds, by coalesce(max(..), ..) and >=, and merge by a key.",
+        "Compare by >= with coalesce(max(..), ..) of what the table holds, and replace the rows that come again: on "
+        "Parquet by insert_overwrite of whole partitions, such as days; on Iceberg and Delta by a merge on a key.",
     ),
     Code(
         "PP143",
         "rows stored twice",
         "A later run of an incremental model appends rows that the table has, or merges several rows by one key.",
-        "Merge by a key that tells rows apart, or leave out what the table holds (NOT EXISTS).",
+        "Leave out what the table holds (NOT EXISTS), or replace it: on Parquet by insert_overwrite of whole "
+        "partitions, on Iceberg and Delta by a merge on a key that tells rows apart.",
     ),
     Code(
         "PP144",
         "joined table changes",
-        "A later run of an incremental model joins its new rows to a relation that dbt makes anew: rows that are "
-        "stored keep what they were joined to then.",
-        "Join where the model is read, or run with full_refresh where the relation changed, or allow PP144.",
+        "A later run of an incremental model joins its new rows to a relation that dbt rebuilds. Stored rows keep "
+        "what they were joined to at the time.",
+        "Join where the model is read, run with full_refresh after the relation has changed, or allow PP144.",
     ),
     Code(
         "PP145",
         "incremental as a full refresh",
-        "Whether an incremental run makes what a full refresh would; said of a model with the setting `append_only`.",
-        "Follow what the message says that the proof lacks.",
+        "Says whether an incremental run makes what a full refresh would, for a model with the setting `append_only`.",
+        "Do what the message says that the proof lacks.",
     ),
     Code(
         "PP201",
         "logical and analyzed disagree",
-        "Our logical plan and Spark's analyzed plan have different schemas; invariant I4. Spark's answer is used.",
+        "planproof's plan and Spark's analyzed plan have different schemas. Spark's is used.",
         "Report the reproducer that the finding names.",
     ),
     Code(
         "PP202",
         "rewriting dropped",
-        "A rewriting changed a schema (I6), or Spark analyzed the rewritten text to another schema.",
+        "A rewriting changed a schema, or Spark analyzed the rewritten text to another schema.",
         "Nothing to do: the compiled text ran as written. Report the rule that is named.",
     ),
     Code(
         "PP203",
         "optimizer changed the schema",
-        "Spark's optimized or executed plan has another width, name or type than its analyzed plan; invariant I7.",
+        "Spark's optimized or executed plan has another width, name or type than its analyzed plan.",
         "Report it to Spark with the query; run the model with the optimizer rule excluded.",
     ),
     Code(
         "PP204",
         "nullability loosened by the optimizer",
         "Spark's optimized plan calls a field nullable that its analyzed plan calls NOT NULL; facts decide.",
-        "Nothing to do where the count shows no null.",
+        "Nothing to do if the count shows no null.",
     ),
     Code("PP210", "rewriting suggested", "A rewriting would run faster with the same result.", "Set `rewrite: on`."),
     Code(
         "PP220",
         "Python function that cannot run here",
-        "A Python function stands in a lambda where its calls cannot be made for all elements at once.",
+        "A Python function is in a lambda where it cannot be called for all elements at once.",
         "Compute its result in a subquery, or follow the reason in the message.",
     ),
     Code(
         "PP221",
         "Python function in a lazy branch",
-        "A Python function stands in a branch of CASE, IF or COALESCE, and would run for elements that do not take it.",
-        "Let the function itself decide, or call it outside of the branch.",
+        "A Python function is in a branch of CASE, IF or COALESCE, and would run for the other elements, too.",
+        "Let the function itself decide, or call it outside the branch.",
     ),
     Code(
         "PP222",
@@ -271,21 +270,26 @@ _TABLE = (
     Code(
         "PP224",
         "Python function breaks its declaration",
-        "A Python function gave a batch of another type, length or nullability than it declares; invariants I2 and I3.",
+        "A Python function returned a batch of another type, length or nullability than it declares.",
         "Correct the function, or what it declares.",
     ),
     Code(
         "PP301",
         "batch breaks its schema",
-        "An Arrow batch does not hold what its schema says; invariants I2, I3 and I5.",
-        "Correct the Python function that produced the batch; a damaged file must be written anew.",
+        "An Arrow batch does not hold what its schema says.",
+        "Correct the Python function that made the batch. If a file is damaged, write it anew.",
     ),
-    Code("PP302", "run failed", "Spark failed while it ran the model.", "Read Spark's error, which is quoted."),
+    Code(
+        "PP302",
+        "run failed",
+        "Spark failed while running the model.",
+        "Read Spark's error, which is quoted.",
+    ),
     Code(
         "PP401",
         "file differs from the plan",
-        "A written Parquet file has another schema than the plan that wrote it; invariant I5.",
-        "Read the path in the finding with `planproof audit`.",
+        "A written Parquet file has another schema than the plan that wrote it.",
+        "Run `planproof audit` on the path in the finding.",
     ),
     Code(
         "PP402",
@@ -302,7 +306,8 @@ _TABLE = (
     Code(
         "PP500",
         "value too long",
-        "The contract promises char(n) or varchar(n), and Spark's string may hold more; over all rows it is counted.",
+        "The contract promises char(n) or varchar(n), and Spark's string may hold more. A run counts longer values "
+        "over all rows.",
         "Cut the value with left(...), or promise a longer type.",
     ),
     Code(
@@ -321,7 +326,7 @@ _TABLE = (
         "PP503",
         "column out of order",
         "The model produces the promised columns in another order.",
-        "Reorder the SELECT as the contract names the columns.",
+        "Put the SELECT in the order of the contract.",
     ),
     Code(
         "PP504",
@@ -332,13 +337,13 @@ _TABLE = (
     Code(
         "PP505",
         "NOT NULL broken",
-        "The contract promises NOT NULL and a null was counted, or is certain.",
+        "The contract promises NOT NULL, and a null was counted or is certain.",
         "Filter the nulls, fill them with coalesce(...), or drop the promise.",
     ),
     Code(
         "PP506",
         "NOT NULL unproved",
-        "The contract promises NOT NULL and nothing proves it yet.",
+        "The contract promises NOT NULL, and nothing proves it yet.",
         "Filter or coalesce the column, or let the run count its nulls.",
     ),
     Code(
@@ -357,37 +362,36 @@ _TABLE = (
         "PP509",
         "contract unreadable",
         "The contract names a type or constraint that Spark does not know, or a check that raises on a row.",
-        "Correct the contract at the column named, or let the check guard itself.",
+        "Correct the contract at the column named, or make the check safe for every row.",
     ),
     Code(
         "PP510",
         "rows outside a limit",
         "The publish would leave the table, or a partition that it overwrites, with more or fewer rows than allowed.",
-        "Look at what the sources hold; run once with other limits where the change is meant.",
+        "Look at what the sources hold. If the change is meant, run once with other limits.",
     ),
     Code(
         "PP511",
         "too many nulls",
         "The publish would leave a column with more nulls than `limits.nulls` allows.",
-        "Look at where the nulls come from; run once with other limits where they are meant.",
+        "Find out where the nulls come from. If they are meant, run once with other limits.",
     ),
     Code(
         "PP512",
         "not fresh",
         "The latest value of a column is older than `limits.fresh` allows.",
-        "Look at whether the source was loaded.",
+        "Find out whether the source was loaded.",
     ),
     Code(
         "PP513",
         "data test failed",
-        "A data test of dbt's was asked of the staged rows before they were published, and found some.",
+        "A data test of dbt's ran on the staged rows before they were published, and found failing rows.",
         "Run the query in the report to see the rows, and correct the model or its test.",
     ),
     Code(
         "PP514",
         "rows quarantined",
-        "Rows that break a term of the contract were left out of the publish, as `on_violation: quarantine` asks; they "
-        "stand in the table's quarantine.",
+        "Rows that break the contract were not published: `on_violation: quarantine` put them into the quarantine.",
         "Look at them in `<table>__quarantine`, under the run that the message names.",
     ),
     Code(
@@ -401,7 +405,7 @@ _TABLE = (
     Code(
         "PP602",
         "publish undone",
-        "A publish was killed half way and has been undone; the table is as it was.",
+        "A publish was killed half way and has been undone. The table is as it was.",
         "Run the model again.",
     ),
     Code(
@@ -419,7 +423,7 @@ _TABLE = (
     Code(
         "PP605",
         "settled elsewhere",
-        "A publish that had been killed was settled by another process while this one looked at it.",
+        "Another process settled a killed publish while this one was looking at it.",
         "Nothing to do.",
     ),
     Code(
@@ -427,7 +431,7 @@ _TABLE = (
         "schema change refused",
         "The delta's columns differ from the stored table's in a way that `on_schema_change` forbids, or that Spark "
         "cannot apply to a Parquet table (a dropped column, another type). No schema change was applied.",
-        "Run with full_refresh, or bring the SELECT back to the stored columns.",
+        "Run with full_refresh, or go back to the stored columns in the SELECT.",
     ),
     Code(
         "PP607",
@@ -438,57 +442,55 @@ _TABLE = (
     Code(
         "PP608",
         "half way",
-        "A publish failed, and so did bringing the table back: the journal entry and the lock are kept.",
+        "A publish failed, and restoring the table failed, too. The journal entry and the lock are kept.",
         "Correct what the message names, then run `planproof recover`.",
     ),
     Code(
         "PP609",
         "publish given up",
-        "A publish had stopped half way in a catalog that this session does not see: one in memory, which died with "
-        "its process, or another metastore over the same folder. Nothing was changed, and none of its files deleted.",
+        "A publish stopped half way in a catalog that this session does not see: one in memory, which died with its "
+        "process, or another metastore over the same folder. Nothing was changed, and none of its files was "
+        "deleted.",
         "Look at the files that the message names; register or delete them.",
     ),
     Code(
         "PP610",
         "moved home",
-        "`planproof clean` moved a table's files to the folder where they would lie without planproof.",
+        "`planproof clean` moved a table's files to the folder where dbt alone would put them.",
         "Nothing to do.",
     ),
     Code(
         "PP611",
         "rejected rows not kept",
-        "`keep_rejected` is set, and the table's format keeps nothing of a publish that was not committed (Iceberg).",
-        "Run the model's query for a look at its rows, or publish it under another name without the contract.",
+        "`keep_rejected` is set, but this table format keeps nothing of a publish that was not committed (Iceberg).",
+        "Run the model's query to see its rows, or publish it under another name without the contract.",
     ),
     Code(
         "PP620",
         "evicted",
-        "Another run, or `recover --force`, took the table over while this publish was at work. This publish "
-        "stopped and "
+        "Another run, or `recover --force`, took the table over during this publish. This publish stopped and "
         "touched nothing more: the table is what the other one made of it.",
-        "Run the model again. Where it happens without `--force`, the machine stood still for longer than a lease.",
+        "Run the model again. If it happens without `--force`, the machine stood still for longer than a lease.",
     ),
     Code(
         "PP621",
         "rows of another writer replaced",
-        "Another writer put files into the table while its new rows were staged. The publish replaces the table, or"
-        " those "
-        "partitions, and with them what came in between.",
-        "Let the model alone write its table, or add those rows again.",
+        "Another writer put files into the table while its new rows were staged. The publish replaces the table, or "
+        "those partitions, and with them what came in between.",
+        "Let only this model write its table, or add those rows again.",
     ),
     Code(
         "PP622",
         "journal entry not believed",
-        "A file in the folder of journals names a table, a folder or a run that no publish of planproof would have "
-        "named. "
-        "A person who can write to that folder can write such a file; nothing that it names was touched.",
-        "Find out who wrote the file, look at the table that it names, and delete the file.",
+        "A file in the journal folder names a table, a folder or a run that no publish of planproof would have "
+        "named. Anyone who can write to that folder can write such a file. Nothing that it names was touched.",
+        "Find out who wrote the file, check the table that it names, and delete the file.",
     ),
     Code(
         "PP901",
         "internal error in planproof",
-        "planproof itself failed. In its own plan of the query this is a warning, and Spark's planes judge the model; "
-        "anywhere else nothing was published.",
+        "planproof itself failed. If it failed in its own plan of the query, this is a warning, and Spark's planes "
+        "judge the model; anywhere else, nothing was published.",
         "Report the traceback; `on_internal_error: pass` lets dbt run as if planproof were absent.",
     ),
 )

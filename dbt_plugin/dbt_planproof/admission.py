@@ -17,7 +17,7 @@ from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import plain_form, stored_form
 from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.errors import ProjectError
-from planproof.project.nodes import guard_of, model_of
+from planproof.project.nodes import guard_of, inherits_quarantine, model_of, stores_no_rows
 from planproof_engine.catalog import RelationName
 
 
@@ -104,6 +104,9 @@ class Admission:
         form = node.to_dict()
         if node.resource_type != "model":
             return self._stored(node, form, target)
+        if inherits_quarantine(form):
+            no_effect = f"`on_violation: quarantine` has no effect on {node.name}: a view stores no rows"
+            self.record.remark(no_effect, Path(self.adapter.config.project_target_path), command())
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
@@ -169,8 +172,9 @@ def lets_own_errors_pass(node: Node) -> bool:
 
 def _refuse_quarantine(node: Node, reason: str | None) -> None:
     """Raises `Stopped` for a node that asks for what only a publish of the guard's can do, and that dbt writes."""
-    if reason is not None and _own(node, "on_violation") == "quarantine":
+    is_asked = reason is not None and _own(node, "on_violation") == "quarantine"
+    if is_asked and not stores_no_rows({"name": node.name, "config": {"materialized": node.config.materialized}}):
         raise Stopped(
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
-            f"as {reason}. Say `on_violation: stop` of it"
+            f"as {reason}. Set `on_violation: stop` on it"
         )

@@ -6,12 +6,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import actions, log
+from dbt_planproof.absence import command
 from dbt_planproof.admission import Admission, lets_own_errors_pass
 from dbt_planproof.command_line import at_the_end
 from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_columns_query, is_types_query
@@ -28,6 +30,8 @@ from planproof.contract import Model
 from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.trial import NotRun
+from planproof.report.details import Details
+from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
@@ -64,14 +68,23 @@ class Gate:
         try:
             self.here.state = self.admission.begin(node)
         except ProjectError as error:
-            raise Stopped(f"planproof: {error}") from error
-        except Stopped:
-            raise
+            raise self._refused(node, f"planproof: {error}") from error
+        except Stopped as error:
+            raise self._refused(node, str(error.msg)) from error
         except Exception as error:
             log.debug(traceback.format_exc())
             if node is None or not lets_own_errors_pass(node):
-                raise Stopped(f"{describe(error)}; {_WAY_ON}") from error
+                raise self._refused(node, f"{describe(error)}; {_WAY_ON}") from error
             log.warn(f"{node.name}: {describe(error)}; dbt runs this model as if planproof were absent")
+
+    def _refused(self, node: Node | None, said: str) -> Stopped:
+        """The error of a node that cannot be run; the report and the closing line name it."""
+        if node is not None:
+            form = node.to_dict()
+            details = Details(unique_id=node.unique_id, name=node.name, file=form.get("original_file_path"))
+            report = Report(f"{node.schema}.{form.get('alias') or node.name}", "failed", error=said, details=details)
+            self.record.add(report, Path(self.adapter.config.project_target_path), command())
+        return Stopped(said)
 
     def leave(self) -> None:
         """The node that this thread ran has ended, well or not."""

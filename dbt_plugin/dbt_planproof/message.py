@@ -83,7 +83,7 @@ def suggestions(report: Report) -> list[str]:
     count = sum(f.code == "PP210" for f in report.findings)
     ways = "rewriting gives" if count == 1 else "rewritings give"
     said = f"planproof: {report.model}: {count} {ways} the same rows faster; see planproof/report.json, `rewrite: on`"
-    return [said] if count else []
+    return [harmless(one_line(said))] if count else []
 
 
 def _table(findings: Sequence[Finding]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from datetime import datetime, timezone
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from dbt_planproof import log
 from dbt_planproof.closing import Left, closing_line
+from planproof.regular import write_anew
 from planproof.report.model import Report
 from planproof.report.run import run_report
 
@@ -74,11 +74,7 @@ class Record:
             return path
         form = run_report(f"dbt {command}", self._reports, self._started, project=self._project, remarks=self._remarks)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(f".{os.getpid()}.tmp")
-            with draft.open("w", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in form.to_lines())
-            os.replace(draft, path)
+            write_anew(path, (f"{line}\n" for line in form.to_lines()))
         except OSError as error:  # No model is worse for it.
             log.warn(f"planproof cannot write its report: {error}")
         self._waiting, self._written = None, time.monotonic()

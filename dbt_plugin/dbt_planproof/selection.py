@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import Selection
+from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
+from planproof.project.reads import content
 from planproof.project.target_folder import target_folder
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
 """Methods that ask what changed or happened. They may select nothing."""
+_READ = ("dbt_project.yml", "dependencies.yml", "packages.yml", "profiles.yml", "selectors.yml")
+"""What dbt reads of a project to select from its manifest."""
 
 
 def select_nodes(
@@ -28,15 +32,26 @@ def select_nodes(
 
     Raises `ProjectError` for what dbt cannot read, and for a selector that names nothing.
     """
-    from dbt_common.exceptions import DbtBaseException
-
     try:
+        _refuse_bombs(project_dir or Path())
         with _flags(project_dir):
             return _chosen(manifest, project_dir, select, exclude, selector, state)
-    except (DbtBaseException, OSError, UnicodeDecodeError, RecursionError) as error:
+    except ProjectError:
+        raise
+    except Exception as error:  # What dbt raises over a file of others is not one class.
         said, lacks = " ".join(str(error).split()), state is None and "comparison manifest" in str(error)
         what = ": give --state FOLDER, where the manifest to compare with lies" if lacks else ""
         raise ProjectError(f"dbt's selection: {said}{what}") from error
+
+
+def _refuse_bombs(home: Path) -> None:
+    """dbt reads these files whole, whatever they are: a link to a device fills the memory, and aliases of aliases take
+    for ever. Raises OSError and `ProjectError`."""
+    for name in _READ:
+        if (home / name).exists():
+            content(home / name)
+    if (home / "selectors.yml").exists():
+        decoded(home / "selectors.yml")
 
 
 def _chosen(

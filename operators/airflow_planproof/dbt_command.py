@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 GUARDED = ("build", "run", "retry")
 _LINES = 20
+_MOST_BYTES = 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +77,18 @@ def _failed_nodes(result: Any) -> str:
 
 def recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = None) -> RunReport | None:
     """The report that dbt's plugin wrote since then, or None; `env` is what dbt saw beside this environment."""
+    from planproof.regular import read_regular
     from planproof.report.run import RunReport
 
     file = target_path(Path(project_dir).expanduser(), {**os.environ, **(env or {})}) / "planproof" / "report.json"
     try:
-        report = RunReport.from_json(file.read_text(encoding="utf-8"))
+        report = RunReport.from_json(read_regular(file, _MOST_BYTES).decode())
         began = datetime.fromisoformat(report.started)
-    except (OSError, ValueError, KeyError):
+        # It is written with whole seconds. One from the future is none of dbt's.
+        is_this = since - timedelta(seconds=1) <= began <= datetime.now(began.tzinfo)
+    except (OSError, ValueError, TypeError):
         return None
-    # It is written with whole seconds.
-    return report if began >= since - timedelta(seconds=1) else None
+    return report if is_this else None
 
 
 def target_path(project_dir: Path, env: Mapping[str, str]) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from planproof.report import Report
 
 KEY = "planproof_seen"
+_MOST_BYTES = 2**28
 Seen = dict[str, Any]
 
 
@@ -33,9 +33,11 @@ class Last:
             return found if isinstance(found, dict) else {}
         if not self._file.exists():
             return {}
+        from planproof.regular import read_regular
+
         try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            found = json.loads(read_regular(self._file, _MOST_BYTES))
+        except (OSError, ValueError, RecursionError) as error:
             raise PlanproofCannotRun(f"the state file {self._file} cannot be read: {error}") from error
         if not isinstance(found, dict):
             raise PlanproofCannotRun(f"the state file {self._file} is not one that planproof wrote")
@@ -47,10 +49,9 @@ class Last:
         if self._file is None:
             self._ti.xcom_push(key=KEY, value=now)
             return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}.tmp")
-        draft.write_text(json.dumps(now, indent=1), encoding="utf-8")
-        os.replace(draft, self._file)
+        from planproof.regular import write_anew
+
+        write_anew(self._file, [json.dumps(now, indent=1)])
 
 
 def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]:
@@ -58,8 +59,7 @@ def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]
     before, now = seen.get(report.model), _schema(report)
     if now is None or not isinstance(before, Mapping):
         return report, []
-    old = dict(before.get("columns") or ())
-    new = dict(now)
+    old, new = _columns(before.get("columns")), dict(now)
     came = {name: new[name] for name in new if name not in old}
     went = {name: old[name] for name in old if name not in new}
     retyped = {name: [old[name], new[name]] for name in new if name in old and old[name] != new[name]}
@@ -71,6 +71,12 @@ def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]
     if None not in rows and rows[0] != rows[1]:
         said.append(f"{rows[0]:,} rows at the last audit, {rows[1]:,} now")
     return replace(report, details=replace(report.details, drift=drift)), said
+
+
+def _columns(form: Any) -> dict[str, str]:
+    """What was written of columns; a file that others can write to may hold anything."""
+    listed = form if isinstance(form, list) else ()
+    return {str(name): str(kind) for name, kind in (c for c in listed if isinstance(c, list) and len(c) == 2)}
 
 
 def _seen(report: Report) -> Seen:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
+_log = logging.getLogger(__name__)
 HEADERS = {
     # The page loads nothing and runs nothing; only Airflow itself may frame it.
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'",
@@ -22,8 +24,8 @@ def rendered(form: Any) -> str | None:
     from planproof.report.run import RunReport
 
     try:
-        report = RunReport.from_json(json.dumps(form))
-    except (AttributeError, KeyError, TypeError, ValueError):
+        page: str = render_run(RunReport.from_json(json.dumps(form)), script=False)
+    except Exception:  # Whatever somebody pushed may fail in any part of the page.
+        _log.info("what was pushed is no report", exc_info=True)
         return None
-    page: str = render_run(report, script=False)
     return page

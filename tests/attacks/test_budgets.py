@@ -344,6 +344,18 @@ def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> No
         (tmp_path / "target" / "manifest.json").unlink()
 
 
+@pytest.mark.parametrize(
+    "text", [b"," * 30_000_000, b"a" * 30_000_000, b'"a' + b"x\n" * 15_000_000, b'""' * 15_000_000, b"a\x00,\xff\n1,2"]
+)
+def test_a_seeds_header_is_soon_read_or_unknown(text: bytes, tmp_path: Path, dbt_manifest: Any) -> None:
+    """A hundred MB of commas once stood for as many columns, and took a minute."""
+    (tmp_path / "codes.csv").write_bytes(text)
+    seed = {"original_file_path": "codes.csv", "config": {"column_types": {"a": "int"}}}
+    project = replace(read_project(dbt_manifest(seeds={"codes": seed})), directory=tmp_path)
+    found = schema_of_source(project, project.nodes["seed.shop.codes"], read_frozen(project))
+    assert "states no column_types for its columns" in str(found)
+
+
 def test_a_damaged_footer_ends_no_check(tmp_path: Path, dbt_manifest: Any) -> None:
     """pyarrow ends its own process for some of these, and raises an error for others."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ NAMES = (
     "a\n::error::b",
     "a\r::error::b",
     "##[error]b",
+    "a\n##teamcity[buildStop] ##vso[task.complete]b",
     "a\x1b]0;title\x07\x1b[2Jb",
     "a\u202eb\u2066c",
     "a\u2028::error::b\x85::error::c",
@@ -75,7 +78,9 @@ def test_no_name_speaks_to_a_terminal_or_a_runner(name: str, home: Path, dbt_man
         write(home / file, dbt_manifest({"m": form}))
     for command in COMMANDS:
         shown = said(*(word.replace("{name}", name) for word in command))
-        assert not [line for line in shown.splitlines() if line.strip().startswith("::") or "##[" in line], command
+        assert not [
+            line for line in shown.splitlines() if line.strip().startswith("::") or re.search(r"##\w*\[", line)
+        ], command
         unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n"}
         assert not unseen, (command, unseen)
 
@@ -103,6 +108,8 @@ SELECTORS = [
     b"!!python/object/apply:os.getcwd []",
     b"\0",
     b"? {a: b}\n: 1\n",
+    b"selectors: " + b"9" * 5000,
+    b"selectors: !!float x",
 ]
 
 
@@ -110,7 +117,16 @@ SELECTORS = [
 def test_what_is_no_selectors_yml_is_refused(text: bytes, home: Path) -> None:
     pytest.importorskip("dbt.cli.main")
     (home / "selectors.yml").write_bytes(text)
-    assert "dbt's selection" in said("check", "--selector", "x")
+    assert "selectors.yml" in said("check", "--selector", "x")
+
+
+@pytest.mark.parametrize("name", ["selectors.yml", "packages.yml", "dependencies.yml", "profiles.yml"])
+@pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero")])
+def test_dbt_reads_no_pipe_to_select(made: Callable[[Path], None], name: str, home: Path) -> None:
+    pytest.importorskip("dbt.cli.main")
+    (home / name).unlink(missing_ok=True)
+    made(home / name)
+    assert f"{name} is no regular file" in said("check", "--selector", "x").replace("\n", "")
 
 
 @pytest.mark.parametrize("text", ["a: &a {<<: *a}\n", "models: &m [*m]\n", "models: 5\n", "#" * 10**6])

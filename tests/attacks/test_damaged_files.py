@@ -1,19 +1,37 @@
-"""Parquet files over which pyarrow ends its process: the one that reads them ends, and says of which file."""
+"""Parquet files over which pyarrow ends its process, or asks for all of its memory: the process that reads them ends,
+and the file is named."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from damaged import ending_footer
 
-from planproof.arrow.isolated import CannotRead, isolated
+from planproof import Guard, Model, Verdict
+from planproof.arrow.isolated import GIB, CannotRead, isolated
+from planproof.project.check import check_project
+from planproof.project.manifest import read_project
+from planproof.publish.audit.hazards import _Footers
+from planproof.publish.data_tests.decided import Relations, Stored, count
+from planproof.publish.data_tests.known import Question
+from planproof.session import open as opened
+from planproof_engine.catalog import RelationName
+from planproof_engine.schema import PhysicalField, PhysicalSchema
+from planproof_engine.types import LONG
 
 footers = pytest.importorskip("planproof.arrow.footers")
+pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+BOUNDED = pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the memory of a process")
 
 
 @pytest.fixture
@@ -46,6 +64,43 @@ def test_it_is_ended_when_it_takes_too_long() -> None:
     assert isolated(divmod, 7, 2) == (3, 1)
 
 
+@BOUNDED
+def test_it_takes_no_more_memory_than_it_may() -> None:
+    first = isolated(os.getpid)
+    with pytest.raises(CannotRead, match="more than 1 GiB of memory"):
+        isolated(bytearray, 2**31, size=GIB)
+    assert isolated(os.getpid) == first
+
+
+@BOUNDED
+def test_a_small_file_of_much_text_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its rows holds the same MiB of text."""
+    from planproof.claims import batches, files
+
+    path = tmp_path / "a.parquet"
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 8192, pa.int32()), ["x" * 2**20])
+    pq.write_table(pa.table({"t": text}), path, store_schema=False)
+    assert path.stat().st_size < 2**18
+    monkeypatch.setattr("planproof.arrow.isolated._half_of_memory", lambda: 2 * GIB)
+    _, found = files.read([str(path)])
+    with pytest.raises(footers.Undecodable):
+        batches.read([str(path)], "all", found)
+
+
+def test_a_file_of_many_columns_is_one_model_s_matter(tmp_path: Path, dbt_manifest: Any) -> None:
+    (tmp_path / "data").mkdir()
+    columns = {f"c{n}": pa.array([n % 2], pa.int8()) for n in range(20_001)}
+    pq.write_table(pa.table(columns), tmp_path / "data" / "a.parquet")
+    models = {"wide": {"sql": "select c1 from raw.t", "parents": ["raw.t"]}, "healthy": {"sql": "select 1 as id"}}
+    manifest = dbt_manifest(models, {"raw.t": {}})
+    manifest["sources"]["source.shop.raw.t"]["meta"] = {"external_location": "data"}
+    reports = check_project(replace(read_project(manifest), directory=tmp_path))
+    found = {report.model.rpartition(".")[2]: report for report in reports}
+    assert found["healthy"].verdict is Verdict.PROVED
+    assert found["wide"].verdict is Verdict.UNPROVED
+    assert "has 20,001 columns; at most 20,000 are read" in str(found["wide"].findings)
+
+
 def test_threads_take_turns() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda n: isolated(divmod, n, 7), range(100))) == [divmod(n, 7) for n in range(100)]
@@ -55,8 +110,8 @@ def test_a_file_that_ends_its_reader_is_named(damaged: list[str]) -> None:
     from planproof.claims import files
 
     with pytest.raises(footers.Undecodable, match=r"b\.parquet: no footer that pyarrow reads"):
-        files.read(damaged, others=True)
-    claim, _ = files.read([path for path in damaged if "b.parquet" not in path], others=True)
+        files.read(damaged)
+    claim, _ = files.read([path for path in damaged if "b.parquet" not in path])
     assert claim.facts.rows == 8
 
 
@@ -69,5 +124,34 @@ def test_without_such_a_process_they_are_read_here(damaged: list[str], monkeypat
 
     monkeypatch.setattr("planproof.arrow.isolated._reader._process", None)
     monkeypatch.setattr("subprocess.Popen", refuse)
-    _, found = files.read(damaged[:1], others=True)
-    assert batches.read_of_others(damaged[:1], "all", found)[1] == []
+    _, found = files.read(damaged[:1])
+    assert batches.read(damaged[:1], "all", found)[1] == []
+
+
+def test_neither_a_hazard_nor_a_data_test_is_decided_by_such_a_file(damaged: list[str]) -> None:
+    name = RelationName.parse("shop.t")
+    schema = PhysicalSchema((PhysicalField("hidden", LONG, True),))
+    table = SimpleNamespace(is_plain_parquet=True, location="/shop/t", partition_by=(), name="t", kind="table")
+    session: Any = SimpleNamespace(
+        conf=SimpleNamespace(case_sensitive=False), files=lambda folder: damaged, table=lambda name: table
+    )
+    for kind, failures in (("not_null", 0), ("unique", 2), ("not_constant", 0), ("at_least_one", 0)):
+        for paths, known in ((damaged[:1], failures if kind != "unique" else 0), (damaged, None)):
+            own: Any = {name: (Stored(tuple(paths), schema), None)}
+            found = count(Question(kind, name, "hidden"), Relations(session, SimpleNamespace(), own))
+            assert (found.failures if found is not None else None) == known, kind
+    draft: Any = SimpleNamespace(sources={}, settings=SimpleNamespace(changes="off"))
+    assert _Footers(draft, session)._range("shop.t", "hidden") is None
+    damaged[:] = damaged[:1]
+    assert _Footers(draft, session)._range("shop.t", "hidden") == (1, 2)
+
+
+def test_a_run_adds_rows_beside_such_a_file(damaged: list[str], spark: Any, database: str) -> None:
+    guard, name = Guard(spark), f"{database}.t"
+    guard.publish(Model(name, "select 1L as id"))
+    location = opened(spark).table(name).location
+    shutil.copy(damaged[1], f"{location.removeprefix('file:')}/part-00009-damaged.snappy.parquet")
+    more = Model(name, "select 2L as id", materialized="incremental", incremental_strategy="append")
+    report = guard.publish(more)
+    assert report.outcome == "published", report
+    assert "the process that read it ended" in report.details.change.before.unread

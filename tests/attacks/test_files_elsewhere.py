@@ -15,6 +15,7 @@ from planproof.project.infer import property_file
 from planproof.project.manifest import read_project
 from planproof.project.reads import content_within
 from planproof.project.sources import read_frozen, schema_of_source
+from planproof.report.model import Report
 
 SECRET = "TOKEN=hunter2,other"
 
@@ -81,6 +82,9 @@ def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path
         project = replace(read_project(manifest), directory=home)
         found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
         assert ("hidden" in str(found)) == is_read, location
+    manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": "data\0"}
+    project = replace(read_project(manifest), directory=home)
+    assert "hidden" not in str(schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project)))
     # A link within the folder, and a pipe.
     manifest["sources"]["source.shop.raw.orders"]["meta"] = {"external_location": "data"}
     project = replace(read_project(manifest), directory=home)
@@ -121,3 +125,17 @@ def test_infer_writes_where_the_projects_models_are(home: Path, dbt_manifest: An
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
         property_file(project, project.nodes["model.shop.m"])
+
+
+def test_dbts_report_is_written_over_no_other_file(tmp_path: Path) -> None:
+    record_of = pytest.importorskip("dbt_planproof.record").Record
+    (tmp_path / "precious").write_text("precious")
+    folder = tmp_path / "target" / "planproof"
+    folder.mkdir(parents=True)
+    for name in ("report.json", f"report.{os.getpid()}.tmp", f".report.json.{os.getpid()}.tmp"):
+        (folder / name).symlink_to(tmp_path / "precious")
+    record = record_of("shop")
+    record.add(Report("shop.m", "published"), tmp_path / "target", "run")
+    record.flush()
+    assert "shop.m" in (folder / "report.json").read_text()
+    assert (tmp_path / "precious").read_text() == "precious"

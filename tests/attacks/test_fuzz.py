@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,8 +24,8 @@ from hypothesis import strategies as st
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
 from planproof.project.errors import ProjectError
+from planproof.project.explained import explain_model
 from planproof.project.manifest import read_project
-from planproof.project.offline import explain_model
 from planproof.project.profile import rendered
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen
@@ -40,6 +41,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import from_json, parse_type
 
 MOST_SECONDS = 5
+MOST_MEGABYTES = 1024
 LONG = float(os.environ.get("PLANPROOF_FUZZ_SECONDS", "20"))
 
 # --- what is thrown --------------------------------------------------------------------------------------------------
@@ -303,18 +305,24 @@ def _footers(tmp_path: Path) -> Fuzzer:
     return Fuzzer(changes, read, (CannotRead,))
 
 
-def played(fuzzer: Fuzzer, examples: int) -> None:
+def played(fuzzer: Fuzzer, examples: int) -> int:
+    """How often it was thrown."""
+    count = 0
+
     @settings(
         max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False
     )
     @given(fuzzer.thrown)
     def play(thrown: Any) -> None:
+        nonlocal count
+        count += 1
         began = time.process_time()
         with suppress(*fuzzer.declared):
             fuzzer.at(thrown)
         assert time.process_time() - began < MOST_SECONDS
 
     play()
+    return count
 
 
 EXAMPLES = {"sql": 60, "manifests": 25, "footers": 3}
@@ -328,6 +336,9 @@ def test_what_nobody_would_write_is_read_or_refused(name: str, fuzzers: dict[str
 @pytest.mark.conformance
 @pytest.mark.parametrize("name", [*FUZZERS, *ON_DISK])
 def test_for_longer(name: str, fuzzers: dict[str, Fuzzer]) -> None:
-    until = time.monotonic() + LONG
+    until, count = time.monotonic() + LONG, 0
     while time.monotonic() < until:
-        played(fuzzers[name], 20 if name == "footers" else 500)
+        count += played(fuzzers[name], 20 if name == "footers" else 500)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{name}: {count} times, at most {memory} MB")
+    assert memory < MOST_MEGABYTES

@@ -94,6 +94,19 @@ def test_what_cannot_run_tells_no_secret(command: str, home: Path, monkeypatch: 
     assert list(written(home.parent) if command != "run" else ()) == []
 
 
+@pytest.mark.parametrize("key", ["target-path", "name", "profile", "model-paths"])
+@pytest.mark.parametrize("value", [SECRET, f"{SECRET}\n", "x" * 5000 + SECRET, f"/root/{SECRET}/x"])
+def test_a_project_file_tells_no_secret(key: str, value: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("DBT_SECRET", value)
+    project = {"name": "shop", "profile": "shop", key: "{{ env_var('DBT_SECRET') }}"}
+    (home / "dbt_project.yml").write_text(json.dumps(project))
+    for command in (["check", "--no-cache"], ["explain", "fine"], ["infer", "--dry-run"], ["diff", ".", "target"]):
+        said = CliRunner().invoke(cli, command)
+        assert SECRET not in said.output, command
+        assert "internal error" not in said.output, command
+
+
 def test_a_publish_tells_no_secret(spark: Any, database: str, tmp_path: Path) -> None:
     keys = ("spark.hadoop.fs.s3a.secret.key", "fs.s3a.secret.key", "spark.some.password", "spark.x.token")
     for key in keys:

@@ -89,3 +89,16 @@ def test_a_number_of_many_digits_is_one_model_s_matter(dbt_manifest: Any, tmp_pa
     (tmp_path / "manifest.json").write_text(json.dumps(manifest).replace("77777", DIGITS))
     found = by_name(list(check_project(read_project(tmp_path / "manifest.json"))))
     assert found["healthy"].verdict is Verdict.PROVED
+
+
+def test_an_error_of_our_own_over_a_source_is_its_readers_matter(
+    dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any) -> None:
+        raise ZeroDivisionError("nobody thought of it")
+
+    monkeypatch.setattr("planproof.project.offline.schema_of_source", fail)
+    models = {"reader": {"sql": "select a from raw.t", "parents": ["raw.t"]}, "healthy": {"sql": "select 1 as id"}}
+    found = by_name(list(check_project(read_project(dbt_manifest(models, {"raw.t": {"a": "int"}})))))
+    assert found["healthy"].verdict is Verdict.PROVED
+    assert "the source raw.t: internal error in planproof: ZeroDivisionError" in str(found["reader"].findings)

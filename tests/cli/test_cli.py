@@ -7,28 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
+from one_model import ORDERS, mart
 
 from planproof.cli.group import COMMANDS, cli
-from planproof_engine.codes import CODES
-
-
-@pytest.fixture
-def invoke():
-    return lambda *args, **more: CliRunner().invoke(cli, [str(arg) for arg in args], **more)
-
-
-@pytest.fixture
-def project(tmp_path, dbt_manifest):
-    """Writes a manifest into a project directory and returns the directory."""
-
-    def write(*args, **kwargs):
-        (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
-        (tmp_path / "target").mkdir(exist_ok=True)
-        (tmp_path / "target" / "manifest.json").write_text(json.dumps(dbt_manifest(*args, **kwargs)))
-        return tmp_path
-
-    return write
 
 
 def test_every_command_explains_itself(invoke):
@@ -149,14 +130,6 @@ def test_an_interruption_is_no_finding(invoke, monkeypatch):
     assert found.stderr.endswith("interrupted before any model was begun: all tables are as they were\n")
 
 
-@pytest.mark.parametrize("code", sorted(CODES))
-def test_every_code_is_explained(invoke, code):
-    found = invoke("explain", code.lower())
-    assert found.exit_code == 0
-    assert CODES[code].next_step in found.output
-    assert json.loads(invoke("explain", code, "--json").output)["meaning"] == CODES[code].meaning
-
-
 def test_python_dash_m(tmp_path):
     found = subprocess.run(
         [sys.executable, "-m", "planproof", "explain", "PP505"],
@@ -200,13 +173,6 @@ def test_a_check_with_nothing_new_loads_neither_grammar_nor_functions(project):
     )
     assert "'analysis'" in cold
     assert warm == "[]"
-
-
-ORDERS = {"raw.orders": {"id": {"data_type": "bigint", "constraints": [{"type": "not_null"}]}, "amount": "double"}}
-
-
-def mart(sql, **columns):
-    return {"mart": {"sql": sql, "parents": ["raw.orders"], "contract": True, "columns": columns}}
 
 
 def test_check_ends_with_0_where_every_contract_is_proved(invoke, project):
@@ -258,166 +224,6 @@ def test_the_profile_is_read_where_there_is_one(invoke, project):
     missing = invoke("check", "--project-dir", directory, "--target", "prod")
     assert missing.exit_code == 2
     assert "has no target 'prod'" in missing.stderr
-
-
-def test_explain_shows_rewritings_before_and_after(invoke, project):
-    before = "transform(split(o.who, ','), x -> concat(x, upper(o.who)))"
-    sql = f"select {before} as r from (select cast(id as string) as who from raw.orders) o"
-    directory = project(mart(sql, r="array<string>"), ORDERS)
-    found = invoke("explain", "mart", "--rewrites", "--project-dir", directory)
-    assert found.exit_code == 0
-    after = "transform(array(upper(o.who)), v1 -> transform(split(o.who, ','), x -> concat(x, v1)))[0]"
-    assert f"hoist_invariants (line 1)\n  before  {before}\n  after   {after}" in found.output
-    form = json.loads(invoke("explain", "mart", "--rewrites", "--json", "--project-dir", directory).output)
-    assert form["rewrites"] == [{"rule": "hoist_invariants", "before": before, "after": after}]
-
-
-def test_explain_says_that_no_rule_fires(invoke, project):
-    directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
-    found = invoke("explain", "mart", "--rewrites", "--project-dir", directory)
-    assert found.output.endswith("no rule fires: the compiled text runs byte for byte\n")
-
-
-def test_files_of_packages_are_named_as_they_lie_and_their_models_in_one_line(invoke, project):
-    root = project({f"m{i}": {"sql": "select 1 as id"} for i in range(8)})
-    file = root / "target" / "manifest.json"
-    manifest = json.loads(file.read_text())
-    for node in manifest["nodes"].values():
-        if node["name"] != "m0":
-            node["package_name"] = "bought"
-    file.write_text(json.dumps(manifest))
-    explained = invoke("explain", "m1", "--project-dir", root).output
-    assert "(dbt_packages/bought/models/m1.sql)" in explained
-    assert "(models/m0.sql)" in invoke("explain", "m0", "--project-dir", root).output
-    said = invoke("infer", "--dry-run", "--project-dir", root).output
-    left = [line for line in said.splitlines() if line.startswith("left out")]
-    assert left == [
-        "left out m1, m2, m3, m4, m5 and 2 more (--json names them): of the package bought, whose files are not this "
-        "project's"
-    ]
-
-
-def test_explain_answers_of_each_column_first(invoke, project):
-    sql = "select id, id + 1 as next, nullif(id, 0) as most, '' as text from raw.orders where id is not null"
-    directory = project(mart(sql), ORDERS)
-    found = invoke("explain", "mart", "--project-dir", directory)
-    assert found.exit_code == 0
-    first, _, head, *rows = found.output.splitlines()
-    assert (first, head.split()) == ("shop.mart (models/mart.sql)", ["column", "type", "null", "why"])
-    cells = [row.split(None, 3) for row in rows]
-    assert [cell[:3] for cell in cells] == [
-        ["id", "bigint", "never"],
-        ["next", "bigint", "never"],
-        ["most", "bigint", "maybe"],
-        ["text", "string", "never"],
-    ]
-    assert "declares it NOT NULL" in cells[0][3]
-    assert cells[2][3] == "nothing excludes it"
-
-
-def test_explain_shows_the_plan(invoke, project):
-    directory = project(mart("select id + 1 as next from raw.orders", next="bigint"), ORDERS)
-    found = invoke("explain", "mart", "--plan", "--project-dir", directory)
-    assert found.exit_code == 0
-    assert found.output.startswith("shop.mart (models/mart.sql)\n\nProject")
-    assert "next" in found.output
-    form = json.loads(invoke("explain", "mart", "--project-dir", directory, "--json").output)
-    assert form["schema"][0]["name"] == "next"
-    sql = invoke("explain", "mart", "--project-dir", directory, "--sql").output
-    assert sql.startswith("SELECT `next`\nFROM (\n  SELECT (id + CAST(1 AS BIGINT)) AS `next`\n")
-    wrong = invoke("explain", "marts", "--project-dir", directory)
-    assert wrong.exit_code == 2
-    assert "did you mean 'mart'?" in wrong.stderr
-
-
-def test_explain_names_where_the_unknown_begins(invoke, project):
-    models = {
-        "stg": {"sql": "select id from raw.orders", "parents": ["raw.orders"], "config": {"materialized": "view"}},
-        "mart": {"sql": "select id from shop.stg join raw.a using (id)", "parents": ["raw.a", "stg"]},
-    }
-    directory = project(models, {"raw.a": {}, "raw.orders": {}})
-    assert "run `planproof freeze`" in invoke("explain", "stg", "--project-dir", directory).stderr
-    found = invoke("explain", "mart", "--project-dir", directory)
-    assert found.exit_code == 2
-    assert "the schema of shop.stg: not read offline" in found.stderr
-    assert "it begins with raw.orders: the source raw.orders declares no complete columns" in found.stderr
-
-
-CASES = [
-    {
-        "id": "a",
-        "setup": ["SET spark.sql.ansi.enabled=false"],
-        "query": "select x, '1' + 1 as y from t",
-        "relations": {"t": [["x", "array<struct<a:int>>", False]]},
-        "ansi": True,
-    },
-    {"id": "b", "query": "select nope from t", "relations": {"t": [["x", "int", True]]}},
-    {"id": "c", "query": "select x from t version as of 3", "relations": {"t": [["x", "int", True]]}},
-    {"id": "d", "query": "select 1", "relations": {"t": [["x", "no such type", True]]}},
-    {"id": "e"},
-    {"id": "f", "query": "select 1 as one", "relations": 7},
-    {"id": "g", "query": f"select {'(' * 50_000}1{')' * 50_000}"},
-    {"id": "h", "sql": "select 1 as one"},
-]
-
-
-def answers(text):
-    return {form["id"]: form for form in map(json.loads, text.splitlines())}
-
-
-def test_derive_answers_every_case(invoke):
-    lines = "\n".join([*map(json.dumps, CASES), "", "{no json", "[]"])
-    found = invoke("derive", "-", input=lines)
-    assert found.exit_code == 0
-    said = answers(found.stdout)
-    x, y = said["a"]["schema"]
-    assert x.pop("relation").split(".")[-1] == "t"
-    assert x == {
-        "name": "x",
-        "type": "array<struct<a:int>>",
-        "type_json": {
-            "type": "array",
-            "elementType": {
-                "type": "struct",
-                "fields": [{"name": "a", "type": "integer", "nullable": True, "metadata": {}}],
-            },
-            "containsNull": True,
-        },
-        "nullable": False,
-    }
-    assert (y["type"], y["type_json"], y["relation"]) == ("double", "double", None)
-    assert said["b"]["error"].startswith("UNRESOLVED_COLUMN")
-    assert (said["b"]["line"], said["b"]["column"]) == (1, 8)
-    assert all(set(said[case]) == {"id", "unknown"} for case in "cdefgh")
-    assert said["h"]["unknown"] == "line 8 has no `query`"
-    assert len(found.stdout.splitlines()) == len(CASES) + 2
-
-
-@pytest.mark.parametrize(("spark", "spelled"), [("4.0", "string collate UTF8_LCASE"), ("4.3", "string")])
-def test_a_collation_stands_in_a_type_s_json_as_each_spark_writes_it(invoke, spark, spelled):
-    """Since 4.3 Spark keeps it in the metadata of the field around, before that of a struct's field alone; asked of
-    4.0.5, 4.1.4, 4.2.1 and 4.3.0."""
-    text = "'a' collate utf8_lcase"
-    query = f"select map({text}, array(named_struct('f', {text}))) m"
-    found = invoke("derive", "-", input=json.dumps({"id": "a", "query": query, "spark": spark}))
-    [field] = answers(found.stdout)["a"]["schema"]
-    lcase = "string collate UTF8_LCASE"
-    assert field["type"] == f"map<{lcase},array<struct<f:{lcase}>>>"
-    assert field["type_json"]["keyType"] == spelled
-    assert field["type_json"]["valueType"]["elementType"]["fields"][0]["type"] == "string"
-
-
-def test_derive_works_where_neither_java_nor_pyspark_is_installed(tmp_path):
-    (tmp_path / "cases.jsonl").write_text(json.dumps(CASES[0]) + "\n")
-    script = (
-        "import sys\n"
-        "for name in ('pyspark', 'py4j', 'pyarrow', 'dbt', 'airflow'): sys.modules[name] = None\n"
-        "from planproof.cli import main\n"
-        "sys.argv = ['planproof', 'derive', 'cases.jsonl', '-o', 'out/answers.jsonl']\n"
-        "main()"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60, env={"PATH": "/nowhere"})
-    assert answers((tmp_path / "out" / "answers.jsonl").read_text())["a"]["schema"][0]["name"] == "x"
 
 
 @pytest.mark.parametrize(
@@ -483,16 +289,6 @@ def test_a_diff_has_the_same_forms_and_keeps_its_own_json(invoke, tmp_path, dbt_
     assert "1 breaking, 1 safe" in invoke(*both).stdout
     assert "column removed" in invoke(*both, "--format", "markdown").stdout
     assert invoke(*both, "--format", "text", "--fail-on", "never").exit_code == 0
-
-
-def test_a_plan_shows_lambdas_as_they_were_written_and_wraps(invoke, project, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    sql = "select transform(array(1, 2), i -> i + 1) as xs, aggregate(array(1), 0, (acc, x) -> acc + x) as total"
-    found = invoke("explain", "late", "--plan", "--project-dir", project({"late": {"sql": sql}})).output
-    assert "i -> (i + 1)" in found
-    assert "(acc, x) ->" in found
-    assert "namedlambdavariable" not in found
-    assert max(map(len, found.splitlines())) <= 60
 
 
 def test_json_of_a_check_holds_plans_where_they_are_asked_for(invoke, project, tmp_path):

@@ -196,9 +196,9 @@ def test_a_compile_that_is_older_than_its_files_is_seen(project):
     (project / "macros" / "arithmetic.sql").write_text(macro)
     later = (project / "models" / "schema.yml").stat().st_mtime + 3600
     for change, said in {
-        "total, data_type: int": "(the type of total)",
-        "constraints: [{type: not_null}]}": "(the constraints of total)",
-        "- {name: id, data_type: bigint, constraints: [{type: not_null}], d": "(the column it)",
+        "total, data_type: int": "(the type of `total`)",
+        "constraints: [{type: not_null}]}": "(the constraints of `total`)",
+        "- {name: id, data_type: bigint, constraints: [{type: not_null}], d": "(column `it`)",
         "{contract: {enforced: true}, persist": "(its contract)",
     }.items():
         text = SCHEMA

@@ -78,7 +78,7 @@ def test_a_value_that_is_not_known_is_refused_with_the_nearest_one(dbt: Any, bui
 
 def test_the_closing_line_names_what_was_left_and_what_would_have_been_stopped(dbt: Any, built: str) -> None:
     assert built.splitlines()[-1].partition("planproof: ")[2] == (
-        "1 published (1 without a contract), 1 stopped, "
+        "1 published (1 without a contract), 1 stopped, 1 could not run, "
         "3 watched (2 would have been stopped: watched, watched_adds), "
         "2 left to dbt (2 models: left: guard: off; left_with_mistakes: guard: off); "
         f"report {dbt.root}/target/planproof/report.json"
@@ -90,6 +90,14 @@ def test_a_watched_model_warns_of_what_would_have_stopped_it(dbt: Any, built: st
     assert said.startswith("1 violation. It was published all the same: `guard: watch` stops nothing.")
     assert "PP505  violated  id" in said
     assert "would have stopped watched_healthy" not in built
+
+
+def test_a_term_is_told_once_and_at_its_place(dbt: Any, built: str) -> None:
+    """What the stored rows decide is not open any more, whatever the query alone could say of it."""
+    [broken] = [f for f in dbt.reports["watched"]["findings"] if f["field"] == "id" and f["code"] in ("PP505", "PP506")]
+    assert (broken["code"], broken["verdict"]) == ("PP505", "violated")
+    assert broken["origin"]["file"] == "models/watched.sql"
+    assert "let the run count its nulls" not in built
 
 
 def test_the_report_holds_what_was_seen(dbt: Any, built: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -68,7 +69,10 @@ def test_above_the_limit_the_table_stays(built: Any) -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ("materialized='view'", "a view stores no rows that could be quarantined"),
+        (
+            "materialized='view'",
+            "Set `on_violation: stop` on other, and `quarantine` on the tables",
+        ),
         ("materialized='incremental', incremental_strategy='merge', file_format='delta'", "merge|delta"),
     ],
 )
@@ -79,7 +83,29 @@ def test_what_cannot_keep_it_is_refused_by_name(built: Any, config: str, said: s
         assert not built.run("build", "--select", "other").success
         found = built.results["other"]["message"]
         assert "on_violation: quarantine cannot be kept" in found
+        assert "planproof: 0 published, 1 could not run; report " in built.log
         assert any(part in found for part in said.split("|"))
         assert not built.exists("other")
     finally:
         (built.root / "models/other.sql").unlink()
+
+
+def test_a_folders_setting_has_no_effect_on_its_views(dbt: Any) -> None:
+    """A view stores no rows. The tables of the folder that read it have their bad rows quarantined."""
+    meta = "{planproof: {on_violation: quarantine, quarantine: {limit: 60%}}}"
+    dbt.write(
+        {
+            "models/part/view.sql": "{{ config(materialized='view') }}\nselect * from values (1), (null) as t(id)",
+            "models/part/inlined.sql": "{{ config(materialized='ephemeral') }}\nselect id from {{ ref('view') }}",
+            "models/part/stored.sql": "{{ config(materialized='table', file_format='parquet') }}\n"
+            "select id from {{ ref('inlined') }}",
+            "models/part/all.yml": "models:\n  - name: stored\n    config: {contract: {enforced: true}}\n"
+            "    columns: [{name: id, data_type: int, constraints: [{type: not_null}]}]\n",
+            "dbt_project.yml": (dbt.root / "dbt_project.yml").read_text()
+            + f"\nmodels: {{shop: {{part: {{+meta: {meta}}}}}}}\n",
+        }
+    )
+    assert dbt.run("build", "--select", "part").success, dbt.statuses
+    remarks = json.loads((dbt.root / "target/planproof/report.json").read_text("utf-8"))["remarks"]
+    assert (dbt.rows("view"), dbt.rows("stored")) == ([(1,), (None,)], [(1,)])
+    assert "`on_violation: quarantine` has no effect on view: a view stores no rows" in remarks

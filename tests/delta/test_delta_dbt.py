@@ -65,3 +65,24 @@ def test_a_project_through_its_life(dbt: Any) -> None:
     assert len(dbt.rows("kept")) == 6, "three rows of before, three of now"
     assert dbt.run("build", "--full-refresh", "--select", "merged").success, dbt.log[-3000:]
     assert (len(dbt.rows("merged")), _versions(dbt, "merged")) == (3, 3)
+
+
+def test_a_check_that_is_null_is_broken_before_dbt_adds_it_to_the_table(dbt: Any) -> None:
+    """Delta refuses `add constraint` over such a row, when bare dbt has replaced the table by it."""
+    form = """
+        version: 2
+        models:
+          - name: priced
+            config: {materialized: table, contract: {enforced: true}}
+            constraints: [{type: check, name: positive, expression: "price > 0"}]
+            columns: [{name: id, data_type: bigint}, {name: price, data_type: int}]
+        """
+    dbt.write({"models/priced.yml": form, "models/priced.sql": "select 1L as id, 2 as price"})
+    assert dbt.run("run", "--select", "priced").success, dbt.log[-3000:]
+    dbt.write({"models/priced.sql": "select id, cast(null as int) as price from range(2)"})
+    assert not dbt.run("run", "--select", "priced").success
+    assert dbt.rows("priced") == [(1, 2)]
+    assert "PP507" in str(dbt.results["priced"]["message"])
+    assert "2 rows fail the check (Delta takes a CHECK that is null for broken)" in dbt.log
+    kept = [row.key for row in dbt.spark.sql(f"show tblproperties {dbt.place}.priced").collect()]
+    assert "delta.constraints.positive" in kept

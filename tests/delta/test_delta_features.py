@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from delta_tables import ADDED, MERGED, publish, rows, versions
 
 from planproof import Contract
+from planproof.contract import Constraint
+from planproof.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,6 +63,8 @@ KEPT = {
         "alter table {t} add column (v string)",
     ],
     "varchar": ["create table {t} (id bigint, v varchar(5)) using delta"],
+    "char": ["create table {t} (id bigint, v char(5)) using delta"],
+    "mapped by id": [f"create table {{t}} {MADE} tblproperties ({MAPPED.format('id')})"],
     "clustered": ["create table {t} (id bigint, v string) using delta cluster by (id)"],
     "append-only": [f"create table {{t}} {MADE} tblproperties (delta.appendOnly = true)"],
 }
@@ -76,6 +81,18 @@ def test_an_append_keeps_the_table_as_it_is(delta: SparkSession, place: str, kin
     assert report.outcome == "published", report.findings
     assert rows(delta, name) == rows(delta, bare)
     assert [form(delta, name, detail) for detail in FORM] == [form(delta, bare, detail) for detail in FORM]
+
+
+@pytest.mark.parametrize("kind", ["char(5)", "varchar(5)"])
+def test_a_text_that_is_too_long_for_its_column_is_counted(delta: SparkSession, place: str, kind: str) -> None:
+    """Delta tells of the first one, and of no column."""
+    name = f"{place}.short"
+    made(delta, name, form=MADE.replace("v string", f"v {kind}"))
+    before = versions(delta, name)
+    report = publish(delta, name, "select id, 'much too long' as v from range(2)", **ADDED)
+    assert (report.outcome, codes(report), versions(delta, name)) == ("rejected", {"PP500"}, before), report.findings
+    (found,) = [f for f in report.findings if f.code == "PP500" and f.verdict == "violated"]
+    assert (found.field, "2 " in str(found.message)) == ("v", True), found
 
 
 FORM = ("minReaderVersion", "minWriterVersion", "tableFeatures", "partitionColumns")
@@ -175,19 +192,66 @@ def test_maintenance_between_audit_and_commit(
     assert sorted(map(tuple, then), key=str) == others
 
 
-@pytest.mark.parametrize("term", ["alter column v set not null", "add constraint short check (length(v) < 5)"])
-def test_what_the_table_itself_forbids_stays_out(delta: SparkSession, place: str, term: str) -> None:
-    name = f"{place}.strict"
-    form = MADE.replace("v string", "v string not null") if "not null" in term else MADE
+SHORT = Constraint("check", (), "length(v) < 5", "short")
+OWN_TERMS = {
+    "not null": (MADE.replace("v string", "v string not null"), None, "PP505"),
+    "check": (MADE, "add constraint short check (length(v)<5)", "PP507"),
+}
+FORBIDDEN = "select id, if(id < 3, {bad}, 'new') as v from range(1, 4)"
+
+
+@pytest.mark.parametrize("term", OWN_TERMS)
+def test_rows_that_table_and_contract_forbid_are_counted_or_quarantined(
+    delta: SparkSession, place: str, term: str
+) -> None:
+    """Delta alone tells of the first one."""
+    name, (form, change, code) = f"{place}.strict", OWN_TERMS[term]
     made(delta, name, form=form)
-    if "constraint" in term:
-        delta.sql(f"alter table {name} {term}")
+    delta.sql(f"alter table {name} {change}") if change else None
+    given = Contract([("id", "bigint", False), ("v", "string", term == "check")], [SHORT] if term == "check" else [])
+    bad = FORBIDDEN.format(bad="'much too long'" if term == "check" else "null")
     before = versions(delta, name)
-    bad = "select id, if(id = 1, null, 'much too long') as v from range(1, 3)"
-    report = publish(delta, name, bad, **ADDED)
-    assert report.outcome in ("failed", "rejected")
+    for strategy in (ADDED, OVER, MERGED):
+        report = publish(delta, name, bad, contract=given, settings=Settings(samples="rows"), **strategy)
+        assert (report.outcome, codes(report)) == ("rejected", {code}), report.findings
+        assert [f.message for f in report.findings if f.code == code and "2 " in str(f.message)], report.findings
+        assert [len(shown.rows or ()) for shown in report.details.broken or ()] == [2]
     assert versions(delta, name) == before
+    report = publish(delta, name, bad, contract=given, settings=Settings(on_violation="quarantine"), **ADDED)
+    assert report.outcome == "published", report.findings
+    assert (3, "new") in rows(delta, name)
+    assert [row[0] for row in rows(delta, f"{name}__quarantine")] == [1, 2]
+    with pytest.raises(Exception, match="violated"):
+        delta.sql(f"insert into {name} {bad}").collect()
+
+
+@pytest.mark.parametrize("term", OWN_TERMS)
+def test_what_the_table_alone_forbids_is_named(delta: SparkSession, place: str, term: str) -> None:
+    name, (form, change, _) = f"{place}.strict", OWN_TERMS[term]
+    made(delta, name, form=form)
+    delta.sql(f"alter table {name} {change}") if change else None
+    before = versions(delta, name)
+    report = publish(delta, name, FORBIDDEN.format(bad="null"), **ADDED)
+    assert (report.outcome, codes(report), versions(delta, name)) == ("failed", set(), before), report.findings
+    said = "CHECK constraint short" if term == "check" else "NOT NULL constraint violated for column: v"
+    assert said in str(report.error)
+    assert "drop the term" in str(report.error)
     assert publish(delta, name, MORE, **ADDED).outcome == "published"
+
+
+def test_a_null_keeps_a_check_of_the_contract_but_none_of_the_table(delta: SparkSession, place: str) -> None:
+    """Only Delta takes the null for broken: nothing is committed that it would not have taken."""
+    name = f"{place}.strict"
+    made(delta, name)
+    delta.sql(f"alter table {name} add constraint short check (length(v) < 5)")
+    before, given = versions(delta, name), Contract([("id", "bigint", False), ("v", "string", True)], [SHORT])
+    null = "select 9L as id, cast(null as string) as v"
+    report = publish(delta, name, null, contract=given, **ADDED)
+    assert (report.outcome, versions(delta, name)) == ("failed", before), report.findings
+    assert "CHECK constraint short" in str(report.error)
+    given = Contract([("id", "bigint", False), ("v", "string", True)], [replace(SHORT, takes_null=False)])
+    report = publish(delta, name, null, contract=given, **ADDED)
+    assert (report.outcome, codes(report), versions(delta, name)) == ("rejected", {"PP507"}, before), report.findings
 
 
 @pytest.mark.parametrize(

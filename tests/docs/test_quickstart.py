@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from gym import FILES, RAW, Typed
+from gym import FILES, Typed
 from projects import fresh_name
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ def test_a_newcomer_walks_the_five_commands(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     raw, schema = fresh_name(), fresh_name()
-    spark.sql(f"create database {raw}")
-    for table in RAW:
-        spark.sql(f"create table {raw}.{table}")
     target = {"type": "spark", "method": "session", "host": "NA", "schema": schema, "threads": 2}
     (tmp_path / "profiles.yml").write_text(json.dumps({"gym": {"target": "dev", "outputs": {"dev": target}}}))
     monkeypatch.setenv("DBT_PROFILES_DIR", str(tmp_path))
@@ -46,6 +43,7 @@ def test_a_newcomer_walks_the_five_commands(
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text(text.replace("RAW", raw))
     monkeypatch.chdir(project)
+    assert typed(f"dbt run-operation -q raw_tables --args '{{schema: {raw}}}'")[0] == 0
 
     commands = five_commands()
     assert [command.split()[:2] for command in commands] == [

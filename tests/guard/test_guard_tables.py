@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,6 +271,12 @@ def test_audit_judges_what_is_stored(guard: Guard, database: str, spark: Any) ->
     location = guard.session.table(name).location  # type: ignore[union-attr]
     path = guard.audit(f"{location}/d=x", Contract([("id", "int", False)]))
     assert (path.outcome, path.verdict, path.rows) == ("audited", "proved", 1)
+    log = Path(str(location).removeprefix("file:")) / "_delta_log"
+    log.mkdir()
+    for place in (f"{location}/d=x", f"{location}/"):
+        report = guard.audit(place, Contract([("id", "int", True)]))
+        assert (report.outcome, "belongs to a Delta table" in str(report.error)) == ("failed", True), report.findings
+    log.rmdir()
     assert guard.audit(f"{database}.nosuch", Contract([("id", "int", True)])).outcome == "failed"
 
 

@@ -191,7 +191,7 @@ def test_refused_by_name(lake: str, guard: Guard, iceberg: Any, database: str) -
     finally:
         iceberg.conf.unset("spark.wap.branch")
     report = guard.publish(model("nowhere.db.t", "select 1 as id"))
-    assert "catalog nowhere makes no such tables" in (report.error or "")
+    assert "catalog nowhere cannot make such tables" in (report.error or "")
 
 
 _OTHERS = {

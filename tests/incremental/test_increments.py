@@ -11,6 +11,7 @@ from jinja2 import Environment
 
 from planproof.project.check import check_project
 from planproof.project.manifest import read_project
+from planproof_engine.finding import CODES as CODES_OF_ALL
 from planproof_engine.finding import Finding
 
 MODELS = yaml.safe_load((Path(__file__).parent / "models.yml").read_text("utf-8"))
@@ -104,3 +105,13 @@ def test_models_that_were_written_after_the_rules(judged: Any, later: bool) -> N
     found = judged(HELD_OUT["wrong"], later)
     missed = [name for name, form in HELD_OUT["wrong"].items() if form["code"] not in {f.code for f in found[name]}]
     assert missed == [name for name, form in HELD_OUT["wrong"].items() if form.get("unseen")]
+
+
+def test_the_filter_is_quoted_as_it_is_typed(judged: Any) -> None:
+    bound = "day >\n  (select max(day) from {{ this }})"
+    sql = f"select id, day from {{{{ source('raw', 'events') }}}}\n{{delta}} where {bound} {{end}}"
+    said, *_ = judged({"typed": {"sql": sql}}, True)["typed"]
+    assert "only rows with `day > (select max(day) from shop.typed)`: over an empty table" in said.message
+    assert "no run adds a row" in said.message
+    for code in ("PP142", "PP143"):
+        assert "on Parquet by insert_overwrite" in CODES_OF_ALL[code].next_step

@@ -8,9 +8,9 @@ import pytest
 from offline_reports import ID, ORDERS, TABLE, VIEW, found, logical
 
 from planproof.project import ProjectError, read_project
-from planproof.project.offline import explain_model
+from planproof.project.explained import explain_model
 from planproof_engine.conf import Conf
-from planproof_engine.finding import Verdict
+from planproof_engine.finding import CODES, Verdict
 
 
 def test_a_healthy_project_is_proved(check):
@@ -295,6 +295,17 @@ def test_two_columns_of_one_name_cannot_be_stored(check):
     assert "no setting can allow it" in refused.message
 
 
+def test_two_stars_that_bring_one_name_are_placed(check):
+    sql = "select o.*,\n  c.* from raw.orders o join raw.orders c on o.id = c.id"
+    report = check({"twice": {"sql": sql}})["twice"]
+    [first, *_] = report.of(Verdict.VIOLATED)
+    width = len(ORDERS["raw.orders"])
+    assert first.message == f"columns 1 (o.*) and {width + 1} (c.*) have one name: id, id"
+    assert first.origin is not None
+    assert (first.origin.line, first.origin.column) == (1, 8)
+    assert "`* EXCEPT (...)`" in CODES["PP102"].next_step
+
+
 def test_custom_constraints_are_said_to_be_unchecked(check):
     model = {
         "sql": "select id from raw.orders",
@@ -337,7 +348,7 @@ def test_explaining_a_model_plans_its_ancestors(dbt_manifest):
         "mart": {"sql": "select id as key from shop.stg", "parents": ["stg"]},
     }
     project = read_project(dbt_manifest(models, ORDERS))
-    plan = explain_model(project, project.by_relation("mart"))
+    plan = explain_model(project, project.by_relation("mart")).plan
     assert [str(f) for f in plan.physical_schema] == ["key bigint"]
 
 

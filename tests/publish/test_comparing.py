@@ -62,7 +62,7 @@ def test_what_cannot_be_compared_is_refused(spark: Any, database: str) -> None:
     assert not spark.catalog.tableExists(name)
     assert guard.publish(model).outcome == "published"
     for key, said in (
-        ("id", "--key: 1 published values of id stand in several rows"),
+        ("id", "--key: 1 published values of id are in several rows"),
         ("no", "--key: the model .* has no column 'no'; known: id, n, m"),
         ("m", "--key: m holds a map"),
     ):

@@ -45,7 +45,7 @@ def test_each_format_has_its_room() -> None:
         (session(None, "connect"), "this session is of kind connect"),
         (session(None, "thrift"), "this session is of kind thrift"),
         (session(tables(refusal="the session sets spark.wap.id")), "spark.wap.id"),
-        (session(tables(holds=False)), "the catalog lake makes no such tables"),
+        (session(tables(holds=False)), "the catalog lake cannot make such tables"),
     ],
 )
 def test_a_session_that_opens_no_transaction_is_refused_by_name(given: Any, why: str) -> None:

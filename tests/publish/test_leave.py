@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from planproof import Contract, Guard, Model
+from planproof.publish.transaction import lock
 from planproof.publish.transaction.leave import leave
 from planproof.publish.transaction.names import PREFIX, STATE
 from planproof.session.store import local, store_of
@@ -102,6 +103,41 @@ def test_what_another_catalog_may_need_is_left_unless_forced(session: Any, shop:
     assert (stranger / "part.parquet").exists()
     assert leave(session, store_of(session), [f"file:{folder}"], force=True) == []
     assert not (folder / PREFIX).exists()
+
+
+@pytest.mark.parametrize("data", [(), ("part.parquet",)], ids=["nothing written yet", "rows"])
+def test_what_is_being_staged_stays_forced_or_not(data: tuple[str, ...], session: Any, shop: Any) -> None:
+    _, folder = shop
+    store, staged = store_of(session), folder / PREFIX / "orders" / "0a1b2c3d.run_1"
+    staged.mkdir(parents=True)
+    for name in data:
+        (staged / name).write_text("rows")
+    held = lock.acquire(store, f"file:{folder}", "orders", "theirs", "orders")
+    for force in (False, True):
+        (report,) = leave(session, store, [f"file:{folder}"], force=force)
+        assert "is being published by run theirs" in str(report.error)
+        assert sorted(file.name for file in staged.iterdir()) == sorted(data)
+    held.fence()
+    held.release()
+    assert leave(session, store, [f"file:{folder}"], force=True) == []
+    assert names(folder) == []
+
+
+def test_a_publish_that_begins_while_the_state_is_deleted_keeps_its_lock(
+    session: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, folder = shop
+    published(session, database, 3)
+    store, begun = store_of(session), list[lock.Lock]()
+
+    def begin(*_: Any) -> list[str]:
+        begun.append(lock.acquire(store, f"file:{folder}", "another", "theirs", "another"))
+        return []
+
+    monkeypatch.setattr("planproof.publish.transaction.leave.notes", begin)
+    leave(session, store, [f"file:{folder}"])
+    begun[-1].fence()
+    begun[-1].release()
 
 
 def test_a_home_with_files_of_others_is_refused(spark: Any, session: Any, shop: Any) -> None:

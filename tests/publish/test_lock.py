@@ -28,6 +28,7 @@ from planproof.publish.transaction.journal import (
     publishes,
     read,
 )
+from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.owner import Owner
 from planproof.session import SparkFailure
 from planproof.session.store import LocalStore, RoutedStore
@@ -164,6 +165,17 @@ def test_force_takes_over_at_once_and_the_evicted_owner_finds_out(tmp_path: Path
     again.fence()
     assert again.epoch == 3, "epochs only grow once a table was taken over"
     again.release()
+
+
+def test_an_evicted_owner_finds_out_where_the_folder_of_locks_was_made_anew(tmp_path: Path) -> None:
+    """`clean` removes the state of a database that nobody uses: epochs begin again, with a file of the same name."""
+    store = LocalStore()
+    evicted = lock.acquire(store, str(tmp_path), "t", "first", "s.t")
+    lock.acquire(store, str(tmp_path), "t", "second", "s.t", force=True).release()
+    store.delete(join(str(tmp_path), STATE))
+    lock.acquire(store, str(tmp_path), "t", "third", "s.t").fence()
+    with pytest.raises(lock.Evicted):
+        evicted.fence()
 
 
 def test_a_lock_that_cannot_be_read_is_taken_over_after_a_lease(tmp_path: Path, quick: None) -> None:

@@ -216,7 +216,7 @@ def test_old_rows_are_dropped(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"materialized": "view"}, "a view stores no rows that could be quarantined"),
+        ({"materialized": "view"}, "a view stores no rows. Set `on_violation: stop` on "),
         (
             {"file_format": "iceberg", **DELTA, "incremental_strategy": "merge"},
             "with merge rows are not told apart before they are stored",

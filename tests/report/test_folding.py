@@ -89,8 +89,8 @@ def test_sources_that_nobody_declares_are_one_remark_that_names_them() -> None:
     ]
     shared = "planproof does not know the schemas of raw.orders, raw.users: each source declares no complete columns"
     text = " ".join(plain(reports).split())
-    assert f"PP111 shop.a, shop.b, shop.c: {shared} at models/a.sql:1:7, and elsewhere" in text
-    assert "PP111 shop.d: planproof does not know the schema of raw.codes: the seed raw.codes states no" in text
+    assert f"PP111 shop.a, shop.b, shop.c at models/a.sql:1:7, and elsewhere: {shared}" in text
+    assert "PP111 shop.d at models/a.sql:4:7: planproof does not know the schema of raw.codes: the seed" in text
     assert text.count("next (PP111)") == 1
     markdown = render(run_report("check", reports, datetime.now(timezone.utc)), "markdown", Form()).replace("\\", "")
     assert f"PP111 shop.a, shop.b, shop.c: {shared} (models/a.sql:1:7), and elsewhere" in markdown

@@ -139,7 +139,7 @@ def test_junit_has_one_case_per_model() -> None:
     assert cases["marts"].get("classname") == "shop"
     failure = cases["marts"].find("failure")
     assert failure.get("type") == "PP505, PP504"
-    assert "PP505 n: 3 nulls at models/marts/a b.sql:24:5" in failure.text
+    assert "PP505 at models/marts/a b.sql:24:5: n: 3 nulls" in failure.text
     assert "]]>" in failure.text, "markup of others is text"
     assert not {"\x00", "\x1b"} & set("".join(suites.itertext()))
     assert len(cases["fine"]) == 0

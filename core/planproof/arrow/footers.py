@@ -197,7 +197,11 @@ def _together(a: Footer, b: Footer) -> Footer:
 def read_footer(path: str, tail: bytes | None = None) -> Footer:
     """The footer of one file; nothing else of it is read. `tail`: its last bytes, where pyarrow cannot open the file,
     from the footer's start on. Raises `FooterError`, and `Undecodable` where the footer is encrypted."""
-    metadata = metadata_of(path, tail)
+    return footer_of(path, metadata_of(path, tail))
+
+
+def footer_of(path: str, metadata: Any) -> Footer:
+    """What pyarrow's `FileMetaData` of a file says. Raises `FooterError`."""
     try:
         arrow = metadata.schema.to_arrow_schema()
     except (pa.ArrowException, ValueError) as error:
@@ -235,6 +239,8 @@ def metadata_of(path: str, tail: bytes | None = None) -> Any:
         return pq.read_metadata(io.BytesIO(_MAGIC + tail))
     except FooterError:
         raise
+    except MemoryError as error:
+        raise Undecodable(f"{path}: pyarrow cannot hold its footer here: {error}") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
 

@@ -1,5 +1,5 @@
-"""Reads what others wrote in a process beside this one: pyarrow ends its process over a damaged file as often as it
-raises an error."""
+"""Reads Parquet files in a process beside this one: pyarrow ends its process over a damaged file as often as it raises
+an error, and a small file can ask for all memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from planproof.interpreter import python_command, python_environment
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 T = TypeVar("T")
+
+GIB = 2**30
+_LEAST = 4 * GIB
+
+
+def _half_of_memory() -> int:
+    """What a call may take that names no size: half of the machine's memory, and at least `_LEAST` bytes."""
+    try:
+        return max(_LEAST, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    except (AttributeError, ValueError, OSError):
+        return _LEAST
 
 
 class CannotRead(Exception):
@@ -32,24 +44,31 @@ class _Reader:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: Popen[bytes] | None = None
+        self._is_up = False
 
-    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None) -> tuple[bool, Any]:
+    def start(self) -> None:
+        """Starts the process, and does not wait until it is up."""
+        with self._lock, suppress(NoProcess):
+            self._started()
+
+    def call(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None, size: int
+    ) -> tuple[bool, Any]:
         with self._lock:
             process = self._started()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            # Without a limit the timer is never started.
-            late = threading.Timer(seconds or 0, process.kill)
-            if seconds is not None:
-                late.start()
+            late = _Late(process, seconds)
             try:
-                pickle.dump((function, arguments), process.stdin)
+                self._await(process)
+                assert process.stdin is not None
+                pickle.dump((function, arguments, size), process.stdin)
                 process.stdin.flush()
-                found: tuple[bool, Any] = pickle.load(process.stdout)
-                return found
+                return _heard(process)
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._process = None
-                raise _ended(process) from None
+                if late.has_come:
+                    process.wait()
+                    raise CannotRead(f"it takes more than {seconds:g} seconds to read") from None
+                raise _ended(process, size) from None
             except BaseException:
                 self._process = None
                 process.kill()
@@ -58,23 +77,59 @@ class _Reader:
                 late.cancel()
 
     def _started(self) -> Popen[bytes]:
-        import subprocess  # It takes a while to import, and few projects need it.
-
         if self._process is None or self._process.poll() is not None:
             try:
-                self._process = subprocess.Popen(
-                    python_command(sys.executable, __name__, "answer"),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=python_environment(os.environ),
-                )
+                self._process, self._is_up = _start(), False
             except OSError as error:
                 raise NoProcess(str(error)) from error
         return self._process
 
+    def _await(self, process: Popen[bytes]) -> None:
+        """Its first word says that it is up. Raises `NoProcess` where none comes."""
+        if not self._is_up:
+            try:
+                self._is_up, _ = _heard(process)
+            except (OSError, EOFError, pickle.UnpicklingError) as error:
+                self._process = None
+                raise NoProcess(f"it ended with {process.wait()}") from error
 
-def _ended(process: Popen[bytes]) -> CannotRead:
+
+class _Late:
+    """Ends a process after so many seconds, if any."""
+
+    def __init__(self, process: Popen[bytes], seconds: float | None) -> None:
+        self.has_come = False
+        self._process, self._timer = process, threading.Timer(seconds or 0, self._end)
+        if seconds is not None:
+            self._timer.start()
+
+    def _end(self) -> None:
+        self.has_come = True
+        self._process.kill()
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+
+def _start() -> Popen[bytes]:
+    import subprocess  # It takes a while to import, and few projects need it.
+
+    return subprocess.Popen(
+        python_command(sys.executable, __name__, "answer"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=python_environment(os.environ),
+    )
+
+
+def _heard(process: Popen[bytes]) -> tuple[bool, Any]:
+    assert process.stdout is not None
+    found: tuple[bool, Any] = pickle.load(process.stdout)
+    return found
+
+
+def _ended(process: Popen[bytes], size: int) -> CannotRead:
     from subprocess import TimeoutExpired
 
     try:
@@ -82,8 +137,11 @@ def _ended(process: Popen[bytes]) -> CannotRead:
     except TimeoutExpired:
         process.kill()
         code = process.wait()
-    kind = NoProcess if code == 1 else CannotRead  # Python's own end: it could not begin.
-    return kind(f"the process that read it ended with {code}")
+    return CannotRead(f"the process that read it ended with {code}: it is damaged, or needs more than {_gib(size)}")
+
+
+def _gib(size: int) -> str:
+    return f"{size / GIB:.3g} GiB of memory"
 
 
 _reader = _Reader()
@@ -99,28 +157,57 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def isolated(function: Callable[..., T], *arguments: Any, seconds: float | None = None) -> T:
+def prepare() -> None:
+    """Starts the process, so that it can answer by the time that it is asked: it takes 0.4 s to come up."""
+    _reader.start()
+
+
+def isolated(function: Callable[..., T], *arguments: Any, seconds: float | None = None, size: int | None = None) -> T:
     """What a function of planproof's returns, or raises, in a process that it may end. Function, arguments and answer
-    are pickled. Raises `CannotRead` where it ended, or took more than `seconds`."""
-    is_raised, found = _reader.call(function, arguments, seconds)
+    are pickled. Raises `CannotRead` where it ended, took more than `seconds`, or would take more bytes of memory than
+    `size`, and `NoProcess` where the host lets no program start."""
+    is_raised, found = _reader.call(function, arguments, seconds, size or _half_of_memory())
     if is_raised:
         raise found
     given: T = found
     return given
 
 
+def isolated_or_here(function: Callable[..., T], *arguments: Any) -> T:
+    """The same, in this process where the host lets no program start."""
+    try:
+        return isolated(function, *arguments)
+    except NoProcess:
+        return function(*arguments)
+
+
 def answer() -> int:
     """What the process does: it reads calls from standard input until that ends, and writes what becomes of them."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # What a library prints is no answer.
+    with suppress(ImportError):  # It takes most of the time to come up.
+        import planproof.arrow.footers  # noqa: F401
+    told = pickle.dumps((True, None))  # It is up.
     while True:
-        try:
-            function, arguments = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return 0
-        try:
-            told = pickle.dumps((False, function(*arguments)))
-        except Exception as error:
-            told = pickle.dumps((True, error))
         answers.write(told)
         answers.flush()
+        try:
+            function, arguments, size = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return 0
+        _allow(size)
+        try:
+            told = pickle.dumps((False, function(*arguments)))
+        except MemoryError:
+            told = pickle.dumps((True, CannotRead(f"it needs more than {_gib(size)}")))
+        except Exception as error:
+            told = pickle.dumps((True, error))
+
+
+def _allow(size: int) -> None:
+    """Lets this process take so many bytes, where the system can bound them. Memory that is reserved counts too: an
+    allocator of pyarrow's takes a GiB at once."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (size, resource.getrlimit(resource.RLIMIT_DATA)[1]))

@@ -7,7 +7,7 @@ unknown; NaN is outside of every bound, and a bound that is NaN is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,11 @@ class Extent:
             return Extent(nulls, min(self.low, other.low), max(self.high, other.high))
         except TypeError:
             return Extent(nulls, unknown="files hold it in types that do not compare")
+
+
+def all_extents(paths: Sequence[str], tails: Sequence[bytes] | None = None) -> list[tuple[int, Mapping[str, Extent]]]:
+    """`extents` of several files, by what was fetched of their ends where pyarrow cannot open them."""
+    return list(map(extents, paths, tails) if tails is not None else map(extents, paths))
 
 
 def extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Extent]]:

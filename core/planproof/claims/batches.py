@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable, row_groups
-from planproof.arrow.isolated import CannotRead, NoProcess, isolated
+from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.types import physical_schema
 from planproof.invariants.batches import check
 from planproof_engine.claim import ALL, PART, SAMPLE, Claim
 from planproof_engine.finding import Finding, Verdict
-
-Reader = Callable[[Sequence[str], str, Sequence[Footer]], "tuple[Claim | None, list[Finding]]"]
 
 MOST = 2
 """At most so many row groups make a sample."""
@@ -21,23 +19,20 @@ ROWS = 8192
 it."""
 
 
-def read_of_others(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
-    """The same as `read` of files that others wrote, in a process that one of them may end."""
-    try:
-        return isolated(read, paths, mode, footers)
-    except NoProcess:
-        return read(paths, mode, footers)
-    except CannotRead as error:
-        raise Undecodable(f"a file of {_many(len(paths), 'file')} cannot be decoded: {error}") from error
-
-
 def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
     """The claim of the batches that Parquet files decode to, and I2 over them; no claim where none could be decoded.
 
     `sample` decodes the beginnings of the first and the last row group of each file, at most `MOST` of them; `all`
     decodes everything. `footers` are the files' footers, which say how many row groups and rows there are. A damaged
-    file is a violation. Raises `Undecodable`.
+    file is a violation, unless it ends the process that reads it. Raises `Undecodable`.
     """
+    try:
+        return isolated_or_here(_read, paths, mode, footers)
+    except CannotRead as error:
+        raise Undecodable(f"a file of {_many(len(paths), 'file')} cannot be decoded: {error}") from error
+
+
+def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
     found: list[Finding] = []
     damaged = False
     first: Any = None

@@ -15,15 +15,15 @@ import click
 from planproof.cli import options, output
 from planproof.cli.pages import EXAMPLES, accept, case_text
 from planproof.project import ProjectError
+from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation
-from planproof.project.offline import explain_model
 from planproof.report.parts import harmless
 from planproof_engine.finding import CODES
 from planproof_engine.origin import Unknown
 
 if TYPE_CHECKING:
     from planproof_engine import Rewriting
-    from planproof_engine.schema import LogicalField, LogicalSchema
+    from planproof_engine.schema import LogicalSchema
 
 
 @click.command(cls=options.Sectioned)
@@ -63,7 +63,8 @@ def explain(
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
-        plan = explain_model(project, node, location.conf())
+        explained = explain_model(project, node, location.conf())
+        plan = explained.plan
         text = laid_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
@@ -74,10 +75,14 @@ def explain(
             for f in plan.schema
         ]
         form: dict[str, object] = {"model": node.relation, "sql" if as_sql else "plan": text, "schema": columns}
+        form |= {"changed": explained.changed} if explained.changed is not None else {}
         if found is not None:
             form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
         click.echo(json.dumps(form, indent=2))
         return None
+    if explained.changed is not None:
+        said = f"{explained.changed} since dbt compiled it; run `dbt compile`. This is what it compiled:"
+        click.echo(harmless(said), err=as_sql)
     if as_sql:
         click.echo(harmless(text))
     else:
@@ -86,36 +91,28 @@ def explain(
         if as_plan:
             click.echo(_wrapped(harmless(text)))
         else:
-            _show_columns(plan.schema)
+            _show_columns(plan.schema, explained.reasons)
     if found is not None:
         click.echo(harmless(f"\n{_shown(found)}"))
     return None
 
 
-def _show_columns(schema: LogicalSchema) -> None:
+def _show_columns(schema: LogicalSchema, reasons: list[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("column", "type", "null", "why"):
         table.add_column(heading, overflow="fold")
-    for field in schema:
+    for field, why in zip(schema, reasons):
         null = "never" if field.evidence or not field.nullable else "maybe"
-        cells = (field.name, field.type.simple, null, _why(field))
+        cells = (field.name, field.type.simple, null, why)
         table.add_row(*(Text(harmless(cell)) for cell in cells))
     out = output.console()
     out.width = _width()
     with out.capture() as captured:
         out.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def _why(field: LogicalField) -> str:
-    if field.evidence:
-        return field.evidence
-    if not field.nullable:
-        return "Spark's own flag says so"
-    return field.doubt or "nothing excludes it"
 
 
 def _width() -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dbt_planproof.compiler import DBT
-from planproof.cli import options
+from planproof.cli import options, output
 from planproof.project.infer import by_file, infer_project
 from planproof.project.location import ProjectLocation
 from planproof.report.parts import harmless, one_line
@@ -60,7 +60,7 @@ def infer(
     written = {file: (text, said) for file, (text, said) in texts.items() if said}
     for file, (text, _) in written.items():
         if not dry_run:
-            _write(file, text)
+            output.write(file, text)
     changed = {os.path.relpath(file): said for file, (_, said) in written.items()}
     left = {one.node.name: one.reason for one in found if one.reason}
     if as_json:
@@ -75,13 +75,9 @@ def infer(
         click.echo(harmless(f"left out {', '.join(names[:_NAMED])}{more}: {reason}"))
     if not changed:
         click.echo("nothing to write")
+    elif not dry_run:
+        click.echo("next: `dbt compile`, then `planproof check`")
 
 
 _NAMED = 5
 """How many models are named that are left out for one reason."""
-
-
-def _write(file: Path, text: str) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    draft.write_bytes(text.encode())
-    os.replace(draft, file)

@@ -14,6 +14,7 @@ from rich.console import Console
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project
 from planproof.project.request import Progress
+from planproof.regular import write_anew
 from planproof.report.parts import harmless
 from planproof.report.run import RunReport
 from planproof.report.text import show
@@ -129,13 +130,7 @@ def write_forms(
 def write(path: Path, text: str | Iterable[str]) -> None:
     """Writes a file, from its text or its lines, and its directories; a reader sees the old text or the new one. Raises
     `ProjectError`."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Made anew: a link of that name, which a pull request may bring, would have another file written.
-        draft.unlink(missing_ok=True)
-        with draft.open("x", encoding="utf-8") as file:
-            file.writelines([text] if isinstance(text, str) else (f"{line}\n" for line in text))
-        os.replace(draft, path)
+        write_anew(path, [text] if isinstance(text, str) else (f"{line}\n" for line in text))
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error}") from error

@@ -49,7 +49,7 @@ def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) ->
     for number, constraint in enumerate(contract.constraints):
         said = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
         if constraint.kind == "check":
-            found.append(RowTerm(said, None, f"NOT (\n{constraint.expression}\n)"))
+            found.append(RowTerm(said, None, f"NOT (\n{constraint.condition}\n)"))
         elif constraint.kind in _KEYS:
             field = ", ".join(constraint.columns)
             found.append(RowTerm(said, field, f"repeated_{number}.{_KEY}", _columns(constraint, schema)))

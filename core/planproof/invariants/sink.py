@@ -7,6 +7,8 @@ and ANSI intervals are stored. Iceberg has no type for void and intervals (Spark
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planproof_engine.claim import NestedField, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import PhysicalSchema, folded
@@ -15,9 +17,12 @@ from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 _LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}
 
 
-def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool = False) -> list[Finding]:
-    """`format` is the file format, or `view`. Names count as equal without case unless `case_sensitive`."""
-    found = _repeated(schema.names, (), case_sensitive)
+def check(
+    schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool = False, items: Sequence[str | None] = ()
+) -> list[Finding]:
+    """`format` is the file format, or `view`. Names count as equal without case unless `case_sensitive`. `items` are
+    the texts of the select items that give the columns, where they are known."""
+    found = _repeated(schema.names, (), case_sensitive, items)
     if format == "view":
         return found
     for field in nested_fields(schema):
@@ -30,17 +35,24 @@ def check(schema: PhysicalSchema, format: str = "parquet", case_sensitive: bool 
     return found
 
 
-def _repeated(names: tuple[str, ...], below: Path, case_sensitive: bool) -> list[Finding]:
+def _repeated(
+    names: tuple[str, ...], below: Path, case_sensitive: bool, items: Sequence[str | None] = ()
+) -> list[Finding]:
     positions: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         positions.setdefault(folded(name, case_sensitive), []).append(i)
-    return [_duplicate([names[i] for i in at], at, below) for at in positions.values() if len(at) > 1]
+    given = items if len(items) == len(names) else [None] * len(names)
+    written = [f" ({item})" if item else "" for item in given]
+    return [
+        _duplicate([names[i] for i in at], [f"{i + 1}{written[i]}" for i in at], below)
+        for at in positions.values()
+        if len(at) > 1
+    ]
 
 
-def _duplicate(names: list[str], at: list[int], below: Path) -> Finding:
+def _duplicate(names: list[str], at: list[str], below: Path) -> Finding:
     field = dotted((*below, names[0]))
     inside = f" of the struct {dotted(below)}" if below else ""
-    numbers = " and ".join(str(i + 1) for i in at)
     return Finding(
         Verdict.VIOLATED,
         "PP102",
@@ -48,7 +60,7 @@ def _duplicate(names: list[str], at: list[int], below: Path) -> Finding:
         field,
         promised="one column of each name",
         found=", ".join(names),
-        message=f"columns {numbers}{inside} have one name: {', '.join(names)}",
+        message=f"columns {' and '.join(at)}{inside} have one name: {', '.join(names)}",
     )
 
 

@@ -6,7 +6,7 @@ plane stands for the analyzed one, and what only Spark could decide is unproved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -35,6 +35,8 @@ _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_T
 _LATER = ("analyzed", "optimized", "executed")
 _SINKS = ("table", "incremental", "view")
 ARRAYS_UNSEEN = "no array of a function was looked at; that functions give what they report is tested against Spark"
+_SHORT = 40
+"""The longest select item, in characters, that a message quotes."""
 Locate = Callable[[str], Origin | None]
 
 
@@ -255,7 +257,7 @@ def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> No
         return
     rewritten(draft, plan, None)
     schema, locate = plan.physical_schema, _locator(draft.model, plan)
-    _sink(draft, schema, "logical", locate, plan.conf)
+    _sink(draft, schema, "logical", locate, plan.conf, _items(plan))
     if draft.model.contract is None:
         return
     evidence, doubts = _evidence(plan), _doubts(plan)
@@ -302,7 +304,7 @@ def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | N
     examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts, trusted)
     if at.ahead:
         examined = examine_plans(draft, at.session, examined, at.session.planned(planes))
-    _sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf)
+    _sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf, _items(plan))
     judge(draft, examined, None, "analyzed")
     return examined
 
@@ -412,14 +414,22 @@ def _physical(draft: Draft, planes: SparkPlanes, unreadable: str) -> None:
 # --- what both share ------------------------------------------------------------------------------------------------
 
 
-def _sink(draft: Draft, schema: PhysicalSchema, plane: str, locate: Locate, conf: Conf) -> None:
+def _items(plan: LogicalPlan | None) -> list[str | None]:
+    """The text of each output column's select item; None where it is not known, or too long for a message."""
+    texts = [o and plan.text[o.start : o.stop] for o in plan.origins] if plan is not None else []
+    return [text if text and len(text) <= _SHORT and "\n" not in text else None for text in texts]
+
+
+def _sink(
+    draft: Draft, schema: PhysicalSchema, plane: str, locate: Locate, conf: Conf, items: Sequence[str | None]
+) -> None:
     """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
     model = draft.model
     if model.materialized not in _SINKS:
         draft.not_enforced("D1", f"nothing is stored of a model that is {model.materialized}")
         return
     format = "view" if model.materialized == "view" else model.file_format
-    findings = sink.check(schema, format, conf.case_sensitive)
+    findings = sink.check(schema, format, conf.case_sensitive, items)
     draft.add(_placed(replace(f, plane=plane), locate) for f in findings)
     draft.enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
 

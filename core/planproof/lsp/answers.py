@@ -67,7 +67,7 @@ def hover(workspace: Workspace, file: str, line: int, column: int) -> str | None
 def _why(expr: Expr) -> str:
     column = expr.column if isinstance(expr, Outer) else expr
     if not expr.nullable:
-        return f"holds no null: {expr.evidence or 'its nullability flag'}"
+        return f"holds no null: {expr.evidence or 'it is never null'}"
     if expr.evidence:
         return f"nullable to Spark, and holds no null: {expr.evidence}"
     doubt = column.doubt if isinstance(column, Column) else None

@@ -20,6 +20,8 @@ from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import keeping
 from planproof.project.manifest import MANIFEST
+from planproof.project.reads import LARGEST
+from planproof.regular import read_regular
 from planproof.report.parts import said
 from planproof_engine.finding import Verdict
 
@@ -282,7 +284,7 @@ def action(mend: answers.Mend) -> lsp.CodeAction:
     if not mend.path.exists():
         changes.append(lsp.CreateFile(uri, options=lsp.CreateFileOptions(ignore_if_exists=True)))
     elif end is None:
-        end = (mend.path.read_text("utf-8").count("\n") + 1, 0)
+        end = (read_regular(mend.path, LARGEST).count(b"\n") + 1, 0)
     edit = lsp.TextEdit(lsp.Range(lsp.Position(*begin), lsp.Position(*(end or begin))), mend.text)
     changes.append(lsp.TextDocumentEdit(lsp.OptionalVersionedTextDocumentIdentifier(uri, None), [edit]))
     return lsp.CodeAction(

@@ -14,7 +14,7 @@ from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
-from planproof.project.remarks import remark_on_schemas, rules_used
+from planproof.project.remarks import remark_on_quarantine, remark_on_schemas, rules_used
 from planproof.project.schedule import Schedule
 from planproof.project.selection import compiled, guarded_of, left_to_dbt, remark_on, selected
 from planproof.project.sources import read_frozen
@@ -62,7 +62,8 @@ def check_project(
         lambda key, report: told(report) if key in wanted else None
     )
     drift = remarks_on_drift(project, check.frozen, found, check.conf.timestamp_type == "TIMESTAMP_NTZ")
-    for remark in (*drift, *left_to_dbt(off), *remark_on(left), rules_used(check), remark_on_schemas(check)):
+    schemas, no_effect = remark_on_schemas(check), remark_on_quarantine(guarded)
+    for remark in (*drift, *left_to_dbt(off), *remark_on(left), rules_used(check), schemas, no_effect):
         if noted is not None and remark is not None:
             noted(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.

@@ -72,8 +72,7 @@ class Finished:
         if found is None:
             return None
         try:
-            files, later = marshal.loads(found[0])
-            if not Reads(files, later).hold():
+            if not Reads(*marshal.loads(found[0])).hold():
                 return None
             project, remarks, forms = marshal.loads(found[1] or b"")
             forms.reverse()
@@ -93,7 +92,7 @@ class Finished:
             heads.append(head)
             forms.append(form if form is not None else _brief(report, texts))
         body = marshal.dumps((self.project, list(self.remarks), forms))
-        cache.put(key, marshal.dumps((reads.files, reads.later)), body)
+        cache.put(key, marshal.dumps((reads.files, reads.later, reads.folders)), body)
         cache.put(_beside(key), digest_of([body]), marshal.dumps(heads))
         cache.close()
 

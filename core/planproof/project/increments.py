@@ -67,6 +67,7 @@ def _written(project: Project, node: ProjectNode, later: LogicalPlan, append_onl
         _names(config.get("partition_by")),
         frozenset(read.get(parts_of(name), name) for name in remade),
         append_only or None,
+        later.text,
     )
 
 

@@ -20,6 +20,7 @@ from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.selection import compiled, selected
 from planproof.project.sources import read_frozen
+from planproof.project.stale import Files
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
@@ -74,13 +75,19 @@ def infer_project(
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
+    check.files = Files(project, of_yaml=False)  # Contracts are written into the YAML as it is now.
     found = []
     for key, node in project.nodes.items():
         if key not in needed:
             continue
         check.visit(node)
         if key in wanted and node.materialized != "ephemeral" and (tighten or not _has_contract(node)):
-            found.append(infer_node(check, project, node, conf, tighten))
+            changed = check.stale.get(key)
+            found.append(
+                infer_node(check, project, node, conf, tighten)
+                if changed is None
+                else Inferred(node, reason=f"{changed} since dbt compiled it; run `dbt compile`")
+            )
     return found
 
 

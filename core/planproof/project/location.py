@@ -71,7 +71,9 @@ class ProjectLocation:
         """
         missing = NOT_HANDED_IN if self.compiler is None else self.compiler.missing()
         if self.compiler is None or missing is not None:
-            raise ProjectError(f"dbt compiles the models, and it is not installed ({missing}): planproof[dbt]")
+            raise ProjectError(
+                f"dbt has to compile the models, and it is not installed ({missing}); install planproof[dbt]"
+            )
         manifest = self.compiler.compile_project(
             self._directory,
             profiles_dir=Path(str(self.profile().file)).parent,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from planproof.project.nodes import Node, label_of, mapping_at, materialized_of,
 from planproof.project.reads import content, is_file
 from planproof.project.shapes import check_node, check_test
 from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
-from planproof.project.target_folder import target_folder
+from planproof.project.target_folder import shown_target, target_folder
 from planproof.project.texts import Texts
 from planproof_engine.conf import Conf
 
@@ -243,8 +244,9 @@ def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path
     path = Path(source)
     directory = path if path.is_dir() else _project_directory(path)
     file = target_folder(path, target_path) / MANIFEST if path.is_dir() else path
-    if not file.exists():
-        raise ProjectError(f"{file}: there is no manifest; run `dbt compile`{_where(directory, path)}")
+    if not os.path.exists(file):
+        shown = shown_target(path, target_path) / MANIFEST if path.is_dir() else path
+        raise ProjectError(f"{shown}: there is no manifest; run `dbt compile`{_where(directory, path)}")
     with no_collections():
         return _project(_decoded(file), str(file), directory, file.parent)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planproof.contract import CONSTRAINTS, Constraint, Contract, ContractError, Model, quarantine_refusal
@@ -16,6 +17,7 @@ from planproof_engine.types import DataType, parse_type, quoted_if_needed
 
 Node = Mapping[str, Any]
 
+_OWN_QUARANTINE = re.compile(r"\bon_violation\W+quarantine\b")
 _LISTED = re.compile(r"`((?:``|[^`])+)`|([^,`\s][^,`]*)")
 _OPTIONS = (
     "location_root",
@@ -131,10 +133,12 @@ def _contract(node: Node, conf: Conf) -> Contract | None:
     if not columns:
         raise ProjectError(f"{where}: its contract is enforced, but it names no columns; list them under `columns:`")
     source = patch_of(node)[1] or where
+    # dbt-spark adds the checks to a Delta table once its rows are there, and Delta refuses them where one is null.
+    takes_null = materialized_of(node) == "view" or _text(config, "file_format", where) != "delta"
     try:
         return Contract(
             [(name, _data_type(column, name, where, conf), True) for name, column in columns.items()],
-            [c for c in _constraints(node, columns, where) if c is not None],
+            [replace(c, takes_null=takes_null) for c in _constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
             custom_constraints(node),
         )
@@ -163,9 +167,31 @@ def settings_of(
         found = Settings.of({**by_name, **(defaults or {}), **given, **(overrides or {})}, f"{where}: meta.planproof")
     except SettingsError as error:
         raise ProjectError(str(error)) from error
-    if given.get("on_violation") == found.in_force.on_violation == "quarantine":
+    if found.in_force.on_violation != "quarantine":
+        return found
+    if stores_no_rows(node) and not _sets_quarantine(node):
+        return replace(found, on_violation="stop")
+    if given.get("on_violation") == "quarantine":
         _refuse_quarantine(node, where)
     return found
+
+
+def stores_no_rows(node: Node) -> bool:
+    """Whether the node is a view, or a part of the models that read it. For such a node a folder's `on_violation:
+    quarantine` has no effect."""
+    return materialized_of(node) in ("view", "ephemeral")
+
+
+def inherits_quarantine(node: Node) -> bool:
+    """Whether the node has `on_violation: quarantine`, and it has no effect. Raises `ProjectError`."""
+    asked = _given(node, label_of(node)).get("on_violation") == "quarantine"
+    return asked and stores_no_rows(node) and not _sets_quarantine(node)
+
+
+def _sets_quarantine(node: Node) -> bool:
+    """Whether the model's own file says it. dbt's manifest does not tell what a YAML file says of one model from what
+    it says of a folder."""
+    return _OWN_QUARANTINE.search(str(node.get("raw_code") or "")) is not None
 
 
 def guard_of(node: Node, overrides: Mapping[str, Any] | None = None) -> str:
@@ -191,7 +217,8 @@ def _refuse_quarantine(node: Node, where: str) -> None:
     """Raises `ProjectError` where the node asks for what its way of storing rows cannot give."""
     config = mapping_at(node, "config", where)
     strategy = _text(config, "incremental_strategy", where) or "append"
-    why = quarantine_refusal(materialized_of(node), strategy, _text(config, "file_format", where) or "parquet")
+    name, file_format = str(node.get("name") or where), _text(config, "file_format", where) or "parquet"
+    why = quarantine_refusal(name, materialized_of(node), strategy, file_format)
     if why is not None:
         raise ProjectError(f"{where}: meta.planproof.on_violation: quarantine cannot be kept: {why}")
 

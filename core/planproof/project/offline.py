@@ -16,6 +16,7 @@ from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
+from planproof.own_errors import describe
 from planproof.project.branches import reader_of
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
@@ -25,7 +26,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
 from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
-from planproof.project.sources import Frozen, Known, Unread, read_frozen, schema_of_source
+from planproof.project.sources import Frozen, Known, Unread, schema_of_source
 from planproof.project.stale import Files
 from planproof.project.state import State, Visit, Wanted, portable
 from planproof.project.subject import Subject, failed, too_large, unreadable
@@ -55,29 +56,6 @@ _SET = re.compile(r"\s*set\s+(?:session\s+)?([\w.]+)\s*=(.*)", re.I | re.S)
 # The `*` that dbt_utils.star and union_relations print where there is no column, or no relation yet; a run prints none.
 _SAID = r"only output during\s+dbt compile\b[^*]*\*/"
 _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
-
-
-def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> LogicalPlan:
-    """The model's logical plan over its planned ancestors. Raises `Unknown`, and `ProjectError` if it is rejected."""
-    if node.sql is None:
-        raise ProjectError(f"{node.label}: not compiled; run `dbt compile`")
-    check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project))
-    ancestors = project.ancestors([node.unique_id])
-    for key, other in project.nodes.items():
-        if key in ancestors:
-            check.visit(other)
-    try:
-        return check.plan(node)
-    except AnalysisError as error:
-        raise ProjectError(f"{node.label}: {check.refused(node, error)}") from error
-    except Unknown as unknown:
-        missing = [key for key in project.nodes if key in ancestors and key in check.unread]
-        named = [key for key in missing if project.nodes[key].relation in unknown.construct]
-        first = next((key for key in missing if key in project.ancestors(named)), None)
-        if first is None:
-            raise
-        said = f"{unknown.construct}; it begins with {project.nodes[first].relation}: {check.unread[first]}"
-        raise Unknown(said, unknown.origin) from None
 
 
 def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
@@ -248,6 +226,8 @@ class OfflineCheck:
             known = schema_of_source(self.project, node, self.frozen, self.conf.timestamp_type == "TIMESTAMP_NTZ")
         except ProjectError as error:  # It is the matter of those that read it.
             known = Unread(str(error))
+        except Exception as error:
+            known = Unread(f"the {node.kind} {node.relation}: {describe(error)}")
         if isinstance(known, Unread):
             self.unread[node.unique_id] = known.reason
         else:

@@ -33,7 +33,9 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
         with bounded():
             return _with_contracts(file, inferred)
     except OverBudget as over:
-        raise ProjectError(f"{file}: to keep its comments and order takes more {over} than it may; split it") from None
+        raise ProjectError(
+            f"{file}: keeping its comments and order takes more {over} than planproof spends; split it"
+        ) from None
 
 
 def _with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:

@@ -26,11 +26,12 @@ LARGEST = 2**30
 @dataclass(slots=True)
 class Reads:
     """`files`: the digest of each file that was read, b"" of one that was only seen to be there, None of one that was
-    not. `later`: whether a file was written after a moment, in seconds since 1970. `is_whole` is False where something
-    was read that stands in neither."""
+    not. `later`: whether a file was written after a moment, in seconds since 1970. `folders`: the names of the YAML
+    files in a folder. `is_whole` is False where something was read that stands in none of them."""
 
     files: dict[str, bytes | None] = field(default_factory=dict)
     later: dict[str, tuple[float, bool]] = field(default_factory=dict)
+    folders: dict[str, list[str]] = field(default_factory=dict)
     is_whole: bool = True
 
     def hold(self) -> bool:
@@ -40,6 +41,7 @@ class Reads:
             and not any(_has_another_length(path, known) for path, known in self.files.items())
             and all(_digest(path, known) == known for path, known in self.files.items())
             and all(_is_later(path, moment) == was for path, (moment, was) in self.later.items())
+            and all(_yaml_files(folder) == known for folder, known in self.folders.items())
         )
 
 
@@ -120,6 +122,15 @@ def is_later(path: File, moment: float) -> bool:
     return found
 
 
+def yaml_files(folder: File) -> list[str]:
+    """The names of the YAML files in the folder, in order; none where it cannot be read."""
+    found = _yaml_files(folder)
+    noted = _noted.get()
+    if noted is not None:
+        noted.folders[os.fspath(folder)] = found
+    return found
+
+
 def besides() -> None:
     """Something else is read, which nobody could read again for less: the check cannot be told again."""
     noted = _noted.get()
@@ -141,6 +152,13 @@ def _is_later(path: str, moment: float) -> bool | None:
         return os.stat(path).st_mtime > moment
     except OSError:
         return None
+
+
+def _yaml_files(folder: File) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith((".yml", ".yaml")))
+    except OSError:
+        return []
 
 
 def _read(path: File) -> bytes:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from planproof.project.manifest import ProjectNode
+from planproof.project.nodes import inherits_quarantine
+from planproof.report.folding import listed
 from planproof_engine.conf import RELEASES, SPARKS
 
 if TYPE_CHECKING:
@@ -27,6 +31,14 @@ def rules_used(check: OfflineCheck) -> str:
             f"{RELEASES[version]}; what Databricks adds is unknown, by name"
         )
     return f"checked by the rules of Spark {version} ({why}), tested against Spark {RELEASES[version]}"
+
+
+def remark_on_quarantine(nodes: Iterable[ProjectNode]) -> str | None:
+    """That a folder's `on_violation: quarantine` has no effect on what stores no rows; None where there is none."""
+    names = [node.name for node in nodes if node.kind == "model" and inherits_quarantine(node.raw)]
+    if not names:
+        return None
+    return f"`on_violation: quarantine` has no effect on {listed(names)}: a view stores no rows"
 
 
 def remark_on_schemas(check: OfflineCheck) -> str | None:

@@ -152,9 +152,9 @@ def _by_dbt(
     missing = NOT_HANDED_IN if project.compiler is None else project.compiler.missing()
     if project.compiler is None or missing is not None:
         raise ProjectError(
-            f"{', '.join(said)}: only dbt selects so, and it is not installed ({missing}): planproof[dbt]. Without it: "
-            f"a name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with `+` before "
-            "and after, or the names that `dbt ls --output name` prints; --select '*' names all"
+            f"{', '.join(said)}: only dbt can select so, and it is not installed ({missing}); install planproof[dbt]. "
+            f"Without it: a name, a glob over the qualified name, {', '.join(f'{known}:' for known in METHODS)} with "
+            "`+` before and after, or the names that `dbt ls --output name` prints; --select '*' names all"
         )
     folder = Path(state) if state is not None else None
     found = project.compiler.select_nodes(project.manifest, project.directory, select, exclude, selector, folder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from io import StringIO
 from pathlib import Path
@@ -29,6 +29,8 @@ from planproof_engine.schema import ByColumn, ColumnNames
 from planproof_engine.types import DataType, TypeSyntaxError, from_json, parse_type
 
 _MOST_FILES = 10_000
+_LONGEST_HEADER = 2**20
+"""Characters: a hundred MB of commas would stand for as many columns."""
 FREEZE_FILES = ("planproof_sources.json", "planproof_sources.yml", "planproof_sources.yaml")
 
 
@@ -130,8 +132,13 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
     known = frozen.find(node.relation)
     if node.kind == "seed":
         return known or _seed(project, node)
-    found = known or _footers(project, node) or _declared(node, conf_ntz)
-    return found if isinstance(found, Unread) else replace(found, evidence=_evidence(project, node, found))
+    found = known or _footers(project, node)
+    if not isinstance(found, Known):
+        declared = _declared(node, conf_ntz)
+        if isinstance(declared, Unread):
+            return declared if found is None else Unread(f"{declared.reason}. {found.reason}")
+        found = declared
+    return replace(found, evidence=_evidence(project, node, found))
 
 
 def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
@@ -162,12 +169,12 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
     return Known(fields, f"declared in {node.file or 'the manifest'}", complete=False)
 
 
-def _footers(project: Project, node: ProjectNode) -> Known | None:
+def _footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     """From the Parquet files of a local `external_location` inside of the project, where pyarrow is installed; those
-    that Spark reads there, not what a killed job left beside them. None also where folders hold columns, or a file is
-    not whole."""
+    that Spark reads there, not what a killed job left beside them. None where there are none, or folders hold columns,
+    or the files do not agree."""
     location = _location(node.raw)
-    if location is None or project.directory is None:
+    if location is None or project.directory is None or "\0" in location:
         return None
     besides()
     path = project.directory / location.removeprefix("file://")
@@ -181,8 +188,8 @@ def _footers(project: Project, node: ProjectNode) -> Known | None:
     try:
         # A link, or a pipe, leads elsewhere.
         found = agreed_columns([path_within(project.directory, file) for file in files])
-    except (OSError, CannotRead):
-        return None
+    except (OSError, CannotRead) as error:
+        return Unread(f"The Parquet files below {location} tell nothing: {error}")
     if found is None:
         return None
     evidence = {
@@ -231,9 +238,19 @@ def _header(project: Project, node: ProjectNode) -> list[str]:
         return []
     try:
         text = content_within(project.directory, node.file).decode("utf-8-sig")
-        return next(csv.reader(StringIO(text, newline=""), delimiter=delimiter[:1]), [])
+        return next(csv.reader(_first_lines(text), delimiter=delimiter[:1]), [])
     except (OSError, UnicodeDecodeError, ValueError, csv.Error):
         return []
+
+
+def _first_lines(text: str) -> Iterator[str]:
+    """The lines among which a header is looked for. Raises ValueError where it is longer than it may be."""
+    left = _LONGEST_HEADER
+    for line in StringIO(text, newline=""):
+        left -= len(line)
+        if left < 0:
+            raise ValueError("a header of too many characters")
+        yield line
 
 
 def _typed(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
-from planproof.project.reads import content_within, is_file, is_later
+from planproof.project.reads import content_within, is_file, is_later, yaml_files
 from planproof.project.texts import is_text_of, unix_lines
 
 _BLANK = re.compile(r"\s+")
@@ -27,12 +27,14 @@ _BLANK = re.compile(r"\s+")
 @dataclass(slots=True)
 class Files:
     """The files of a project whose manifest was read; each is read once. `opened` is the text of the model that was
-    asked for last, by its path."""
+    asked for last, by its path. `of_yaml`: whether what YAML files say of a model counts, too."""
 
     project: Project
+    of_yaml: bool = True
     opened: dict[str, str] = field(default_factory=dict)
     _yaml: dict[Path, Any] = field(default_factory=dict)
     _later: dict[str, Path | None] = field(default_factory=dict)
+    _described: dict[PurePosixPath, dict[str, tuple[str, Any]]] = field(default_factory=dict)
     _macros: dict[str, bool] = field(default_factory=dict)
     _called: dict[tuple[str, ...], str | None] = field(default_factory=dict)
     _any: list[bool] = field(default_factory=list)
@@ -53,7 +55,7 @@ class Files:
             return f"{node.file} changed"
         if not own:
             return None
-        patch = self._patch(node, directory)
+        patch = self._patch(node, directory) if self.of_yaml and node.raw.get("version") is None else None
         return f"{patch[0]} changed ({patch[1]})" if patch else self._macro(node, directory)
 
     def _has_models(self, directory: Path) -> bool:
@@ -67,12 +69,9 @@ class Files:
 
     def _patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
         package, name = patch_of(node.raw)
-        if package not in ("", self.project.name) or not name or node.raw.get("version") is not None:
-            return None
-        if name not in self._later:
-            yaml = directory / name
-            self._later[name] = yaml if is_file(yaml) and self._written_later(yaml) else None
-        path = self._later[name]
+        if not name:
+            return self._first_patch(node, directory)
+        path = self._yaml_written_later(name, directory) if package in ("", self.project.name) else None
         if path is None:
             return None
         entries = [form for form in _models(self._decoded(path)) if form.get("name") == node.name]
@@ -80,6 +79,33 @@ class Files:
             return name, f"it no longer describes {node.name}"
         difference = _difference(entries[0], node.raw) if len(entries) == 1 else None
         return (name, difference) if difference else None
+
+    def _first_patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
+        """What a YAML file, beside the model or in a folder above, says of a model that none described for dbt."""
+        file = PurePosixPath(str(node.file))
+        for folder in file.parents if not file.is_absolute() and ".." not in file.parts else ():
+            if folder not in self._described:
+                self._described[folder] = dict(self._described_in(folder, directory))
+            name, entry = self._described[folder].get(node.name, ("", None))
+            difference = _difference(entry, node.raw) if entry else None
+            if difference:
+                return name, difference
+        return None
+
+    def _described_in(self, folder: PurePosixPath, directory: Path) -> Iterator[tuple[str, tuple[str, Any]]]:
+        """The models that the folder's YAML files describe, of those that were written after dbt compiled."""
+        if is_file(directory / ".dbtignore"):
+            return  # dbt may not read them.
+        for name in yaml_files(directory / folder):
+            path = self._yaml_written_later(str(folder / name), directory)
+            for entry in _models(self._decoded(path)) if path is not None else ():
+                yield str(entry.get("name")), (str(folder / name), entry)
+
+    def _yaml_written_later(self, name: str, directory: Path) -> Path | None:
+        if name not in self._later:
+            yaml = directory / name
+            self._later[name] = yaml if is_file(yaml) and self._written_later(yaml) else None
+        return self._later[name]
 
     def _written_later(self, path: Path) -> bool:
         try:
@@ -156,14 +182,14 @@ def _difference(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
     if any("{" in name for name in written) or "versions" in entry:
         return None
     for name in [*(n for n in written if n not in known), *(n for n in known if n not in written)]:
-        return f"the column {name}"
+        return f"column `{name}`"
     for name, column in written.items():
         data_type = column.get("data_type")
         plain = isinstance(data_type, str) and "{" not in data_type
         if (plain or data_type is None) and data_type != known[name].get("data_type"):
-            return f"the type of {name}"
+            return f"the type of `{name}`"
         if _constraints(column) != _constraints(known[name]):
-            return f"the constraints of {name}"
+            return f"the constraints of `{name}`"
     return _contract(entry, raw)
 
 

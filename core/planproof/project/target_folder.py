@@ -19,18 +19,26 @@ def target_folder(
     `ProjectError` for Jinja in it that is more than `env_var(..)`.
     """
     said = given or (os.environ if environment is None else environment).get("DBT_TARGET_PATH")
-    return project_dir / (said or _configured(project_dir / "dbt_project.yml") or "target")
-
-
-def _configured(file: Path) -> str | None:
-    try:
-        form = decoded(file)
-    except ProjectError:
-        return None
-    found = form.get("target-path") if isinstance(form, Mapping) else None
-    if not isinstance(found, str) or "{" not in found:
-        return found if isinstance(found, str) else None
+    if said:
+        return project_dir / said
+    written = _configured(project_dir / "dbt_project.yml")
+    if "{" not in written:
+        return project_dir / written
     # It needs Jinja, which a project file without it need not load.
     from planproof.project.profile import rendered
 
-    return rendered(found, f"{file}: target-path")
+    return project_dir / rendered(written, f"{project_dir / 'dbt_project.yml'}: target-path")
+
+
+def shown_target(project_dir: Path, given: str | Path | None = None) -> Path:
+    """The same for messages, as the project file writes it: what `env_var(..)` gives may be a secret."""
+    return project_dir / (given or os.environ.get("DBT_TARGET_PATH") or _configured(project_dir / "dbt_project.yml"))
+
+
+def _configured(file: Path) -> str:
+    try:
+        form = decoded(file)
+    except ProjectError:
+        return "target"
+    found = form.get("target-path") if isinstance(form, Mapping) else None
+    return found if found and isinstance(found, str) else "target"

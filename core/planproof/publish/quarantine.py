@@ -52,7 +52,7 @@ def refuse_setting(model: Model, settings: Settings) -> None:
     """Raises `Refused` where rows of the model cannot be quarantined, whatever they hold."""
     if settings.on_violation != "quarantine":
         return
-    why = quarantine_refusal(model.materialized, model.incremental_strategy, model.file_format)
+    why = quarantine_refusal(model.name, model.materialized, model.incremental_strategy, model.file_format)
     if why is not None:
         raise Refused(f"{model.name}: on_violation: quarantine cannot be kept: {why}")
 
@@ -97,7 +97,7 @@ class Quarantining(Steps[P]):
         if bad + good != self.bad.rows:
             raise Refused(
                 f"{job.model.name}: of {self.bad.rows:,} staged rows {good:,} keep the contract and {bad:,} do not, "
-                "which is another number together: a check gives another answer each time. Nothing was published"
+                "which does not add up: a check gives another answer each time. Nothing was published"
             )
 
     def commit(self, publication: P) -> list[Finding]:

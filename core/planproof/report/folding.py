@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from planproof.report.model import Report
-from planproof.report.parts import Parts, promised_at, said, stopped, where
+from planproof.report.parts import Parts, one_line, promised_at, said, stopped, where
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.records import record
 
@@ -80,7 +80,14 @@ class Remark:
 
     @property
     def place(self) -> str:
-        return f"{place_of(self.finding)}{', and elsewhere' if self.is_elsewhere else ''}"
+        """` at models/a.sql:3:8, and elsewhere`; empty where nothing of it has a place in a text."""
+        at = f" at {where(self.finding.origin)}" if self.finding.origin else ""
+        return f"{at}, and elsewhere" if at and self.is_elsewhere else at
+
+    @property
+    def promised(self) -> str:
+        """` (promised at models/schema.yml:12)`; empty where no contract says it."""
+        return f" ({promised_at(self.finding)})" if self.finding.promise else ""
 
 
 def later(finding: Finding) -> bool:
@@ -151,4 +158,4 @@ def unjudged(names: Sequence[str], of: int = 1) -> str:
 def listed(names: Sequence[str], most: int = 6) -> str:
     """`a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return f"{', '.join(map(one_line, names[:most]))}{more}"

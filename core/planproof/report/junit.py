@@ -55,7 +55,7 @@ def _reason(case: ElementTree.Element, kind: str, report: Report) -> None:
     parts = Parts.of(report)
     codes = ", ".join(dict.fromkeys(finding.code for finding in parts.findings))
     given = {"message": _text(f"{report.model} {parts.heading}: {parts.reason}"), "type": codes or kind}
-    lines = [f"{f.code} {said(f)}{f' at {where(f.origin)}' if f.origin else ''}" for f in parts.findings]
+    lines = [f"{f.code}{f' at {where(f.origin)}:' if f.origin else ''} {said(f)}" for f in parts.findings]
     lines += [parts.error] if parts.error else []
     lines += [f"next ({', '.join(asking)}): {step}" for step, asking in next_steps(parts.findings).items()]
     ElementTree.SubElement(case, kind, given).text = _text("\n".join([*lines, parts.fate]))

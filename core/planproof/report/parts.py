@@ -58,7 +58,7 @@ class Parts:
         said = {f.message for f in stopping}
         rejected = report.details.rejected
         return cls(
-            report.model,
+            one_line(report.model),
             heading(report),
             reason(report),
             stopping,
@@ -321,8 +321,9 @@ def one_line(text: str) -> str:
 
 
 _UNSEEN = "\N{REPLACEMENT CHARACTER}"
-_COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\[)")
-"""Where a line would be a command to GitHub's runner (`::error ...`), or to Azure's (`##[error]`, anywhere in it)."""
+_COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\w*\[)")
+"""Where a line would be a command to GitHub's runner (`::error ...`), or, anywhere in it, to Azure's (`##[error]`,
+`##vso[task.complete]`) or TeamCity's (`##teamcity[...]`)."""
 
 
 def visible(text: str) -> str:
@@ -340,6 +341,6 @@ def harmless(text: str) -> str:
     ('a�[2Jb', 'x\n �::error::y ##�[z]')
     """
     text = visible(text)
-    if "::" in text or "##[" in text:
+    if "::" in text or "##" in text:
         text = _COMMAND.sub(lambda found: f"{found[1] or found[2] or ''}{_UNSEEN}", text)
     return text

@@ -89,19 +89,22 @@ class RunReport:
 
     @classmethod
     def from_json(cls, text: str) -> RunReport:
-        """The report that `to_json` wrote. Raises ValueError for another format."""
-        form = json.loads(text)
-        if not isinstance(form, Mapping) or form.get("format") != FORMAT:
-            raise ValueError(f"not a run report of planproof in format {FORMAT}")
-        return cls(
-            tuple(Report.from_dict(report) for report in form["reports"]),
-            form["command"],
-            form["project"],
-            form["started"],
-            form["seconds"],
-            form["versions"],
-            tuple(form["remarks"]),
-        )
+        """The report that `to_json` wrote. Raises ValueError for anything else."""
+        try:
+            form = json.loads(text)
+            if form["format"] != FORMAT:
+                raise ValueError(f"its format is {form['format']!r}")
+            return cls(
+                tuple(Report.from_dict(report) for report in form["reports"]),
+                form["command"],
+                form["project"],
+                form["started"],
+                form["seconds"],
+                form["versions"],
+                tuple(form["remarks"]),
+            )
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"not a run report of planproof in format {FORMAT}: {error}") from error
 
 
 def run_report(

@@ -24,6 +24,7 @@ from planproof.report.parts import (
     line_of,
     next_steps,
     not_tried,
+    one_line,
     promised,
     said,
     samples_of,
@@ -141,7 +142,7 @@ def _line(report: Report, width: int) -> list[Part]:
     seconds = f"{report.seconds:.1f} s" if report.seconds is not None else ""
     return [
         (f" {mark} ", style),
-        (f"{harmless(report.model):<{width}}  ", ""),
+        (f"{harmless(one_line(report.model)):<{width}}  ", ""),
         (f"{harmless(str(report.details.materialized or '')):<11}", "dim"),
         (f"{rows:>15}", ""),
         (f"{seconds:>9}  ", "dim"),
@@ -294,8 +295,9 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     found = [r for r in remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None]
     for remark in found:
         f = remark.finding
-        named = (f"{harmless(remark.named)}: ", "cyan")
-        yield Text.assemble((f"{f.code} ", "bold"), named, harmless(f"{remark.message}{remark.place}"))
+        named = (harmless(remark.named), "cyan")
+        message = harmless(f"{remark.place}: {remark.message}{remark.promised}")
+        yield Text.assemble((f"{f.code} ", "bold"), named, message)
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.confidential import is_confidential
+from planproof.regular import open_anew
 
 _FETCHED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles")
 """What Spark fetches as it starts, for which it may need the keys of a store."""
@@ -44,8 +45,7 @@ def launch(settings: Mapping[str, str]) -> Path | None:
         # A folder that nobody may write to stops no audit.
         with suppress(OSError):
             file = asked()
-            file.parent.mkdir(parents=True, exist_ok=True)
-            opened = file.open("wb")
+            opened = open_anew(file)
     if opened is None and len(shown) == len(settings):
         return None
     conf = SparkConf()

@@ -143,7 +143,10 @@ class Call(Expr):
         holds = self.function.flag_holds
         if self.known or self.nullable or (holds is not None and not holds(self.args)):
             return self.known
-        return "its nullability flag"
+        if self.function.category in (Category.SCALAR, Category.OPERATOR) and not any(a.nullable for a in self.args):
+            return "nothing in it may be null"
+        inside = ".." if any(isinstance(e, Column) for e in self.walk()) else "*" if self.args else ""
+        return f"{self.shown}({inside}) is never null"
 
 
 CAST_MODES = frozenset({"ansi", "legacy", "try"})
@@ -171,7 +174,7 @@ class Cast(OverChild):
     @property
     def evidence(self) -> str | None:
         if not self.nullable:
-            return "its nullability flag"
+            return self.child.evidence or "the cast gives no null"
         # Under ANSI a cast that fails raises, so that the result is null only where the child is. Some casts never
         # raise.
         if self.mode != "ansi" or may_lose_a_value(self.child.type, self.type):
@@ -300,7 +303,7 @@ class Window(Expr):
 
     @property
     def evidence(self) -> str | None:
-        return self.known or (None if self.nullable else "its nullability flag")
+        return self.known or (None if self.nullable else f"{getattr(self.call, 'shown', 'it')}() is never null")
 
 
 @record(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Expr:
 
     @property
     def evidence(self) -> str | None:
-        return None if self.nullable else "its nullability flag"
+        return None if self.nullable else "it is never null"
 
     def walk(self) -> Iterator[Expr]:
         """This node and all below it, lambda bodies included, outermost first."""
@@ -89,7 +89,7 @@ class Column(Expr):
 
     @property
     def evidence(self) -> str | None:
-        return self.known or (None if self.nullable or self.doubt else "its nullability flag")
+        return self.known or (None if self.nullable or self.doubt else "Spark takes it as NOT NULL")
 
     @property
     def relation(self) -> str | None:

@@ -19,6 +19,7 @@ from planproof_engine.expr.nodes import (
     Expr,
     Literal,
     ScalarSubquery,
+    Span,
     Subquery,
     Window,
     conjuncts,
@@ -62,7 +63,8 @@ from planproof_engine.types import DATE, INT
 @record(frozen=True, slots=True)
 class Written:
     """How the rows of a later run are stored. `relation` is the model's own; `changing` are relations that it reads and
-    that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so."""
+    that dbt makes anew or changes; `append_only` is the column that only grows, where the project says so. `text` is
+    the SQL of the later run, from which messages quote."""
 
     relation: str
     strategy: str
@@ -70,6 +72,7 @@ class Written:
     partition_by: tuple[str, ...] = ()
     changing: frozenset[str] = frozenset()
     append_only: str | None = None
+    text: str = ""
 
 
 def suspected(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
@@ -248,7 +251,7 @@ class _Increment:
         if watermark is None:
             return
         if watermark.is_null_over_nothing:
-            said = "over an empty table the bound is NULL, and no row ever comes (write coalesce)"
+            said = "over an empty table the bound is NULL, and no run adds a row (write coalesce)"
             yield self._said("PP142", delta, said)
         if operator == ">" and watermark.is_exact and self._is_cut_row(row) and not self._is_closed(row):
             said = "rows that come later and have the greatest value, as a day has many, are never read"
@@ -362,8 +365,10 @@ class _Increment:
     # --- expressions ---
 
     def _said(self, code: str, delta: Delta, why: str) -> Suspicion:
-        text, span = pretty(delta.condition), getattr(delta.condition, "span", None)
-        message = f"a later run reads only rows with {text}: {why}; a full refresh makes another table"
+        span: Span | None = getattr(delta.condition, "span", None)
+        typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
+        text = typed or pretty(delta.condition)
+        message = f"a later run reads only rows with `{text}`: {why}; a full refresh makes another table"
         return Suspicion(warning(code, _column(delta.condition), None, None, message), span)
 
     def _sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:

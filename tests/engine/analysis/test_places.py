@@ -21,14 +21,14 @@ def written(sql: str) -> list[str | None]:
     ("sql", "places"),
     [
         ("SELECT id,\nid + 1 AS b\nFROM t", ["id", "id + 1 AS b"]),
-        ("SELECT *,\nid AS b\nFROM t", [None, None, None, "id AS b"]),
-        # A generator gives several columns, and a star none that the text writes.
+        ("SELECT *,\nid AS b\nFROM t", ["*", "*", "*", "id AS b"]),
+        # A generator gives several columns, and so does a star over a table.
         (
             "SELECT posexplode(xs),\n*,\nid AS b\nFROM t",
-            ["posexplode(xs)", "posexplode(xs)", None, None, None, "id AS b"],
+            ["posexplode(xs)", "posexplode(xs)", "*", "*", "*", "id AS b"],
         ),
-        ("SELECT id AS a,\ns.*,\nid AS b\nFROM t", ["id AS a", None, None, "id AS b"]),
-        ("SELECT * EXCEPT (id),\nid AS b\nFROM t", [None, None, "id AS b"]),
+        ("SELECT id AS a,\ns.*,\nid AS b\nFROM t", ["id AS a", "s.*", "s.*", "id AS b"]),
+        ("SELECT * EXCEPT (id),\nid AS b\nFROM t", ["* EXCEPT (id)", "* EXCEPT (id)", "id AS b"]),
         # What a star takes from a CTE or subquery is written there.
         ("WITH x AS (\nSELECT id,\n1 AS one\nFROM t)\nSELECT *\nFROM x", ["id", "1 AS one"]),
         ("SELECT *,\n2 AS two\nFROM (\nSELECT id\nFROM t) x", ["id", "2 AS two"]),
@@ -42,9 +42,9 @@ def written(sql: str) -> list[str | None]:
             "WITH x AS (\nSELECT 1 AS a), y AS (WITH x AS (\nSELECT 2 AS b)\nSELECT * FROM x)\nSELECT * FROM y",
             ["2 AS b)"],
         ),
-        ("WITH t AS (\nSELECT 1 AS a, * FROM t)\nSELECT * FROM t", ["1 AS a, * FROM t)", None, None, None]),
-        ("WITH x AS (SELECT id FROM t)\nSELECT * FROM x CROSS JOIN x AS y", [None, None]),
-        ("WITH x AS (SELECT id FROM t)\nSELECT * FROM default.t", [None, None, None]),
+        ("WITH t AS (\nSELECT 1 AS a, * FROM t)\nSELECT * FROM t", ["1 AS a, * FROM t)", *["* FROM t)"] * 3]),
+        ("WITH x AS (SELECT id FROM t)\nSELECT * FROM x CROSS JOIN x AS y", ["* FROM x CROSS JOIN x AS y"] * 2),
+        ("WITH x AS (SELECT id FROM t)\nSELECT * FROM default.t", ["* FROM default.t"] * 3),
         ("VALUES (1, 2)", [None, None]),
     ],
 )

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any
 
 from planproof.arrow.footers import FooterError, Undecodable
-from planproof.arrow.profiles import Extent, extents
+from planproof.arrow.isolated import CannotRead, isolated_or_here
+from planproof.arrow.profiles import Extent, all_extents
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
@@ -58,7 +59,7 @@ class Unread(Exception):
     """Why a version's footers are not read."""
 
 
-_FAILURES = (Unread, FooterError, Undecodable, SparkFailure, AnalysisError, OSError)
+_FAILURES = (Unread, FooterError, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError)
 
 
 def change(job: Job, publication: Publication) -> TableChange:
@@ -127,16 +128,19 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
     if len(paths) > bound:
         raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
     seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        tails: Iterable[bytes | None] = pool.map(session.footer, paths) if remote else [None] * len(paths)
-        for (path, part), tail in zip(found, tails):
-            rows, columns = extents(path, tail)
-            inner = values(part.partition) if part.partition else []
-            keys = {folded(name): _key(types.get(name), text, rows) for name, text in inner}
-            for name, extent in keys.items() if rows else ():
-                seen.keys.setdefault(name, set()).add(extent.low)
-            seen.add(rows, {**columns, **keys}, [*types])
+    tails = _fetched(session, paths) if remote else None
+    for (_, part), (rows, columns) in zip(found, isolated_or_here(all_extents, paths, tails)):
+        inner = values(part.partition) if part.partition else []
+        keys = {folded(name): _key(types.get(name), text, rows) for name, text in inner}
+        for name, extent in keys.items() if rows else ():
+            seen.keys.setdefault(name, set()).add(extent.low)
+        seen.add(rows, {**columns, **keys}, [*types])
     return seen
+
+
+def _fetched(session: Session, paths: Sequence[str]) -> list[bytes]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(session.footer, paths))
 
 
 def _version(schema: PhysicalSchema, made: Callable[[], Seen]) -> TableVersion:

@@ -89,8 +89,8 @@ def _refuse_repeated(job: Job, keys: Sequence[str], relation: str, side: str) ->
     number = int(job.session.rows(f"SELECT count(*) FROM ({repeated})")[0][0])
     if number:
         raise Refused(
-            f"--key: {number:,} {side} values of {', '.join(keys)} stand in several rows of {job.model.name}, which "
-            "then cannot be told apart; name the columns that make a row unique"
+            f"--key: {number:,} {side} values of {', '.join(keys)} are in several rows of {job.model.name}; "
+            "name the columns that make a row unique"
         )
 
 

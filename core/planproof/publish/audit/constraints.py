@@ -15,6 +15,7 @@ from planproof_engine.origin import AnalysisError
 
 _KEYS = "key stands on several rows", "keys stand on several rows"
 _FAIL = "row fails the check", "rows fail the check"
+_NULLS = " (Delta takes a CHECK that is null for broken)"
 _DANGLE = "row refers to nothing", "rows refer to nothing"
 _REFERENCE = re.compile(r"(?:references\s+)?(.+)", re.I | re.S)
 
@@ -42,7 +43,7 @@ def broken(
 def checks(model: Judged) -> list[str]:
     """The expressions of the declared checks, in order."""
     declared = model.contract.constraints if model.contract else ()
-    return [c.expression or "" for c in declared if c.kind == "check"]
+    return [c.condition for c in declared if c.kind == "check"]
 
 
 def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:
@@ -50,11 +51,11 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
     if not checks:
         return []
     try:
-        counts = session.rows(count_queries.check_query(relation, [c.expression or "" for c in checks]))[0]
+        counts = session.rows(count_queries.check_query(relation, [c.condition for c in checks]))[0]
     except (AnalysisError, SparkFailure) as error:
         if getattr(error, "outside", False):
             raise
-        queries = [count_queries.check_query(relation, [c.expression or ""]) for c in checks]
+        queries = [count_queries.check_query(relation, [c.condition]) for c in checks]
         return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
     return [_finding(c, int(n or 0), _FAIL) for c, n in zip(checks, counts)]
 
@@ -105,7 +106,7 @@ def _finding(constraint: Constraint, number: int, what: tuple[str, str]) -> Find
         ", ".join(constraint.columns) or None,
         promised=str(constraint),
         found=f"{number} {what[number != 1].split()[0]}",
-        message=f"{name}: {number} {what[number != 1]}",
+        message=f"{name}: {number} {what[number != 1]}{'' if constraint.takes_null or not number else _NULLS}",
         evidence=None if number else "counted over all rows",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.ranges import EMPTY, whole_numbers
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
@@ -226,9 +227,9 @@ class _Footers:
             if table is None or location is None or table.partition_by or local(location) is None:
                 return None
             paths: Sequence[str] = self._session.files(local(location) or location)
-        except (AnalysisError, SparkFailure):
+            found = isolated_or_here(whole_numbers, paths, column) if len(paths) <= FOOTERS else None
+        except (AnalysisError, SparkFailure, CannotRead):
             return None
-        found = whole_numbers(paths, column) if len(paths) <= FOOTERS else None
         if found is None:
             return None
         values = "it has no value" if found == EMPTY else "every value fits"

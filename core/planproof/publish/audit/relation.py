@@ -16,7 +16,7 @@ from planproof.publish.audit.staged import by_rows_alone, count, read_files, rea
 from planproof.publish.transaction.partition import partitions_of
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded, local
+from planproof.session.store import decoded, local, store_of
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.finding import Finding, Verdict
@@ -70,6 +70,11 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
             f"{location} belongs to an Iceberg table, and may hold files that its rows are no longer in: audit the "
             "table by its name"
         )
+    if _is_deltas(session, location):
+        raise SparkFailure(
+            f"{location} belongs to a Delta table, and holds files that its rows are no longer in: audit the table by "
+            "its name"
+        )
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
     keys = _keys(paths)
     return relation, schema, read_paths(draft, with_content(draft, paths), None, keys, session)
@@ -101,6 +106,14 @@ def _is_icebergs(session: Session, location: str, paths: Iterable[str]) -> bool:
     except SparkFailure:
         return False
     return _metadata(beside)
+
+
+def _is_deltas(session: Session, location: str) -> bool:
+    """Whether Delta's log lies at a location, or above the folders of its partitions."""
+    place = location.rstrip("/")
+    while "=" in place.rpartition("/")[2]:
+        place = place.rpartition("/")[0]
+    return store_of(session).exists(f"{place}/_delta_log")
 
 
 def _metadata(paths: Iterable[str]) -> bool:

@@ -99,7 +99,7 @@ class Asked:
 
     def _condition(self, finding: Finding, constraint: Constraint | None) -> str | None:
         if finding.code == "PP507":
-            return f"NOT (\n{constraint.expression}\n)" if constraint is not None else None
+            return f"NOT (\n{constraint.condition}\n)" if constraint is not None else None
         field = find(self.schema, finding.field or "")
         term = count_queries.term_of(finding, field)
         return count_queries.breaks(self.schema, term) if term is not None else None

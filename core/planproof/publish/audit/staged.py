@@ -212,7 +212,7 @@ def read_paths(
         draft.not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
-        claim, footers = files.read(paths, session, others=planned is None)
+        claim, footers = files.read(paths, session)
     except FooterError as error:
         draft.unreadable("files", str(error))
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
@@ -237,11 +237,11 @@ def read_paths(
         draft.unreadable("batches", reason)
         draft.not_enforced("I2", reason)
         return claim.facts
-    _read_batches(draft, paths, footers, batches.read if planned is not None else batches.read_of_others)
+    _read_batches(draft, paths, footers)
     return claim.facts
 
 
-def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer], read: batches.Reader) -> None:
+def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
     """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
         draft.absent("batches", "batches: off")
@@ -252,7 +252,7 @@ def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer],
         draft.not_enforced("I2", "no row group was written: there are no rows")
         return
     try:
-        claim, found = read(paths, draft.settings.batches, footers)
+        claim, found = batches.read(paths, draft.settings.batches, footers)
     except Undecodable as error:
         draft.unreadable("batches", str(error))
         draft.not_enforced("I2", str(error))

@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from planproof.arrow import column_counts as counts
+from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.publish.data_tests.evidence import Part, Plans, Shown
 from planproof.publish.data_tests.filters import is_filter
 from planproof.publish.data_tests.known import Question
@@ -198,27 +200,35 @@ def _related(
     known = _field(other, field_name, case_sensitive)
     if other is None or known is None or known.type != column.type:
         return None
-    found = counts.without_match(stored.paths, column.name, other.paths, known.name, column.type)
+    found = _asked(counts.without_match, stored.paths, column.name, other.paths, known.name, column.type)
     against = f"{_files(other)} of {at}"
     return None if found is None else Failures(found, f"counted: rows of {_files(stored)}, against {against}")
+
+
+def _asked(count: Callable[..., int | None], *of: Any) -> int | None:
+    """What a count over files says, in a process that one of them may end; None where it says nothing."""
+    try:
+        return isolated_or_here(count, *of)
+    except CannotRead:
+        return None
 
 
 _Fields = Sequence[PhysicalField]
 
 
 def _not_constant(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    found = counts.differing(paths, fields[0].name, fields[0].type)
+    found = _asked(counts.differing, paths, fields[0].name, fields[0].type)
     return None if found is None else int(found == 1)
 
 
 def _at_least_one(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    nulls, rows = counts.nulls(paths, fields[0].name), counts.rows(paths)
+    nulls, rows = _asked(counts.nulls, paths, fields[0].name), _asked(counts.rows, paths)
     return None if nulls is None or rows is None else int(nulls == rows)
 
 
 def _proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
     """Spark rounds the share to at least six places. A share that lies closer to a bound is left to Spark."""
-    nulls, rows = counts.nulls(paths, fields[0].name), counts.rows(paths)
+    nulls, rows = _asked(counts.nulls, paths, fields[0].name), _asked(counts.rows, paths)
     if nulls is None or rows is None:
         return None
     if not rows:
@@ -231,21 +241,24 @@ def _proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | Non
 
 _ROUNDED = Fraction(1, 100_000)
 _COUNTS: Mapping[str, tuple[str, Callable[[Question, Sequence[str], _Fields], int | None]]] = {
-    "not_null": ("footers", lambda q, paths, f: counts.nulls(paths, f[0].name)),
-    "unique": ("rows", lambda q, paths, f: counts.repeated(paths, f[0].name, f[0].type)),
-    "accepted_values": ("values", lambda q, paths, f: counts.beside(paths, f[0].name, q.values) if _text(f) else None),
+    "not_null": ("footers", lambda q, paths, f: _asked(counts.nulls, paths, f[0].name)),
+    "unique": ("rows", lambda q, paths, f: _asked(counts.repeated, paths, f[0].name, f[0].type)),
+    "accepted_values": (
+        "values",
+        lambda q, paths, f: _asked(counts.beside, paths, f[0].name, q.values) if _text(f) else None,
+    ),
     "not_accepted_values": (
         "values",
-        lambda q, paths, f: counts.among(paths, f[0].name, q.values) if _text(f) else None,
+        lambda q, paths, f: _asked(counts.among, paths, f[0].name, q.values) if _text(f) else None,
     ),
-    "not_empty_string": ("values", lambda q, paths, f: counts.blank(paths, f[0].name) if _text(f) else None),
+    "not_empty_string": ("values", lambda q, paths, f: _asked(counts.blank, paths, f[0].name) if _text(f) else None),
     "unique_combination_of_columns": (
         "rows",
-        lambda q, paths, f: counts.repeated_together(paths, [i.name for i in f], [i.type for i in f]),
+        lambda q, paths, f: _asked(counts.repeated_together, paths, [i.name for i in f], [i.type for i in f]),
     ),
     "accepted_range": (
         "values",
-        lambda q, paths, f: counts.outside(paths, f[0].name, f[0].type, q.least, q.most),
+        lambda q, paths, f: _asked(counts.outside, paths, f[0].name, f[0].type, q.least, q.most),
     ),
     "not_constant": ("values", _not_constant),
     "at_least_one": ("footers", _at_least_one),

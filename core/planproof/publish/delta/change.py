@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import left_by
+from planproof.publish.delta.own_terms import forbidden, loosen
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_change
 from planproof.publish.materialize.evolution import Evolution, evolution
@@ -21,6 +22,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import column_list
 from planproof.session.delta.protocol import DeltaTables
+from planproof.session.protocol import SparkFailure
 from planproof_engine.schema import PhysicalSchema
 
 
@@ -62,7 +64,25 @@ class Change:
         publication.staged.clone(job.session)
         if change.columns:
             job.session.rows(f"ALTER TABLE {staging} ADD COLUMNS ({column_list(change.columns)})")
-        return write(job, staging, change.after)
+        try:
+            return write(job, staging, change.after)
+        except SparkFailure as failure:
+            publication.forbidden = forbidden(job, failure)
+            if publication.forbidden is None:
+                raise
+            if not loosen(job, publication.staged):
+                raise Refused(publication.forbidden) from failure
+        return self._write_loosened(job, publication, change.after)
+
+    def _write_loosened(self, job: Job, publication: DeltaPublication, columns: PhysicalSchema) -> str:
+        """What the table forbids, and not the contract, fails this too."""
+        try:
+            return write(job, publication.entry.staging, columns)
+        except SparkFailure as failure:
+            said = forbidden(job, failure)
+            if said is None:
+                raise
+            raise Refused(said) from failure
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))

@@ -31,7 +31,8 @@ class DeltaPublication(NotedPublication):
     """A publish over a staged Delta table. `managed`: who drops the target has its files deleted.
 
     `whole`: something was counted over all rows that the table will hold, so that nobody may have added any since.
-    `reads`: what was staged depends on what the target held.
+    `reads`: what was staged depends on what the target held. `forbidden`: it was staged without terms that the target
+    keeps by itself, and never becomes the target's; what there is to say of it.
     """
 
     next_step = "once its files can be read, the table's history tells whether it was committed"
@@ -57,6 +58,7 @@ class DeltaPublication(NotedPublication):
         super().__init__(entry, Notebook(store, job.root or database_root(job.session, names.target.namespace), note))
         self.whole = _looks_at_all(job)
         self.reads = True
+        self.forbidden: str | None = None
         self.published: PhysicalSchema | None = None
         self._session, self._is_registered = job.session, job.target is not None
         self._overwrites = job.model.incremental_strategy == "insert_overwrite" and strategy == "change"
@@ -93,6 +95,8 @@ class DeltaPublication(NotedPublication):
     def commit(self) -> None:
         """One commit of the target's log, and where the table is new its name. Raises `Moved`, `SparkFailure`, and a
         transient `Refused` where files that were audited are gone."""
+        if self.forbidden is not None:
+            raise Refused(self.forbidden)
         self._refuse_gone()
         self.note("commit")
         try:

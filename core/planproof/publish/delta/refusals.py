@@ -34,7 +34,7 @@ def refuse_replacement(job: Job, base: LogState, wanted: str | None) -> None:
     if base.is_mapped and not _maps(job):
         raise Refused(
             f"{job.model.name} maps its columns (delta.columnMapping.mode), and the model's tblproperties do not say "
-            "so: a replacement would write files that the table cannot read. Say the mode in tblproperties, or drop "
+            "so: a replacement would write files that the table cannot read. Set the mode in tblproperties, or drop "
             "the table first"
         )
     if wanted is not None and plain(wanted).rstrip("/") != plain(base.location).rstrip("/"):
@@ -50,7 +50,7 @@ def refuse_change(job: Job, base: LogState) -> None:
     if base.properties.get("delta.appendOnly") == "true" and job.model.incremental_strategy != "append":
         raise Refused(
             f"{job.model.name} is append-only (delta.appendOnly), and the model's strategy is "
-            f"{job.model.incremental_strategy}: Delta takes no row away there"
+            f"{job.model.incremental_strategy}: Delta removes no rows there"
         )
 
 

@@ -84,8 +84,8 @@ class Iceberg(_Committed):
         if not tables.holds(model.name):
             catalog = tables.complete(model.name)[0]
             raise Refused(
-                f"{model.name} is stored as iceberg, and the catalog {catalog} makes no such tables in this session; "
-                f"set spark.sql.catalog.{catalog}, or name another catalog"
+                f"{model.name} is stored as iceberg, and the catalog {catalog} cannot make such tables in this "
+                f"session; set spark.sql.catalog.{catalog}, or name another catalog"
             )
         return cls(session, tables)
 
@@ -130,7 +130,7 @@ class OnBranches(_Committed):
             kind = self._session.capabilities.kind
             raise Refused(
                 f"{job.model.name}: rows of an Iceberg table are quarantined by two transactions, and this session is "
-                f"of kind {kind}. Say on_violation: stop, or run it in a classic session (in dbt: method: session)"
+                f"of kind {kind}. Set on_violation: stop, or run it in a classic session (in dbt: method: session)"
             )
         swept(job, self._tables)
         job.draft.add(self._left(job))

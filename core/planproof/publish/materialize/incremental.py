@@ -69,6 +69,10 @@ class Delta:
         return PhysicalSchema((*job.target.schema, *added))
 
 
+_TOO_LONG = ("EXCEED_LIMIT_LENGTH", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT")
+"""What Spark, and Delta, say of a text that is longer than its column."""
+
+
 def assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
@@ -79,7 +83,7 @@ def assignments(job: Job) -> list[assigned.Assignment]:
 def overflowed(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: whether a value was too large, or too long, for its stored column, which is then
     violated."""
-    if failure.condition == "EXCEED_LIMIT_LENGTH":
+    if failure.condition in _TOO_LONG:
         return _too_long(job)
     if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
         return False
@@ -154,7 +158,8 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
     if target.partition_by and not target.tracked:
         raise Refused(
             f"the catalog does not hold the partitions of {job.model.name}: the session sets {MANAGED_PARTITIONS} "
-            "to false, or the table was written so. Set it to true, and run MSCK REPAIR TABLE or with full_refresh=True"
+            "to false, or the table was written that way. Set it to true, then run MSCK REPAIR TABLE or "
+            "use full_refresh=True"
         )
     wanted, found = (list(map(folded, names)) for names in (job.model.partition_by, target.partition_by))
     # Rows are added by name, whatever the partitions; only what is overwritten depends on them.
@@ -191,9 +196,6 @@ def _drift(job: Job, target: StoredTable) -> list[Finding]:
     """Compares what the table's older files store with the table to which rows are appended. Only clashes are reported,
     from at most `LOOKED_AT` files: the first, the last and some evenly between. An overwrite is not judged: it may mend
     them.
-
-    They are read in this process, though a damaged one may end it: who wrote them can as well delete the table, and a
-    process of its own costs each run 0.4 s.
     """
     if not target.location:
         return []

@@ -50,7 +50,7 @@ def merges(job: Job) -> str:
     key = options.get("unique_key")
     keys = [key] if isinstance(key, str) else list(key or ())
     if not keys:
-        raise Refused(f"{job.model.name} is merged, and has no unique_key by which rows are matched")
+        raise Refused(f"{job.model.name} is merged, and has no unique_key to match rows by")
     same = " AND ".join(f"DBT_INTERNAL_SOURCE.{quoted((k,))} = DBT_INTERNAL_DEST.{quoted((k,))}" for k in keys)
     return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 

@@ -42,7 +42,7 @@ class NotedQuarantine(ABC, Generic[C]):
     def refuse(self, raw: C) -> None:
         if not raw.notebook.is_written:
             raise Unquarantinable(
-                "no note of them can be kept: the catalog tells no location of the namespace, or it cannot be written"
+                "no note of them can be kept: the catalog names no location for the namespace, or it cannot be written"
             )
 
     def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:

@@ -141,7 +141,7 @@ def _refuse_repointed(publication: Publication) -> None:
         return
     if within(prior.location, native) or publication.is_in_memory():
         raise Refused(
-            f"somebody gave {publication.entry.model} another location just while it was published. Nothing was "
+            f"somebody gave {publication.entry.model} another location during its publish. Nothing was "
             "published; look at the table, and run the model again",
             transient=True,
         )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
 from planproof.publish.notes.notebook import notes
@@ -48,6 +49,8 @@ from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal
 
+_LASTING = (".past", ".renewed", ".tmp")
+"""What locks leave, and writes that were killed: files that nobody needs where nobody is at work."""
 _FORM = 1
 """The version of a note's form. Another version of planproof finishes what another form says."""
 
@@ -94,7 +97,7 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         reports.append(settle(_Move(session, store, holdings, root, _file_of(name), note)))
     holdings.forget()
     for folder in beside:
-        reports += _swept(store, holdings, folder, force)
+        reports += _swept(store, holdings, folder, known, force)
     reports = [report for report in reports if report.outcome != "skipped"]
     if all(report.outcome == "moved" for report in reports):
         for root in known:
@@ -227,7 +230,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
         if store.exists(note.version):
             if store.names(note.home):
                 return "refused", f"{note.home}, its home, holds files that belong to no table; move or delete them"
-            store.delete(note.home)
+            store.prune(note.home)
             store.move(note.version, note.home)
         if not within(location, note.home):
             session.rows(f"ALTER TABLE {note.table} SET LOCATION {literal(note.home)}")
@@ -269,9 +272,9 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
     session.rows(f"REFRESH TABLE {note.table}")
 
 
-def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Report]:
+def _swept(store: Store, holdings: Holdings, data: str, roots: Sequence[str], force: bool) -> list[Report]:
     """Deletes planproof's folder in `data` where no version lies in it; with `force`, also where one does that is
-    nobody's."""
+    nobody's. What belongs to a table that is being published stays."""
     folder, reports = join(data, PREFIX), list[Report]()
     for table in store.names(folder):
         file = join(folder, table)
@@ -279,28 +282,61 @@ def _swept(store: Store, holdings: Holdings, data: str, force: bool) -> list[Rep
         if link is not None:
             reports.append(report_link(link))
             continue
-        for version in store.names(file):
-            # What has no data file in it holds nothing but a marker of Spark's.
-            if mark_of(version) is not None and not store.contents(join(file, version)):
-                store.delete(join(file, version))
-        holder = holdings.holder(file) if store.names(file) else None
-        if holder is not None:
-            reports.append(report_end("refused", file, f"{file} holds data of {holder}, which stay there"))
-        elif store.names(file) and not force:
-            said = "holds versions of no table that this catalog knows; look at them, or `planproof clean --force`"
-            reports.append(report_end("refused", file, f"{file} {said} deletes them"))
-        else:
-            store.delete(file)
-    if not reports and store.exists(folder):
-        store.delete(folder)
+        try:
+            with _held(store, data, roots, table):
+                reports += _swept_versions(store, holdings, file, force)
+        except lock.Locked as refusal:
+            reports.append(report_end("locked", file, str(refusal)))
+    if not reports:
+        store.prune(folder)
     return reports
 
 
+@contextmanager
+def _held(store: Store, data: str, roots: Sequence[str], table: str) -> Iterator[None]:
+    """Holds the lock of the table whose versions lie in a folder of `data`. With a `location_root`, that of each
+    table of this name, as the folder does not tell in which database's location its lock lies. Raises `Locked`."""
+    own = [root for root in roots if within(root, data) and within(data, root)]
+    name = table.rpartition(".")[2]
+    with ExitStack() as stack:
+        for root in own or [root for root in roots if store.exists(join(root, STATE))]:
+            held = lock.acquire(store, root, name, f"leave_{uuid.uuid4().hex[:10]}", table)
+            stack.callback(store.prune, join(root, STATE))
+            stack.callback(held.release)
+        yield
+
+
+def _swept_versions(store: Store, holdings: Holdings, file: str, force: bool) -> list[Report]:
+    for version in store.names(file):
+        # What has no data file in it holds nothing but a marker of Spark's.
+        if mark_of(version) is not None and not store.contents(join(file, version)):
+            store.delete(join(file, version))
+    if not store.names(file):
+        store.prune(file)
+        return []
+    if force:
+        holdings.forget()  # It may have been published since the catalog was read.
+    holder = holdings.holder(file)
+    if holder is not None:
+        return [report_end("refused", file, f"{file} holds data of {holder}, which stay there")]
+    if not force:
+        said = "holds versions of no table that this catalog knows; look at them, or `planproof clean --force`"
+        return [report_end("refused", file, f"{file} {said} deletes them")]
+    store.delete(file)
+    return []
+
+
 def _without_state(store: Store, root: str) -> None:
-    """Deletes the folder of journals and locks, where none is left that anybody needs."""
+    """Deletes the folder of journals and locks, where none is left that anybody needs. What a publish writes there that
+    begins at this moment stays."""
     busy = link_in_state(root) or journal.publishes(store, root) or lock.slugs(store, root) or notes(store, root)
     if not busy and not _noted(store, root):
-        store.delete(join(root, STATE))
+        for folder in ("locks", "journal", "leaving", "staged"):
+            place = join(root, STATE, folder)
+            for name in store.names(place):
+                if name.endswith(_LASTING):
+                    store.delete(join(place, name))
+        store.prune(join(root, STATE))
 
 
 def _noted(store: Store, root: str) -> list[str]:

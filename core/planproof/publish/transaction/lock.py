@@ -70,7 +70,9 @@ class Lock:
     def fence(self) -> None:
         """Raises `Evicted` where another run has taken the table over. Call it right before whatever cannot be undone:
         where the check and the call are far apart, a late call may follow a take-over."""
-        if self.store.exists(path(self.root, self.slug, self.epoch + 1)) or not self.store.exists(self.location):
+        taken_over = self.store.exists(path(self.root, self.slug, self.epoch + 1))
+        # Its own file may be another's: epochs begin again once `clean` has removed the folder of locks.
+        if taken_over or holder(self.store, self.location) != self.owner:
             raise Evicted(self.table)
 
     def renew(self) -> None:

@@ -99,7 +99,7 @@ class Names:
         if namespace[0].lower() != SESSION_CATALOG:
             raise Refused(
                 f"{name}: the session's current catalog is {namespace[0]}, where a name of two parts is another "
-                "relation; say USE spark_catalog first"
+                "relation; run USE spark_catalog first"
             )
         if not target.last.strip(".") or "/" in target.last or any("\0" in part for part in target.parts):
             raise Refused(f"{name!r}: a relation's name becomes a folder's; give it one without `/`")

@@ -196,7 +196,7 @@ class Publication:
             if home is not None:
                 self.set_location(self.entry.target, home)
         raise Refused(
-            f"{self.entry.model} was altered, dropped or made anew by somebody just while it was published; look at "
+            f"{self.entry.model} was altered, dropped or made anew by somebody else during its publish; look at "
             "it, and run the model again",
             transient=True,
         )

@@ -26,8 +26,8 @@ Ctes = Mapping[str, _Named]
 def output_origins(tree: q.Query, env: Environment, width: int) -> tuple[Origin | None, ...]:
     """The place of each output column: that of its select item. Of a set operation the first query's items count.
 
-    A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it. The place is None where that
-    cannot be told: a star over a table or a join, or a query without select items.
+    A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it; one of a star over a table or a
+    join stands at the star. The place is None where that cannot be told, as in a query without select items.
     """
     found = _spans(tree, env.widths, {})
     if found is None or len(found) != width:
@@ -48,7 +48,8 @@ def _spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span |
         width = widths.get(id(item), 1)
         star = bare(item)
         if isinstance(star, q.Star):
-            found += _starred(star, query, width, widths, ctes)
+            spans = _behind(star, query, widths, ctes)
+            found += spans if spans is not None and len(spans) == width else [item.span] * width
         else:
             found += [item.span] * width
     return found
@@ -63,15 +64,14 @@ def _in_sight(query: q.Query, ctes: Ctes) -> Ctes:
     return ctes
 
 
-def _starred(star: q.Star, query: q.Select, width: int, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None]:
-    """The spans behind a star over one relation that the text defines."""
+def _behind(star: q.Star, query: q.Select, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+    """The spans behind a star over one relation that the text defines; None behind another one."""
     source = query.from_.relation if query.from_ is not None else None
-    found = None
     if star.except_ or source is None:
-        return [None] * width
+        return None
     if isinstance(source, q.Subquery):
-        found = _spans(source.query, widths, ctes)
-    elif isinstance(source, q.Table) and len(name_parts(source)) == 1:
+        return _spans(source.query, widths, ctes)
+    if isinstance(source, q.Table) and len(name_parts(source)) == 1:
         cte = ctes.get(name_parts(source)[0].lower())
-        found = _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
-    return found if found is not None and len(found) == width else [None] * width
+        return _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
+    return None

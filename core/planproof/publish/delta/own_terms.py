@@ -1,0 +1,66 @@
+"""Terms that a Delta table keeps by itself, NOT NULL and CHECK: Delta fails the write at the first row that breaks one.
+
+Where the contract says the same, the rows are staged once more without these terms, so that the audit counts all rows
+that break them, and they can be quarantined. Such a staging is never committed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from planproof.publish.delta.staging import StagedTable
+from planproof.publish.materialize.materialization import Job
+from planproof.session.protocol import SparkFailure
+from planproof_engine.claim import nested_fields
+from planproof_engine.quoting import quoted
+from planproof_engine.schema import folded
+
+_BROKEN = re.compile(
+    r"NOT NULL constraint violated for column: [^\n]+|CHECK constraint .+ violated by row[^\n]*(?:\n - [^\n]+)*"
+)
+"""Delta's messages (`DELTA_NOT_NULL_CONSTRAINT_VIOLATED`, `DELTA_VIOLATE_CONSTRAINT_WITH_VALUES`)."""
+_CHECK = "delta.constraints."
+"""Begins the properties that hold a table's checks."""
+
+
+def forbidden(job: Job, failure: SparkFailure) -> str | None:
+    """What is said of a row that the table by itself forbids, and what to do; None for another failure."""
+    found = _BROKEN.search(str(failure))
+    if found is None:
+        return None
+    said = " ".join(line.strip().removeprefix("- ") for line in found[0].rstrip(".").splitlines())
+    return (
+        f"{job.model.name} has a term of its own that a new row breaks, and Delta takes no such row: {said}. Nothing "
+        f"was published. Leave the row out, or let ALTER TABLE {job.names.target.quoted} drop the term"
+    )
+
+
+def loosen(job: Job, staged: StagedTable) -> bool:
+    """Drops the terms that the contract promises too from a staged table; False where it has none of them."""
+    found = [*_checks(job, staged), *_not_null(job, staged)]
+    for change in found:
+        job.session.rows(f"ALTER TABLE {staged.relation} {change}")
+    return bool(found)
+
+
+def _checks(job: Job, staged: StagedTable) -> list[str]:
+    declared = job.model.contract.constraints if job.model.contract else ()
+    promised = {_bare(c.expression or "") for c in declared if c.kind == "check"}
+    own = ((key, text) for key, text in staged.base.properties.items() if key.startswith(_CHECK))
+    return [f"DROP CONSTRAINT {quoted((key.removeprefix(_CHECK),))}" for key, text in own if _bare(text) in promised]
+
+
+def _bare(expression: str) -> str:
+    """Delta keeps the words of an expression, with blanks of its own between them."""
+    return "".join(expression.split())
+
+
+def _not_null(job: Job, staged: StagedTable) -> list[str]:
+    contract = job.model.contract
+    promised = {_named(f.path) for f in nested_fields(contract.schema) if f.promises} if contract else set()
+    own = (f.path for f in nested_fields(staged.base.schema) if f.promises)
+    return [f"ALTER COLUMN {quoted(path)} DROP NOT NULL" for path in own if _named(path) in promised]
+
+
+def _named(path: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(folded, path))

@@ -1,0 +1,85 @@
+"""`planproof derive`: a schema, an error or an unknown for each case of a file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+CASES = [
+    {
+        "id": "a",
+        "setup": ["SET spark.sql.ansi.enabled=false"],
+        "query": "select x, '1' + 1 as y from t",
+        "relations": {"t": [["x", "array<struct<a:int>>", False]]},
+        "ansi": True,
+    },
+    {"id": "b", "query": "select nope from t", "relations": {"t": [["x", "int", True]]}},
+    {"id": "c", "query": "select x from t version as of 3", "relations": {"t": [["x", "int", True]]}},
+    {"id": "d", "query": "select 1", "relations": {"t": [["x", "no such type", True]]}},
+    {"id": "e"},
+    {"id": "f", "query": "select 1 as one", "relations": 7},
+    {"id": "g", "query": f"select {'(' * 50_000}1{')' * 50_000}"},
+    {"id": "h", "sql": "select 1 as one"},
+]
+
+
+def answers(text):
+    return {form["id"]: form for form in map(json.loads, text.splitlines())}
+
+
+def test_derive_answers_every_case(invoke):
+    lines = "\n".join([*map(json.dumps, CASES), "", "{no json", "[]"])
+    found = invoke("derive", "-", input=lines)
+    assert found.exit_code == 0
+    said = answers(found.stdout)
+    x, y = said["a"]["schema"]
+    assert x.pop("relation").split(".")[-1] == "t"
+    assert x == {
+        "name": "x",
+        "type": "array<struct<a:int>>",
+        "type_json": {
+            "type": "array",
+            "elementType": {
+                "type": "struct",
+                "fields": [{"name": "a", "type": "integer", "nullable": True, "metadata": {}}],
+            },
+            "containsNull": True,
+        },
+        "nullable": False,
+    }
+    assert (y["type"], y["type_json"], y["relation"]) == ("double", "double", None)
+    assert said["b"]["error"].startswith("UNRESOLVED_COLUMN")
+    assert (said["b"]["line"], said["b"]["column"]) == (1, 8)
+    assert all(set(said[case]) == {"id", "unknown"} for case in "cdefgh")
+    assert said["h"]["unknown"] == "line 8 has no `query`"
+    assert len(found.stdout.splitlines()) == len(CASES) + 2
+
+
+@pytest.mark.parametrize(("spark", "spelled"), [("4.0", "string collate UTF8_LCASE"), ("4.3", "string")])
+def test_a_collation_stands_in_a_type_s_json_as_each_spark_writes_it(invoke, spark, spelled):
+    """Since 4.3 Spark keeps it in the metadata of the field around, before that of a struct's field alone; asked of
+    4.0.5, 4.1.4, 4.2.1 and 4.3.0."""
+    text = "'a' collate utf8_lcase"
+    query = f"select map({text}, array(named_struct('f', {text}))) m"
+    found = invoke("derive", "-", input=json.dumps({"id": "a", "query": query, "spark": spark}))
+    [field] = answers(found.stdout)["a"]["schema"]
+    lcase = "string collate UTF8_LCASE"
+    assert field["type"] == f"map<{lcase},array<struct<f:{lcase}>>>"
+    assert field["type_json"]["keyType"] == spelled
+    assert field["type_json"]["valueType"]["elementType"]["fields"][0]["type"] == "string"
+
+
+def test_derive_works_where_neither_java_nor_pyspark_is_installed(tmp_path):
+    (tmp_path / "cases.jsonl").write_text(json.dumps(CASES[0]) + "\n")
+    script = (
+        "import sys\n"
+        "for name in ('pyspark', 'py4j', 'pyarrow', 'dbt', 'airflow'): sys.modules[name] = None\n"
+        "from planproof.cli import main\n"
+        "sys.argv = ['planproof', 'derive', 'cases.jsonl', '-o', 'out/answers.jsonl']\n"
+        "main()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=60, env={"PATH": "/nowhere"})
+    assert answers((tmp_path / "out" / "answers.jsonl").read_text())["a"]["schema"][0]["name"] == "x"

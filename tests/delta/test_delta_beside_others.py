@@ -1,0 +1,96 @@
+"""Publishes of a Delta table beside a writer that inserts four times a second, and a reader that never rests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from delta_tables import ADDED, MERGED, publish
+
+from planproof import Contract
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECONDS = 30
+EACH = 0.25
+OURS = 3
+"""The rows of each publish: they bear its tag."""
+KINDS: dict[str, dict[str, Any]] = {
+    "append": ADDED,
+    "insert_overwrite": {**ADDED, "incremental_strategy": "insert_overwrite"},
+    "replace": {},
+    "merge": MERGED,
+}
+
+
+class Seen:
+    """What a reader and a writer met: numbers of reads and inserts, errors, and reads that held half a publish."""
+
+    def __init__(self) -> None:
+        self.reads, self.inserts = 0, 0
+        self.errors: list[str] = []
+        self.mixed: list[Any] = []
+
+
+@contextmanager
+def beside(*loops: Callable[[], None], errors: list[str]) -> Iterator[None]:
+    """Each runs over and over in a thread of its own while the block does."""
+    done = threading.Event()
+
+    def run(loop: Callable[[], None]) -> None:
+        while not done.is_set():
+            try:
+                loop()
+            except Exception as error:
+                errors.append(str(error)[:300])
+
+    threads = [threading.Thread(target=run, args=(loop,)) for loop in loops]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("kind", KINDS)
+def test_beside_a_writer_and_a_reader(delta: SparkSession, place: str, kind: str) -> None:
+    """Every publish is made, and each reader sees whole publishes alone. Merges have no writer beside them."""
+    name, seen, began = f"{place}.busy", Seen(), time.monotonic()
+    delta.sql(f"create table {name} using delta as select id, 'tag0' as v from range({OURS})")
+    reader, writer = delta.newSession(), delta.newSession()
+
+    def read() -> None:
+        tags = reader.sql(f"select v, count(*) from {name} where v like 'tag%' group by v").collect()
+        seen.reads += 1
+        whole = all(row[1] == OURS for row in tags) and (kind == "append" or len(tags) == 1)
+        seen.mixed += [] if whole else [list(map(tuple, tags))]
+
+    def write() -> None:
+        writer.sql(f"insert into {name} values ({1000 + seen.inserts}, 'theirs')").collect()
+        seen.inserts += 1
+        time.sleep(max(0.0, began + seen.inserts * EACH - time.monotonic()))
+
+    outcomes: Counter[str] = Counter()
+    given = Contract([("id", "bigint", False), ("v", "string", False)])
+    with beside(read, *([write] if kind != "merge" else []), errors=seen.errors):
+        while time.monotonic() - began < SECONDS:
+            tag = f"tag{sum(outcomes.values()) + 1}"
+            report = publish(delta, name, f"select id, '{tag}' as v from range({OURS})", contract=given, **KINDS[kind])
+            outcomes[report.outcome] += 1
+    print(f"{kind}: {dict(outcomes)}, {seen.inserts} inserts, {seen.reads} reads in {SECONDS} s")
+    assert (seen.errors, seen.mixed) == ([], [])
+    assert set(outcomes) == {"published"}
+    assert seen.reads
+    rows = Counter(row.v[:3] for row in delta.table(name).collect())
+    assert rows["tag"] == (OURS * (1 + outcomes["published"]) if kind == "append" else OURS)
+    assert kind != "append" or rows["the"] == seen.inserts
