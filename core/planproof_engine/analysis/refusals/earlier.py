@@ -39,6 +39,12 @@ _CHECKED = frozenset(
 _OF_WINDOWS = ("_LEGACY_ERROR_TEMP_1030", "_LEGACY_ERROR_TEMP_1035")
 """What is refused of windows among the items, which Spark looks at after WHERE."""
 
+_OF_ROWS = (
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE",
+    "UNSUPPORTED_FEATURE.SET_OPERATION_ON_VARIANT_TYPE",
+)
+
 
 def is_checked(error: AnalysisError) -> bool:
     """Whether `CheckAnalysis` raises it, after all rules have run."""
@@ -105,7 +111,7 @@ def ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> Analys
 
 def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a position of ORDER BY behind the last item, where it comes before `error`."""
-    late = is_of_typed(error) or error.condition.startswith(("AGGREGATE_FUNCTION_WITH", "UNSUPPORTED_FEATURE.SET_OP"))
+    late = is_of_typed(error) or error.condition in _OF_ROWS
     if not late or query.order is None or not isinstance(query, q.Select) or not env.conf.order_by_ordinal:
         return None
     if any(True for item in query.items for _ in item.find_all(q.Star)):
