@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 
@@ -51,6 +53,23 @@ def test_text_of_others_is_text(text: str, form: str) -> None:
     own = "\u200b" if form == "markdown" else ""
     unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {*KEPT, *own}
     assert not unseen, unseen
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "openlineage"])
+@pytest.mark.parametrize("text", [text for text in TEXTS if "##" in text])
+def test_json_is_no_command_either(text: str, form: str) -> None:
+    """Azure's agent looks for its commands anywhere in a line; a program reads the text as it is."""
+    run = run_report("check", [foreign(text)], datetime.now(timezone.utc), remarks=[text])
+    shown = render(run, form)
+    assert not re.search(r"##\w*\[", shown)
+    assert not re.search(r"##\w*\[", "".join(run.to_lines()))
+    assert form != "json" or text in texts(json.loads(shown))
+    assert text in texts(json.loads("".join(run.to_lines())))
+
+
+def texts(form: Any) -> set[str]:
+    inner = form.values() if isinstance(form, dict) else form if isinstance(form, list) else ()
+    return {form} if isinstance(form, str) else {text for value in inner for text in texts(value)}
 
 
 @pytest.mark.parametrize("text", TEXTS)

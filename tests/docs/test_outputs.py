@@ -17,7 +17,7 @@ from projects import Dbt, project_files
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-PLATFORM = ROOT / "docs/platform.md"
+PLATFORM = ROOT / "docs/running.md"
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -33,7 +33,7 @@ ON_DISK = "shop.db/"
 OTHERS = {
     "README.md": {ALONE: "here", GUARDED: "here"},
     "docs/design.md": {"core/planproof_engine/ ": "test_the_house_is_drawn_as_it_stands"},
-    "docs/platform.md": {ON_DISK: "here"},
+    "docs/running.md": {ON_DISK: "here"},
     "docs/tutorial.md": {"$ ": "test_tutorial.py"},
     "docs/unproved.md": {"PP": "test_docs.py"},
 }

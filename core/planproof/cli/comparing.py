@@ -12,7 +12,7 @@ from rich.table import Table
 from planproof.cli import output
 from planproof.project.changes import BREAKING, Comparison, SchemaChange
 from planproof.report.folding import listed
-from planproof.report.parts import counted, harmless, one_line
+from planproof.report.parts import counted, harmless, harmless_json, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")
@@ -42,7 +42,7 @@ def finish(found: Comparison, fail_on: str, as_json: bool, quiet: bool = False) 
             "unread": dict(found.unread),
             "remarks": list(found.remarks),
         }
-        click.echo(json.dumps(form, indent=2))
+        click.echo(harmless_json(json.dumps(form, indent=2)))
     else:
         _show(found)
     failed = found.breaking if fail_on == "breaking" else bool(found.changes)

@@ -17,7 +17,7 @@ from planproof.cli.pages import EXAMPLES, accept, case_text
 from planproof.project import ProjectError
 from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation
-from planproof.report.parts import harmless
+from planproof.report.parts import harmless, harmless_json
 from planproof_engine.finding import CODES
 from planproof_engine.origin import Unknown
 
@@ -78,7 +78,7 @@ def explain(
         form |= {"changed": explained.changed} if explained.changed is not None else {}
         if found is not None:
             form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
-        click.echo(json.dumps(form, indent=2))
+        click.echo(harmless_json(json.dumps(form, indent=2)))
         return None
     if explained.changed is not None:
         said = f"{explained.changed} since dbt compiled it; run `dbt compile`. This is what it compiled:"
@@ -145,7 +145,7 @@ def _code(name: str, as_json: bool) -> None:
         raise ProjectError(f"there is no code {name}; known: {', '.join(CODES)}")
     if as_json:
         form = {"code": code.id, "title": code.title, "meaning": code.meaning, "next_step": code.next_step}
-        click.echo(json.dumps(form, indent=2))
+        click.echo(harmless_json(json.dumps(form, indent=2)))
         return
     click.echo(f"{code.id}  {code.title}\n\n{code.meaning}\n\nnext  {code.next_step}")
     example = EXAMPLES.get(code.id)

@@ -10,7 +10,7 @@ from planproof.cli import comparing, options, output
 from planproof.project.freeze import drift_of_sources, frozen_form, text_of
 from planproof.project.location import ProjectLocation
 from planproof.project.sources import FREEZE_FILES, read_frozen
-from planproof.report.parts import counted, harmless
+from planproof.report.parts import counted, harmless, harmless_json
 
 
 @click.command(cls=options.Sectioned)
@@ -47,7 +47,8 @@ def freeze(
     form, missing = frozen_form(project, location.open_session(spark))
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
     output.write(where, text_of(form))
-    click.echo(text_of(form) if as_json else f"{where}: {counted(len(form['sources']), 'schema')}")
+    said = harmless_json(text_of(form)) if as_json else harmless(f"{where}: {counted(len(form['sources']), 'schema')}")
+    click.echo(said)
     for relation, why in missing.items():
         click.echo(harmless(f"not frozen: {relation}: {why}"), err=True)
     return None

@@ -12,7 +12,7 @@ from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
 from planproof.project.infer import by_file, infer_project
 from planproof.project.location import ProjectLocation
-from planproof.report.parts import harmless, one_line
+from planproof.report.parts import harmless, harmless_json, one_line
 
 
 @click.command(cls=options.Sectioned)
@@ -64,7 +64,7 @@ def infer(
     changed = {os.path.relpath(file): said for file, (_, said) in written.items()}
     left = {one.node.name: one.reason for one in found if one.reason}
     if as_json:
-        click.echo(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2))
+        click.echo(harmless_json(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2)))
         return
     for shown, said in changed.items():
         click.echo(harmless(f"{'would write' if dry_run else 'wrote'} {shown}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from planproof.report.parts import harmless_json
 from planproof.report.run import RunReport
 from planproof_engine.records import record
 
@@ -45,7 +46,7 @@ def _rendered(run: RunReport, name: str, form: Form) -> str:
     if name == "sarif":
         from planproof.report import sarif
 
-        return sarif.render(run, form.prefix)
+        return harmless_json(sarif.render(run, form.prefix))
     if name == "github":
         from planproof.report import github
 
@@ -53,7 +54,7 @@ def _rendered(run: RunReport, name: str, form: Form) -> str:
     if name == "openlineage":
         from planproof.report import openlineage
 
-        return openlineage.render(run)
+        return harmless_json(openlineage.render(run))
     if name == "text":
         from planproof.report.text import plain
 

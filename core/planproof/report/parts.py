@@ -326,6 +326,15 @@ _COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\w*\[)")
 `##vso[task.complete]`) or TeamCity's (`##teamcity[...]`)."""
 
 
+def harmless_json(text: str) -> str:
+    """The same JSON without `##`: a runner looks for its commands anywhere in a line, inside of a string too.
+
+    >>> harmless_json('{"a": "##vso[x]###"}')
+    '{"a": "#\\\\u0023vso[x]#\\\\u0023#"}'
+    """
+    return text.replace("##", "#\\u0023")
+
+
 def visible(text: str) -> str:
     """The text without control characters, escape sequences and marks that turn the direction of writing."""
     if text.isprintable():
@@ -334,7 +343,7 @@ def visible(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Text of others, such as names and messages, as any form shows it: control characters, escape sequences and marks
+    r"""Text of others, such as names and messages, as any form shows it: control characters, escape sequences and marks
     that turn the direction of writing are made visible, and no line of it is a command to a runner of CI.
 
     >>> harmless("a\x1b[2Jb"), harmless("x\n ::error::y ##[z]")

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from planproof.report.model import WRITERS, Report, worst
-from planproof.report.parts import fails
+from planproof.report.parts import fails, harmless_json
 from planproof_engine.finding import Verdict
 from planproof_engine.records import record
 
@@ -64,12 +64,12 @@ class RunReport:
     def to_lines(self, *, brief: bool = False) -> Iterator[str]:
         """What `to_json` gives, one report a line, each written as it comes: a report of many models is never held
         twice. `brief`: as `Report.to_brief`."""
-        head = json.dumps(self._head(), default=str)
+        head = harmless_json(json.dumps(self._head(), default=str))
         yield f'{head[:-1]}, "reports": ['
         last = len(self.reports) - 1
         for at, report in enumerate(self.reports):
             form = report.to_brief() if brief else report.to_dict()
-            yield json.dumps(form, default=str) + ("," if at < last else "")
+            yield harmless_json(json.dumps(form, default=str)) + ("," if at < last else "")
         yield "]}"
 
     def _head(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class RunReport:
         }
 
     def to_json(self, indent: int | None = None) -> str:
-        return json.dumps(self.to_dict(), indent=indent, default=str)
+        return harmless_json(json.dumps(self.to_dict(), indent=indent, default=str))
 
     @classmethod
     def from_json(cls, text: str) -> RunReport:

@@ -217,19 +217,22 @@ def _check_bounds(spec: q.WindowFrame, ends: tuple[_End, _End], shown: str, ctx:
     takes."""
     low, high = ends
     if any(isinstance(end, _Distance) and not _is_taken(end.type, spec.kind) for end in ends):
-        reason, text = "UNACCEPTED_TYPE", f"The bounds of the frame {shown} are no integers, numbers or intervals."
+        condition = "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE"
+        text = f"The bounds of the frame {shown} are no integers, numbers or intervals."
     elif low == "UNBOUNDED FOLLOWING" or high == "UNBOUNDED PRECEDING":
-        reason, text = "INVALID_BOUND", f"The bounds of the frame {shown} leave nothing between them."
+        condition = "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND"
+        text = f"The bounds of the frame {shown} leave nothing between them."
     elif isinstance(low, str) or isinstance(high, str):
         return
     elif low.type != high.type:
-        reason, text = "DIFF_TYPES", "The bounds of a window frame must have one type."
+        condition = "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES"
+        text = "The bounds of a window frame must have one type."
     elif low.rows is not None and high.rows is not None and low.rows > high.rows:
-        reason = "WRONG_COMPARISON"
+        condition = "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON"
         text = f"The lower bound of the frame {shown} must be less than or equal to the upper bound."
     else:
         return
-    raise ctx.env.rejected(f"DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_{reason}", text, node)
+    raise ctx.env.rejected(condition, text, node)
 
 
 def _is_taken(given: DataType, kind: str) -> bool:
@@ -242,15 +245,17 @@ def _check_range(order: Sequence[Sort], distances: Sequence[DataType], shown: st
     """`WindowSpecDefinition.checkInputDataTypes`: a range has a sort key, and one of values a single one that has
     distances of this type."""
     if not order and not shown.endswith(_WHOLE):
-        reason, text = "WITHOUT_ORDER", "A range window frame needs an ORDER BY."
+        condition = "DATATYPE_MISMATCH.RANGE_FRAME_WITHOUT_ORDER"
+        text = "A range window frame needs an ORDER BY."
     elif distances and len(order) > 1:
-        reason, text = "MULTI_ORDER", "A range window frame with value boundaries takes one sort key."
+        condition = "DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER"
+        text = "A range window frame with value boundaries takes one sort key."
     elif distances and not _reaches(order[0].type, distances[0], ctx):
-        reason = "INVALID_TYPE"
+        condition = "DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE"
         text = f'A window frame over "{order[0].type.sql}" cannot reach "{distances[0].sql}" far.'
     else:
         return
-    raise ctx.env.rejected(f"DATATYPE_MISMATCH.RANGE_FRAME_{reason}", text, node)
+    raise ctx.env.rejected(condition, text, node)
 
 
 def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:

@@ -35,6 +35,13 @@ _CHECKED = frozenset(
 )
 
 
+_OF_ROWS = (
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE",
+    "UNSUPPORTED_FEATURE.SET_OPERATION_ON_VARIANT_TYPE",
+)
+
+
 def is_checked(error: AnalysisError) -> bool:
     """Whether `CheckAnalysis` raises it, after all rules have run."""
     return error.condition.split(".")[0] in _CHECKED
@@ -90,7 +97,7 @@ def star_over_pivot(block: q.Block, error: AnalysisError, env: Environment) -> A
 
 def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a position of ORDER BY behind the last item, where it comes before `error`."""
-    late = is_of_typed(error) or error.condition.startswith(("AGGREGATE_FUNCTION_WITH", "UNSUPPORTED_FEATURE.SET_OP"))
+    late = is_of_typed(error) or error.condition in _OF_ROWS
     if not late or query.order is None or not isinstance(query, q.Select) or not env.conf.order_by_ordinal:
         return None
     if any(True for item in query.items for _ in item.find_all(q.Star)):
