@@ -64,7 +64,6 @@ KEPT = {
     ],
     "varchar": ["create table {t} (id bigint, v varchar(5)) using delta"],
     "char": ["create table {t} (id bigint, v char(5)) using delta"],
-    "mapped by id": [f"create table {{t}} {MADE} tblproperties ({MAPPED.format('id')})"],
     "clustered": ["create table {t} (id bigint, v string) using delta cluster by (id)"],
     "append-only": [f"create table {{t}} {MADE} tblproperties (delta.appendOnly = true)"],
 }
