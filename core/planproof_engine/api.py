@@ -177,7 +177,8 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        raise _answered(unresolved_routine(tree, env) or window_in_where(tree, error, env) or error, env) from None
+        earlier = unresolved_routine(tree, error, env) or window_in_where(tree, error, env)
+        raise _answered(earlier or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import unicodedata
 from datetime import datetime, timezone
 from typing import Any
@@ -85,3 +86,12 @@ def test_a_task_of_airflow_logs_text(text: str) -> None:
         unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - KEPT
         assert not unseen, unseen
     assert all("\n" not in line for line in message.summary(reports))
+
+
+def test_a_text_without_end_is_cut_for_people() -> None:
+    """A manifest can name a column by a hundred MB; breaking that into lines once took minutes."""
+    long = "x" * 10_000_000
+    began = time.process_time()
+    shown = render(run_report("check", [foreign(long)], datetime.now(timezone.utc)), "text")
+    assert time.process_time() - began < 5
+    assert "10,000,000 characters" in shown

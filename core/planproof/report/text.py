@@ -40,6 +40,7 @@ from planproof_engine.types import quoted_if_needed
 
 WIDTH = 110
 _AT_ONCE = 200
+_LONGEST, _LONGEST_NAME = 20_000, 400
 _COPIED = 80
 """Lines that a query may have that is shown whole."""
 _THERE = "these rows:"
@@ -80,7 +81,7 @@ def show(reports: Sequence[Report], console: Console, *, lines: bool = True, sec
 
     `lines` is False where `line` was printed for each report already.
     """
-    width = max((len(r.model) for r in reports), default=0)
+    width = min(max((len(r.model) for r in reports), default=0), _LONGEST_NAME)
     if lines:
         _lines(console, reports, width)
     below, folded = consequences(reports)
@@ -216,7 +217,7 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
         parts += [*_reasons(report, shown), Text()]
     error = message.error if shown else failure(report)
     if error:
-        parts += [Text(harmless(error)), Text()]
+        parts += [Text(_brief(error)), Text()]
     for left in filter(None, (also_open(report), uncounted(report))):
         parts += [Text(harmless(left), "dim"), Text()]
     if others:
@@ -226,7 +227,7 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
         parts += [Text(harmless(unjudged(following, 1 + len(others)))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
-    heading = Text.assemble(mark, (f"{harmless(message.model)} {message.heading} ", "bold"))
+    heading = Text.assemble(mark, (f"{_brief(message.model)} {message.heading} ", "bold"))
     return Panel(Group(*parts), title=heading, title_align="left", border_style="red", padding=(1, 2))
 
 
@@ -235,14 +236,14 @@ def _findings(findings: Sequence[Finding]) -> Table:
     for heading in ("column", "promised", "found", "plane"):
         table.add_column(heading, overflow="fold")
     for f in findings:
-        table.add_row(*(Text(harmless(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
+        table.add_row(*(Text(_brief(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
     return table
 
 
 def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
     quoted: set[str] = set()
     for f in findings:
-        yield Text.assemble((f"{f.code} ", "bold"), harmless(said(f)))
+        yield Text.assemble((f"{f.code} ", "bold"), _brief(said(f)))
         if f.origin is not None:
             yield Text.assemble(("      at ", "dim"), (harmless(where(f.origin)), "cyan"))
         if f.promise is not None:
@@ -256,6 +257,11 @@ def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[Renderable
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
+
+
+def _brief(text: str) -> str:
+    """Text of others; rich takes minutes to break a line of a hundred MB, and JSON has it whole."""
+    return harmless(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)")
 
 
 def _queries(report: Report) -> Iterator[Text]:
@@ -295,8 +301,8 @@ def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     found = [r for r in remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None]
     for remark in found:
         f = remark.finding
-        named = (harmless(remark.named), "cyan")
-        message = harmless(f"{remark.place}: {remark.message}{remark.promised}")
+        named = (_brief(remark.named), "cyan")
+        message = _brief(f"{remark.place}: {remark.message}{remark.promised}")
         yield Text.assemble((f"{f.code} ", "bold"), named, message)
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:

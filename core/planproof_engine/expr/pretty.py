@@ -13,6 +13,7 @@ from typing import Any
 from planproof_engine.expr import nodes as x
 from planproof_engine.origin import Unknown
 from planproof_engine.types import Array, Map, Struct, is_numeric, is_string
+from planproof_engine.types.nodes import quoted_if_needed
 
 _Printer = Callable[[Any], str]
 _as_written: ContextVar[bool] = ContextVar("as_written", default=False)
@@ -174,7 +175,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.Cast: _cast,
     x.GetField: lambda e: f"{pretty(e.child)}.{e.written or e.name}",
     x.GetFieldOfElements: _field_of_elements,
-    x.Alias: lambda e: f"{pretty(e.child)} AS {e.name}",
+    x.Alias: lambda e: f"{pretty(e.child)} AS {quoted_if_needed(e.name)}",
     x.LateralReference: lambda e: f"lateralAliasReference({e.name})",
     x.Nulled: lambda e: pretty(e.expr),
     x.Sort: _sort,

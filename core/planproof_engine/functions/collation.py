@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, GetFieldOfElements, Literal
+from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof_engine.origin import Unknown
+from planproof_engine.records import evolve
 from planproof_engine.types import STRING, Array, DataType, String
 
 DEFAULT, IMPLICIT, EXPLICIT = 1, 2, 3
@@ -96,28 +97,52 @@ def name_of(t: String) -> str:
     return t.collation or "UTF8_BINARY"
 
 
-def strength(expr: Expr) -> int:
-    """How strongly an expression insists on its collation."""
+def _holds_string(t: DataType) -> bool:
+    return isinstance(t, String) or any(map(_holds_string, t.children))
+
+
+def strength(expr: Expr) -> int | None:
+    """How strongly an expression insists on its collation. None where Spark cannot tell: a text that is made of maps or
+    structs, whose strings then stay as they are."""
     if isinstance(expr, Literal):
         return DEFAULT
     if isinstance(expr, Cast):
-        return IMPLICIT if string_of(expr.child.type) else DEFAULT
-    if isinstance(expr, (GetField, GetFieldOfElements)):
-        return max(strength(expr.child), IMPLICIT)
+        return IMPLICIT if _holds_string(expr.child.type) else DEFAULT
+    if isinstance(expr, GetField):
+        made = expr.child
+        is_made = isinstance(made, Call) and made.function.name in ("struct", "named_struct")
+        return strength(_values(made)[expr.ordinal]) if is_made else IMPLICIT
     if isinstance(expr, Call):
-        if expr.function.name == "collate":
-            return EXPLICIT
-        return max((strength(a) for a in expr.args if string_of(a.type)), default=DEFAULT)
+        return _of_call(expr)
     return IMPLICIT
 
 
-def _winner(strings: Sequence[Expr]) -> String:
-    level = max(strength(s) for s in strings)
+def _values(made: Expr) -> Sequence[Expr]:
+    """What a struct is made of, without names."""
+    assert isinstance(made, Call)
+    return made.args[1::2] if made.function.name == "named_struct" else made.args
+
+
+def _of_call(call: Call) -> int | None:
+    if call.function.name == "collate":
+        return EXPLICIT
+    strings = [a for a in call.args if _holds_string(a.type)]
+    if any(string_of(a.type) is None for a in strings):
+        return None if call.function.name != "getmapvalue" else IMPLICIT
+    found = [strength(a) for a in strings]
+    return None if None in found else max((f for f in found if f is not None), default=DEFAULT)
+
+
+def _winner(strings: Sequence[Expr]) -> String | None:
+    """The collation at which strings meet; None where they stay as they are."""
+    levels = [strength(s) for s in strings]
+    if None in levels:
+        return None
+    level = max(found for found in levels if found is not None)
+    kinds = [string_of(s.type) for s, own in zip(strings, levels) if own == level]
     found: dict[str, String] = {}
-    for s in strings:
-        kind = string_of(s.type)
-        if kind is not None and strength(s) == level:
-            found.setdefault(name_of(kind), kind)
+    for kind in filter(None, kinds):
+        found.setdefault(name_of(kind), kind)
     if len(found) == 1:
         return next(iter(found.values()))
     if level == DEFAULT:
@@ -150,6 +175,9 @@ def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
         return arg
     if isinstance(arg, Literal) and isinstance(arg.value, str):
         return Literal(arg.value, aim, arg.text if keep else f"'{arg.text}' collate {name_of(target)}")
+    if isinstance(arg, Cast):
+        # Spark changes the cast itself, and forgets on that occasion that a query wrote it.
+        return evolve(arg, type=aim, written=False)
     return Cast(arg, aim, "ansi" if conf.ansi else "legacy", arg.nullable)
 
 
@@ -182,6 +210,9 @@ def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = Fa
     kinds = [kind for a in args if (kind := string_of(a.type)) is not None and kind.collation]
     if not kinds:
         return list(args)
+    if function == "map":
+        keys, values = (collated("array", list(args[at::2]), conf, keep=keep) for at in (0, 1))
+        return [e for pair in zip(keys, values) for e in pair] if len(keys) == len(values) else list(args)
     places = MERGING.get(function) or COMPARING.get(function)
     if OPEN in kinds and function not in MERGING and function not in COMPARING:
         raise Unknown("a string of indeterminate collation as an argument")
@@ -191,6 +222,8 @@ def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = Fa
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
         return list(args)
     target = _winner([args[p] for p in meeting])
+    if target is None:
+        return list(args)
     if target == OPEN and function in COMPARING and function not in _OF_ARRAYS:
         raise _open(function)
     return [_cast(a, target, conf, keep or function in KEEPS_TEXT) if p in meeting else a for p, a in enumerate(args)]

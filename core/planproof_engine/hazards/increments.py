@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import (
@@ -23,6 +23,7 @@ from planproof_engine.expr.nodes import (
     Subquery,
     Window,
     conjuncts,
+    is_aggregate,
 )
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.finding import Finding, Verdict
@@ -156,6 +157,8 @@ class _Increment:
         partitions = self._outputs(self.written.partition_by)
         if not partitions or self._covers(delta, partitions) or self._begins_whole(delta, partitions):
             return
+        if self._comes_whole(delta.over, partitions):
+            return
         names = ", ".join(self.written.partition_by)
         yield self._said("PP140", delta, f"a partition ({names}) of which only some rows pass is replaced by these")
 
@@ -177,29 +180,51 @@ class _Increment:
     # --- aggregates, windows, DISTINCT ---
 
     def _computed_over(self, delta: Delta) -> Iterator[Suspicion]:
-        for node in delta.over:
-            what = self._computes(node, delta)
+        for at, node in enumerate(delta.over):
+            what = self._computes(node, delta, delta.over[at + 1 :])
             if what is not None:
                 yield self._said(
                     "PP141", delta, f"{what} sees these rows alone, and not the others that belong to them"
                 )
                 return
 
-    def _computes(self, node: Plan, delta: Delta) -> str | None:
+    def _computes(self, node: Plan, delta: Delta, below: tuple[Plan, ...]) -> str | None:
         if isinstance(delta.condition, Literal):
             return None
-        if isinstance(node, Aggregate):
+        if isinstance(node, Aggregate) and not _is_distinct(node):
             groups = frozenset(map(self._text, node.groups))
-            if not groups or not (self._covers(delta, groups) or self._begins_whole(delta, groups)):
+            whole = self._covers(delta, groups) or self._begins_whole(delta, groups) or self._comes_whole(below, groups)
+            if not groups or not whole:
                 return "an aggregate"
-        if isinstance(node, Distinct) or (isinstance(node, SetOperation) and not (node.kind == "union" and node.all)):
+        if _is_distinct(node):
             columns = frozenset(map(self._text, node.output))
             return None if self.written.strategy != "append" or self._covers(delta, columns) else "DISTINCT"
         for window in self._windows(node):
             keys = frozenset(map(self._text, window.partition))
-            if not (keys and (self._covers(delta, keys) or self._ranks_a_key(window, keys))):
+            whole = self._covers(delta, keys) or self._ranks_a_key(window, keys) or self._comes_whole(below, keys)
+            if not (keys and whole):
                 return "a window"
         return None
+
+    def _comes_whole(self, over: tuple[Plan, ...], columns: frozenset[str]) -> bool:
+        """Whether rows that agree in all `columns` pass alike, because the new rows only tell which keys are read
+        again: they are joined to a relation by keys that they hold once each, and give nothing else."""
+        for join, below in pairwise(over):
+            keys = self._keys_joined(join, below) if isinstance(join, Join) else []
+            if keys and all(key & columns for key in keys):
+                return True
+        return False
+
+    def _keys_joined(self, join: Join, below: Plan) -> list[frozenset[str]]:
+        """What each key is on both sides, where the side `below` holds its keys once each, and nothing else."""
+        if join.kind not in ("inner", "left semi") or not _holds_once(below):
+            return []
+        own = {c.id for c in below.output}
+        conditions = conjuncts(join.condition) if join.condition is not None else ()
+        pairs = [c.args for c in conditions if isinstance(c, Call) and c.function.name == "="]
+        keys = [p for p in pairs if sum(isinstance(e, Column) and e.id in own for e in p) == 1]
+        named = {e.id for p in keys for e in p if isinstance(e, Column)}
+        return [frozenset(map(self._text, p)) for p in keys] if own <= named else []
 
     def _windows(self, node: Plan) -> Iterator[Window]:
         for top in node.expressions if isinstance(node, (Project, Aggregate)) else ():
@@ -427,6 +452,25 @@ def _reads_whole(plan: Plan) -> bool:
     """Whether it is a table's rows, without a condition."""
     nodes = list(plan.walk())
     return any(isinstance(n, Scan) for n in nodes) and all(isinstance(n, (Scan, Project, Named)) for n in nodes)
+
+
+def _is_distinct(node: Plan) -> bool:
+    """Whether it leaves out rows that are there already: DISTINCT, a set operation, a GROUP BY that counts nothing."""
+    if isinstance(node, Aggregate):
+        return not any(is_aggregate(e) or isinstance(e, Window) for item in node.items for e in item.walk())
+    united = isinstance(node, SetOperation) and not (node.kind == "union" and node.all)
+    return united or isinstance(node, Distinct)
+
+
+def _holds_once(plan: Plan) -> bool:
+    """Whether it gives each of its rows once."""
+    while isinstance(plan, Named) or (isinstance(plan, Project) and all(isinstance(i, Column) for i in plan.items)):
+        plan = plan.child
+    if isinstance(plan, Aggregate):
+        return plan.grouping_sets is None and {e.id for e in plan.groups if isinstance(e, Column)} <= {
+            i.id for i in plan.items if isinstance(i, Column)
+        }
+    return isinstance(plan, Distinct)
 
 
 def _is_row_by_row(node: Plan) -> bool:

@@ -12,12 +12,14 @@ from planproof_engine.expr.nodes import (
     Cast,
     Column,
     Expr,
+    GetField,
     Lambda,
     Literal,
     ScalarSubquery,
     Subquery,
     Window,
 )
+from planproof_engine.functions.families.constructors import STRUCTS, struct_values
 from planproof_engine.logical.lineage import Trace
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.types import BOOLEAN
@@ -37,43 +39,57 @@ def reached(root: Plan) -> dict[int, Reached]:
     made = Trace.of(root).made
     found: dict[int, Reached] = {}
     for column in root.output:
-        waiting, seen = [(column.id, True)], set[tuple[int, bool]]()
+        waiting, seen = [_Wanted(column.id, True)], set[_Wanted]()
         while waiting:
-            key, alone = waiting.pop()
-            if (key, alone) in seen:
+            wanted = waiting.pop()
+            if wanted in seen:
                 continue
-            seen.add((key, alone))
-            for expr in made.get(key, ()):
-                for part, same in _parts(expr, alone):
+            seen.add(wanted)
+            for expr in made.get(wanted.column, ()):
+                for part, same, path in _parts(expr, wanted.alone, wanted.path):
                     known = found.get(id(part), Reached())
                     columns = tuple(dict.fromkeys((*known.columns, column.name)))
                     exact = (*known.alone, column.name) if same else known.alone
                     found[id(part)] = Reached(columns, tuple(dict.fromkeys(exact)))
-                    waiting += _below(part, same)
+                    waiting += _below(part, same, path)
     return found
 
 
-def _below(part: Expr, same: bool) -> Iterator[tuple[int, bool]]:
+class _Wanted(NamedTuple):
+    """A column of which the field at `path` is looked at, by the places of fields within fields; all of it where the
+    path is empty."""
+
+    column: int
+    alone: bool
+    path: tuple[int, ...] = ()
+
+
+def _below(part: Expr, same: bool, path: tuple[int, ...]) -> Iterator[_Wanted]:
     if isinstance(part, Column):
-        yield part.id, same
+        yield _Wanted(part.id, same, path)
     elif isinstance(part, ScalarSubquery):
-        yield part.plan.output[0].id, same
+        yield _Wanted(part.plan.output[0].id, same, path)
 
 
-def _parts(expr: Expr, alone: bool) -> Iterator[tuple[Expr, bool]]:
-    """The expression and those within it whose values reach its own, each with whether its NULL is one there too."""
-    yield expr, alone
+def _parts(expr: Expr, alone: bool, path: tuple[int, ...] = ()) -> Iterator[tuple[Expr, bool, tuple[int, ...]]]:
+    """The expression and those within it whose values reach the field at `path` of its own, each with whether its NULL
+    is one there too, and which field of it that is."""
+    yield expr, alone, path
     if isinstance(expr, (Subquery, Literal)):
         return
     if isinstance(expr, (Alias, Cast)):
-        yield from _parts(expr.child, alone)
+        yield from _parts(expr.child, alone, path)
+    elif isinstance(expr, GetField):
+        yield from _parts(expr.child, False, (expr.ordinal, *path))
     elif isinstance(expr, Window):
-        yield from _parts(expr.call, False)
+        yield from _parts(expr.call, False, path)
     elif isinstance(expr, Lambda):
         yield from _parts(expr.body, False)
+    elif isinstance(expr, Call) and path and expr.function.name in STRUCTS:
+        yield from _parts(struct_values(expr)[path[0]], False, path[1:])
     elif isinstance(expr, Call):
         for child, same in _arguments(expr, alone):
-            yield from _parts(child, same)
+            yield from _parts(child, same, path if child.type == expr.type else ())
     else:
         for child in expr.children:
             yield from _parts(child, False)

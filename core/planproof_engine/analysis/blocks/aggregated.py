@@ -135,7 +135,7 @@ class Aggregated:
         shown = self._shown
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
-            self._refuse_expanded(expr, shown, node, ctx)
+            self.refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
 
@@ -191,7 +191,7 @@ class Aggregated:
             return self._by_name(e, node, ctx)
         return self._computed(e) or e
 
-    def _refuse_expanded(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
+    def refuse_expanded(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """A sort of an older Spark finds a key that is not shown twice within an aggregate function: as it was, and as
         the Expand made it. Such a name counts as not found."""
         if ctx.clause == "HAVING" or not ctx.lacks("sorting grouping sets by what is not shown"):

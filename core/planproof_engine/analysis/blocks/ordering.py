@@ -176,6 +176,9 @@ class _Clause:
             ctx = self._over_output()
             names = (n for n in node.find_all(q.Column, q.Dot) if name_parts(n))
             several = next((n for n in names if len(ctx.scope.matches(name_parts(n))[0]) > 1), None)
+            if several is None and self.block is not None:
+                given = self.block.ctx.scope
+                several = next((n for n in node.find_all(q.Column) if len(given.matches(name_parts(n))[0]) > 1), None)
             if several is None:
                 raise
             raise unresolved(name_parts(several), ctx, several) from None
@@ -233,7 +236,9 @@ class _Clause:
         if not out_of_reach and not spread:
             return evolve(key, child=over.settled(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
-        shown = {c.id for c in self.plan.output}
+        shown = frozenset(c.id for c in self.plan.output)
+        if over.of_sets:
+            over.refuse_expanded(key.child, shown, node, ctx)
         for column in key.child.walk():
             if isinstance(column, Column) and column.id not in shown and column not in over.keys:
                 raise unresolved_over(column, block.items, node, block.ctx)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planproof_engine.analysis.blocks import setops
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call
@@ -15,6 +17,7 @@ from planproof_engine.expr.pretty import output_name, pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.logical.nodes import Pivot, Plan, Project, SetOperation
+from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
 from planproof_engine.types.casts import can_cast, force_nullable
@@ -37,7 +40,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     groups = tuple(column_of(c) for c in scope.columns if c.id not in used)
     # Where it can, Spark aggregates per value first and then picks. Even a count is null then where a group has no such
     # row.
-    picked = all(_first_of_its_value(a) for _, a in aggregates)
+    picked = _is_picked([a for _, a in aggregates])
     made: list[Column] = []
     values = [_value(v, keys, ctx) for v in node.values]
     for group in groups:
@@ -49,6 +52,21 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
             made.append(Column(fresh_id(), shown, aggregate.type, nullable, doubt=_NO_ROW if nullable else None))
     parts = tuple(a for _, a in aggregates), tuple(keys), tuple(v for _, v in values)
     return Pivot(groups, *parts, child, (*groups, *made))
+
+
+def star_over_pivot(block: q.Block, source: Plan, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for `x.*` right over PIVOT, where there is no `x`: where Spark picks what it aggregated per value, it
+    reads its own names of the aggregates as some that a query wrote, and cannot."""
+    if error.condition != "CANNOT_RESOLVE_STAR_EXPAND" or block.where is not None or block.from_ is None:
+        return None
+    if not isinstance(source, Pivot) or not _is_picked(source.aggregates):
+        return None
+    text = "Syntax error in the attribute name that Spark gives to an aggregate of the PIVOT."
+    return env.rejected("INVALID_ATTRIBUTE_NAME_SYNTAX", text, block.from_)
+
+
+def _is_picked(aggregates: Sequence[Expr]) -> bool:
+    return all(map(_first_of_its_value, aggregates))
 
 
 _NO_ROW = "PIVOT gives null where a group has no row of the value"

@@ -18,7 +18,7 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import binders
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.earlier import is_checked, position_beyond
+from planproof_engine.analysis.refusals.earlier import both, is_checked, position_beyond
 from planproof_engine.analysis.script.routines import with_nullable_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
@@ -68,7 +68,8 @@ def _first(
         reached |= named
     for name, rejection in rejections.items():
         if name not in reached:
-            heir = any(r is rejection for other, r in rejections.items() if other != name)
+            unknown = rejection.condition.startswith(("DATATYPE_MISMATCH", "UNRESOLVED"))
+            heir = unknown and any(r is rejection for other, r in rejections.items() if other != name)
             found = _of_dangling(bodies[name], env) if heir and not env.conf.before("4.0") else None
             return found or rejection
     return error
@@ -139,8 +140,7 @@ def _table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
 
 
 def _set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
-    left = bind_query(node.left, env, outer)
-    right = bind_query(node.right, env, outer)
+    left, right = both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
     plan = widened(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
     return _placed(plan, (node.left.span, node.right.span)), None
 

@@ -11,6 +11,7 @@ from planproof_engine.analysis.blocks import groupby, grouping
 from planproof_engine.analysis.blocks.aggregated import Aggregated, unresolved_over
 from planproof_engine.analysis.blocks.items import Items, bind_items, substituted
 from planproof_engine.analysis.blocks.joins import boolean, of_having, refuse_aggregates
+from planproof_engine.analysis.blocks.pivots import star_over_pivot
 from planproof_engine.analysis.blocks.relations import bind_from
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
@@ -27,7 +28,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import ambiguous_name, star_over_pivot
+from planproof_engine.analysis.refusals.earlier import ambiguous_name
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -80,7 +81,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     try:
         items = bind_items(node.items, ctx, grouped=group is not None or node.having is not None)
     except AnalysisError as error:
-        raise ambiguous_name(node, error, ctx) or star_over_pivot(node, error, env) or error from None
+        raise ambiguous_name(node, error, ctx) or star_over_pivot(node, source, error, env) or error from None
     found = items.content
     over = None
     having = node.having

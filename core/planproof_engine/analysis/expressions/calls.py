@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import windows
@@ -20,6 +20,7 @@ from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import missing, unresolved, without_schema
 from planproof_engine.analysis.script import routines
 from planproof_engine.expr import (
@@ -124,7 +125,22 @@ def _name(node: q.Call, ctx: Context) -> str:
     return without_schema(function_name(node, ctx), ctx.env)
 
 
-def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
+def _looked_up(tree: q.Node, error: AnalysisError) -> Iterator[q.Node]:
+    """The nodes whose functions Spark looks up before it raises `error`: not those of windows that nothing names, nor,
+    of an error of its rules, those of a lateral subquery."""
+    yield tree
+    defined = getattr(tree, "windows", ())
+    named = {w.reference.text.lower() for w in tree.find_all(q.Window) if w.reference is not None} if defined else ()
+    idle = {id(w) for w in defined if w.name.text.lower() not in named}
+    for child in tree.children:
+        if id(child) in idle:
+            continue
+        lateral = isinstance(tree, q.Joined) and tree.lateral and child is tree.right
+        if not (lateral and isinstance(child, q.Subquery) and not is_checked(error)):
+            yield from _looked_up(child, error)
+
+
+def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for the first function that does not exist, else for the first call with too few or too many arguments.
 
     Spark looks up functions before anything else, and counts arguments before it looks at tables, columns and types.
@@ -133,7 +149,7 @@ def unresolved_routine(tree: q.Node, env: Environment) -> AnalysisError | None:
         return None
     miscounted: AnalysisError | None = None
     tables: set[q.Node] = set()
-    for node in tree.walk():
+    for node in _looked_up(tree, error):
         if isinstance(node, (q.TableFunction, q.LateralView)):
             tables.add(node.call)
         if isinstance(node, q.Hint):

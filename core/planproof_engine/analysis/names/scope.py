@@ -10,8 +10,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Column, Expr, GetField, GetFieldOfElements, Literal, Outer, Variable
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    GetField,
+    GetFieldOfElements,
+    Literal,
+    Outer,
+    Variable,
+    fresh_id,
+)
 from planproof_engine.expr.function import Mismatch
+from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
@@ -184,6 +196,8 @@ def fields_of(expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, 
     """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
     for name in names:
         expr = extract(expr, name, conf, registry, origin)
+        if isinstance(expr, Alias):
+            expr = expr.child  # A path has the name of its last part.
     return expr
 
 
@@ -204,7 +218,8 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         return item(expr, _key(name, given, conf, origin), conf, registry, origin)
     if isinstance(given, Array):
         return item(expr, _text(name), conf, registry, origin)
-    _refuse_to_guess(given, conf)
+    if given == VOID and not conf.before("4.1"):
+        return _part_of_null(expr, _text(name), conf)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
         f'Can\'t extract a value from "{quoted_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
@@ -213,10 +228,12 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
     )
 
 
-def _refuse_to_guess(given: DataType, conf: Conf) -> None:
-    """A part of NULL is NULL in new Sparks; its name depends on where it stands."""
-    if given == VOID and not conf.before("4.1"):
+def _part_of_null(expr: Expr, key: Expr, conf: Conf) -> Expr:
+    """A part of NULL is NULL since Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. When that came
+    is not known of 4.1."""
+    if conf.before("4.2"):
         raise Unknown("a part of NULL")
+    return Alias(Literal(None, VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
 
 
 def _key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
@@ -243,7 +260,8 @@ def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin |
     name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
     function = registry.find(name) if name else None
     if function is None or given == VARIANT:
-        _refuse_to_guess(given, conf)
+        if given == VOID and not conf.before("4.1"):
+            return _part_of_null(expr, key, conf)
         raise AnalysisError(
             "INVALID_EXTRACT_BASE_FIELD_TYPE",
             f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',

@@ -117,7 +117,8 @@ def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
         if not _one_row(inner):
             raise _must_aggregate(node, env)
         return
-    calls = (e for i in aggregate.items for e in i.walk() if isinstance(e, Call))
+    computed = (*aggregate.items, inner.condition) if isinstance(inner, Filter) else aggregate.items
+    calls = (e for i in computed for e in i.walk() if isinstance(e, Call))
     if not any(c.function.category is Category.AGGREGATE for c in calls):
         raise _must_aggregate(node, env)
     grouped = {e.id for g in aggregate.groups for e in g.walk() if isinstance(e, Column)}

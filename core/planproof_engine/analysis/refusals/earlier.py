@@ -6,12 +6,13 @@ Source: `ResolveReferences`, `ExtractWindowExpressions`, `UnresolvedSubqueryColu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import ambiguous
-from planproof_engine.origin import AnalysisError
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
@@ -34,6 +35,9 @@ _CHECKED = frozenset(
     )
 )
 
+
+_OF_WINDOWS = ("_LEGACY_ERROR_TEMP_1030", "_LEGACY_ERROR_TEMP_1035")
+"""What is refused of windows among the items, which Spark looks at after WHERE."""
 
 _OF_ROWS = (
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
@@ -59,9 +63,30 @@ def is_of_typed(error: AnalysisError) -> bool:
     )
 
 
+def both(left: Callable[[], Plan], right: Callable[[], Plan]) -> tuple[Plan, Plan]:
+    """Two plans. What a rule refuses of the second one comes before what `CheckAnalysis` refuses of the first."""
+    try:
+        first = left()
+    except AnalysisError as error:
+        if is_checked(error):
+            _raise_of_rules(right)
+        raise
+    return first, right()
+
+
+def _raise_of_rules(bind: Callable[[], Plan]) -> None:
+    try:
+        bind()
+    except AnalysisError as error:
+        if not is_checked(error) and not is_of_typed(error):
+            raise
+    except Unknown:
+        return
+
+
 def window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in a WHERE of the query, where it comes before `error`."""
-    if not is_checked(error):
+    if not is_checked(error) and error.condition not in _OF_WINDOWS:
         return None
     where = next((w for w in _wheres(tree) if _holds_window(w)), None)
     text = "Window functions are not allowed in the WHERE clause."
@@ -82,17 +107,6 @@ def ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> Analys
             if len(found) > 1:
                 return ambiguous(parts, found, ctx.env.origin(named))
     return None
-
-
-def star_over_pivot(block: q.Block, error: AnalysisError, env: Environment) -> AnalysisError | None:
-    """The error for `x.*` over PIVOT with one aggregate, where there is no `x`: Spark reads its own name of that
-    aggregate as one that a query wrote, and cannot."""
-    source = block.from_.relation if block.from_ is not None else None
-    if error.condition != "CANNOT_RESOLVE_STAR_EXPAND" or not isinstance(source, q.Pivoted):
-        return None
-    if len(source.aggregates) > 1:
-        return None
-    return env.rejected("INVALID_ATTRIBUTE_NAME_SYNTAX", "Syntax error in the attribute name of the PIVOT.", source)
 
 
 def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:

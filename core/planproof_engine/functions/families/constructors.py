@@ -104,6 +104,14 @@ def _same_elements(args: Args, conf: Conf) -> Mismatch | None:
     return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("array", args)
 
 
+STRUCTS = frozenset({"struct", "named_struct"})
+
+
+def struct_values(made: Call) -> tuple[Expr, ...]:
+    """What the fields of a struct are made of, in their order, where the call is one of `STRUCTS`."""
+    return made.args[1::2] if made.function.name == "named_struct" else made.args
+
+
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
     if call.shown == "struct":

@@ -95,3 +95,42 @@ select sum(week) over (order by day range between '1' following and '2' followin
 select sum(week) over (order by day range between '1' preceding and '2' following) from days
 select sum(week) over (order by day range between interval 2 days following and interval 1 day following) from days
 select sum(week) over (order by day range between 1 + 1 following and 1 following) from days
+select null.a
+select null[0]
+select null[0].a
+select null['a']
+select null[0] + 1
+select max(null[0])
+select (null)[0], upper(null[0])
+select k.a from values (null) t(k)
+select k[0] from values (null) t(k)
+select k['a'] as x, k.b.c as y from values (null) t(k)
+select * from values (true, cast(("q") as interval day)) v
+select col1, v.* from values (cast(('x' 'y') as float), 1.25) as (k0, k1)
+select * from (select * from orders where id > 1) pivot (amount for nope in (1))
+select p.* from orders pivot (any_value(amount) for paid in (true as yes, false as no)) order by 1
+select p.* from orders pivot (first(amount) + 1 for paid in (true as yes, false as no)) where id > 1
+select * from values (null, cast('a' as float), cast(null as int)), (cast(null as int), 2E0, cast(null as int)) as v(k0, k1, k2)
+select x'00ff' as n4 from days as r1 full join orders r2 on r1.week = r2.id cross join orders cluster by id limit cast(2 as bigint)
+select p.* from (select status, paid, amount, day, id from orders) pivot (sum(amount) as s, avg(amount) as a for status in (upper('a')))
+select binary(r1.status), (select current_date() from customers as r2 where r2.level = r1.id having count(*) > 1) as found from orders r1
+select sum((mini * r1.level)) over w as a, count(*) over (w ) from customers r1 window w as (order by interval 3 hours range '1' preceding)
+select array('x', null), (select 1 from customers r2 where mini = week and startswith('12', r1.note) having count(*) > 1) as found from days r1
+select r1.day as ka, r1.status as kb, rank() over (order by r1.day) from orders r1 group by rollup((r1.day, r1.status), placed) order by max(placed)
+select r1.note as ka, false as kb, grouping_id(), max(week) from days as r1 group by grouping sets ((r1.note), (r1.note)), false having grouping(r1.note) = 0
+select sum(distinct nullifzero(2S)) over (order by 2S, (2147483648, status) in (select week, note from days) range between 2 following and 1 preceding) from orders r1
+select p.* from (select status, paid, amount, day, id from orders) pivot (max(struct(amount, day)).amount for (status, paid) in (('a', true), ('b', false) as bf)) order by 1
+select r1.scores x3 from orders r1 right join orders on id = orders.customer_id left join lateral (select orders.customer_id as li, quote(orders.status) as ls) l2 order by all
+select r2.level, r2.name, grouping_id(r2.level, r2.name) from orders as r1 full outer join customers r2 on r1.customer_id = status, orders as r3 group by r2.level, r2.name with cube order by max(day)
+select sum(sum(r1.week)) over (order by 1) from days r1 order by lag(if(true, day, date'1999-12-01'), -1, to_timestamp(r1.note, 'yyyy')) over (order by day rows between '1' preceding and 1 preceding)
+with a as (select try_cast(r1.status as date) - r1.id v2, props as K3, try_element_at((array_repeat((1), 2)), r1.id) x from orders as r1), b as (select * from a) select * from a union all select * from a
+select last_day(orders.day) as ka, country, grouping_id(), sum(grouping(country)) over () from orders left anti join customers r2 using (id), customers r3 group by rollup(1, 2), orders.placed order by max(orders.placed)
+select sum(lag(monthname(r1.born), r1.level) over (partition by r1.name::date order by r1.mini )) over () from customers r1 where lag(monthname(r1.born), r1.level) over (partition by r1.name::date order by r1.mini ) > 1
+select mini as ka, printf('%s', r1.country) as kb, grouping(mini) + count(*), sum(grouping(printf('%s', r1.country))) over () from customers r1 group by mini, rollup(printf('%s', r1.country), r1.born) order by max(r1.born)
+select last(regexp_count(r1.note, r1.note), true) over w as a, count(*) over (w ) from days as r1 window w as (partition by if(null, r1.day, date'2024-01-31') order by r1.week, quarter(r1.day) range between (1 + 1) preceding and interval 2 days following)
+select max_by((to_csv((named_struct('name', 'n', 'address', named_struct('city', 'c', 'zip', 1))))), (pmod((1), orders.customer_id))) over (partition by orders.day order by date'2024-01-31', slice(orders.tags, 1, (-3)) range between 1.5 preceding and interval 2 days following) from orders
+select cast(cast(null as int) as date), array_except(orders.scores, orders.scores) as k1 from orders minus all select r2.due / due, transform(r4.scores, x -> x + r4.customer_id) from customers as r2 full join customers on r2.level = customers.mini right join orders as r4 using (id) order by 1
+select sum(count(scores, expm1(r1.rate)) filter (where r1.paid) over (order by r1.id range between 1 following and unbounded following)) over () from orders r1 where count(scores, expm1(r1.rate)) filter (where r1.paid) over (order by r1.id range between 1 following and unbounded following) > 1
+select sum(count(sin(0.1F), timestamp_ntz'2024-01-31 10:00:00') filter (where true) over (order by 1e2BD desc rows between interval '1' month preceding and 1 preceding)) over () from days where count(sin(0.1F), timestamp_ntz'2024-01-31 10:00:00') filter (where true) over (order by 1e2BD desc rows between interval '1' month preceding and 1 preceding) > 1
+select coalesce(avg(((customers.due + l1.li) / customers.due)) over (partition by sort_array(split('a,b', ','), false), customers.name order by customers.joined, customers.level range between interval '1:00' hour to minute preceding and interval 2 days following), null) from customers left join lateral (select abs(customers.mini) as li, nvl(("q"), customers.country) as ls) l1
+with a as (select greatest(current_date(), date'2024-01-31'), (to_json((named_struct('name', 'n', 'address', named_struct('city', 'c', 'zip', 1))))) is not null c2, string(id), (last_value(r1.tags) ignore nulls over (partition by dateadd(r1.day, id) order by hour(r1.placed) nulls last)) is null from orders tablesample (10 percent) r1), B as (select * from a) select * from a union all select * from a

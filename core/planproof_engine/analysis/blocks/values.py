@@ -1,0 +1,131 @@
+"""VALUES: rows that Spark evaluates while it analyzes the query.
+
+Source: `ResolveInlineTables`, `EvaluateUnresolvedInlineTable`.
+"""
+
+from __future__ import annotations
+
+from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.modifiers import is_volatile
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
+from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Outer, fresh_id
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.bind import cast_unless_same
+from planproof_engine.logical.nodes import Values
+from planproof_engine.sql import nodes as q
+from planproof_engine.types import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Interval,
+    is_numeric,
+    is_string,
+    same_type,
+)
+from planproof_engine.types.coercion import wider_without_strings
+
+
+def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
+    """VALUES: each column takes the common type of its values, nullable where one of them is."""
+    ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
+    _refuse_subqueries(node, env)
+    rows = [_row(r, ctx) for r in node.rows]
+    _refuse_computed(rows, node, env)
+    width = len(rows[0])
+    if any(len(r) != width for r in rows):
+        raise env.rejected(
+            "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+            f"Invalid inline table: expected {width} columns in every row.",
+            node,
+        )
+    names = [f"col{i + 1}" for i in range(width)]
+    columns, typed = [], []
+    for i in range(width):
+        values = [r[i] for r in rows]
+        target = _column_type(values, env, node)
+        cells = [v if same_type(v.type, target) else cast_unless_same(v, target, env.conf) for v in values]
+        typed.append(cells)
+        columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
+    return Values(tuple(zip(*typed)), tuple(columns))
+
+
+def _refuse_subqueries(node: q.Values, env: Environment) -> None:
+    """VALUES is evaluated before the queries in it are resolved, so that no table in them is found."""
+    within = [e for row in node.rows for e in row.find_all(q.Query, q.Exists)]
+    if not within:
+        return
+    tested = {id(getattr(p, "query", None)) for row in node.rows for p in row.find_all(q.In, q.Exists)}
+    scalar = any(isinstance(e, q.Subquery) and id(e) not in tested for e in within)
+    table = next((t for e in within for t in e.find_all(q.Table)), None)
+    if table is not None and (not scalar or env.conf.before("4.0")):
+        raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
+    condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
+    raise env.rejected(condition, "Subqueries in the VALUES clause are not supported.", node)
+
+
+def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
+    """Refuses what Spark cannot compute at once in VALUES: columns of the query around, SQL functions, lambdas, and
+    what it replaces by an expression with a part in it twice (`With`)."""
+    for value in (v for row in rows for v in row):
+        if any(map(_fails, value.walk())):
+            text = f'Invalid inline table. Failed to evaluate the SQL expression "{pretty(value)}".'
+            raise env.rejected("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
+        computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
+        if computed or any(_is_no_constant(e, env) for e in value.walk()):
+            raise env.rejected(
+                "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
+                f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
+                node,
+            )
+
+
+def _fails(expr: Expr) -> bool:
+    """Whether it is a cast that raises: of a text without a digit that is none of the words that stand for a value."""
+    if not isinstance(expr, Cast) or expr.mode != "ansi" or not isinstance(expr.child, Literal):
+        return False
+    text = expr.child.value
+    takes = is_numeric(expr.type) or isinstance(expr.type, Interval) or expr.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    if not takes or not isinstance(text, str) or not is_string(expr.child.type):
+        return False
+    words = ("epoch", "inf", "infinity", "nan", "now", "today", "tomorrow", "yesterday")
+    return not any(c.isdigit() for c in text) and text.strip().lower().lstrip("+-") not in words
+
+
+def _is_no_constant(expr: Expr, env: Environment) -> bool:
+    if isinstance(expr, Call):
+        name, twice = expr.function.name, expr.function.traits.twice
+        return name in env.functions or name == "array_sort" or (twice and not env.conf.before("4.0"))
+    return isinstance(expr, (Outer, Lambda))
+
+
+def _row(node: q.Node, ctx: Context) -> list[Expr]:
+    """The values of a row: `(1, 2)`, `struct(1, 2)`, and what stands in parentheses of its own."""
+    while isinstance(node, q.Paren):
+        node = node.operand
+    if isinstance(node, q.Tuple):
+        members = node.members
+    elif isinstance(node, q.SpecialCall) and node.form == "struct":
+        members = node.arguments
+    else:
+        members = [node]
+    return [bind(n.operand if isinstance(n, q.Alias) else n, ctx) for n in members]
+
+
+def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
+    first = values[0].type
+    if all(v.type == first for v in values):
+        return first
+    # Inline tables follow the rules of ANSI off in both modes.
+    found = wider_without_strings([v.type for v in values], ansi=False, fraction=env.conf.keep_fraction)
+    if found is None:
+        raise env.rejected(
+            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
+            "Invalid inline table: found incompatible types in a column: "
+            + ", ".join(dict.fromkeys(v.type.sql for v in values))
+            + ".",
+            node,
+        )
+    return found
