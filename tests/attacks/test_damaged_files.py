@@ -155,3 +155,23 @@ def test_a_run_adds_rows_beside_such_a_file(damaged: list[str], spark: Any, data
     report = guard.publish(more)
     assert report.outcome == "published", report
     assert "the process that read it ended" in report.details.change.before.unread
+
+
+def test_a_name_that_is_no_text_is_a_damaged_footer(tmp_path: Path) -> None:
+    from planproof.arrow.agreed import agreed_columns
+    from planproof.claims import files
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"hidden": [1, 2]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"hidden", b"\xf0idden"))
+    for read in (agreed_columns, files.read):
+        with pytest.raises((CannotRead, footers.FooterError), match=r"a\.parquet: no readable Parquet footer"):
+            read([str(path)])
+    name, schema = RelationName.parse("shop.t"), PhysicalSchema((PhysicalField("hidden", LONG, True),))
+    table = SimpleNamespace(is_plain_parquet=True, location="/shop/t", partition_by=(), name="t", kind="table")
+    conf = SimpleNamespace(case_sensitive=False)
+    session: Any = SimpleNamespace(conf=conf, files=lambda folder: [str(path)], table=lambda name: table)
+    own: Any = {name: (Stored((str(path),), schema), None)}
+    assert count(Question("not_null", name, "hidden"), Relations(session, SimpleNamespace(), own)) is None
+    draft: Any = SimpleNamespace(sources={}, settings=SimpleNamespace(changes="off"))
+    assert _Footers(draft, session)._range("shop.t", "hidden") is None

@@ -201,11 +201,17 @@ def read_footer(path: str, tail: bytes | None = None) -> Footer:
 
 
 def footer_of(path: str, metadata: Any) -> Footer:
-    """What pyarrow's `FileMetaData` of a file says. Raises `FooterError`."""
+    """What pyarrow's `FileMetaData` of a file says. Raises `FooterError`, and `Undecodable` for a type too deep."""
     try:
-        arrow = metadata.schema.to_arrow_schema()
-    except (pa.ArrowException, ValueError) as error:
+        return _footer_of(path, metadata)
+    except (pa.ArrowException, ValueError) as error:  # A name that is no text shows when it is asked for.
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
+    except RecursionError as error:
+        raise Undecodable(f"{path}: a column of too many levels") from error
+
+
+def _footer_of(path: str, metadata: Any) -> Footer:
+    arrow = metadata.schema.to_arrow_schema()
     tree = _Tree(metadata)
     stated, of_iceberg = _stated(metadata.metadata or {}), _of_iceberg(metadata.metadata or {}, len(arrow))
     fields = []

@@ -74,6 +74,7 @@ BITES = [
     ("PP138", "with w as (select cast(c as date) day from t) select day as d from w", False, "d"),
     ("PP138", "select cast(price as decimal(5,2)) p from big", False, "p"),
     ("PP138", "select transform(split(c, ','), x -> cast(x as int)) ns from t", False, "ns"),
+    ("PP138", "select s.n from (select struct(a, cast(c as int) as n) as s from t)", False, "n"),
     ("PP136", "select a + b as n from t", False, "n"),
     ("PP136", "select case when a > 1 then a * 100 end as n from t", False, "n"),
     ("PP136", "select sum(a * b) as n from t", False, "n"),
@@ -118,6 +119,9 @@ def test_every_hazard_is_tried() -> None:
 
 
 HEALTHY = [
+    "select s.a from (select struct(a, cast(c as int) as n) as s from t)",
+    "select s.t.a from (select struct(cast(c as int) as n, named_struct('a', a, 'c', c) as t) as s from t)",
+    "select max(struct(a, cast(c as int) as n)).a as a from t",
     "select padded.n from padded join padded q using (code)",
     "select p.n from padded p join padded q on p.code = q.short",
     "select n from padded where code = 'a'",

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from functools import cache
 from typing import Any
 
-from planproof.arrow.footers import FooterError, Undecodable
+from planproof.arrow.footers import Undecodable
 from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.profiles import Extent, all_extents
 from planproof.judge.effect import Effect
@@ -59,7 +59,7 @@ class Unread(Exception):
     """Why a version's footers are not read."""
 
 
-_FAILURES = (Unread, FooterError, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError)
+_FAILURES = (Unread, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError, ValueError)
 
 
 def change(job: Job, publication: Publication) -> TableChange:

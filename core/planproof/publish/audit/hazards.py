@@ -228,7 +228,7 @@ class _Footers:
                 return None
             paths: Sequence[str] = self._session.files(local(location) or location)
             found = isolated_or_here(whole_numbers, paths, column) if len(paths) <= FOOTERS else None
-        except (AnalysisError, SparkFailure, CannotRead):
+        except (AnalysisError, SparkFailure, CannotRead, ValueError):  # Names in a footer that are no text.
             return None
         if found is None:
             return None

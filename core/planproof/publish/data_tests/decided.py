@@ -209,7 +209,7 @@ def _asked(count: Callable[..., int | None], *of: Any) -> int | None:
     """What a count over files says, in a process that one of them may end; None where it says nothing."""
     try:
         return isolated_or_here(count, *of)
-    except CannotRead:
+    except (CannotRead, ValueError):  # A damaged footer can have names that are no text.
         return None
 
 
