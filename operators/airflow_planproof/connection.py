@@ -19,7 +19,7 @@ _KNOWN = {*_EXTRAS, "deploy-mode", "deploy_mode", "spark-binary", "spark_binary"
 
 _NO_SERVER = ("hive_cli", "hive_metastore", "spark_sql", "spark_jdbc")
 # Spark's own default of spark.redaction.regex, and what environment variables are called.
-_SECRET = re.compile(r"secret|passw|token|credential|(access|api|private)[._-]?key", re.I)
+_SECRET = re.compile(r"secret|passw|token|credential|(access|account|api|private)[._-]?key", re.I)
 # Values that are no secrets, as in `spark.security.credentials.hive.enabled=false`. Masking `false` would hide the word
 # everywhere.
 _PLAIN = re.compile(r"true|false|\d+(ms|s|m|min|h|d)", re.I)

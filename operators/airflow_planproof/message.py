@@ -23,7 +23,7 @@ def violation(failing: Sequence[Report], reports: Sequence[Report], url: str | N
         parts = Parts.of(report)
         lines += ["", f"{parts.model} {parts.heading}: {parts.reason}", *_findings(report, parts), f"  {parts.fate}"]
     lines += [*_skipped(reports), *_link(url)]
-    return "\n".join(lines)
+    return _shown(lines)
 
 
 def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
@@ -35,7 +35,7 @@ def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None
         parts = Parts.of(report)
         lines += ["", f"{parts.model}: {report.error or 'no reason given'}", *_findings(report, parts)]
     lines += [*_skipped(reports), *_link(url)]
-    return "\n".join(lines)
+    return _shown(lines)
 
 
 def breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
@@ -43,24 +43,32 @@ def breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
     from planproof.report.parts import counted
 
     lines = [f"planproof: {counted(len(changes), 'breaking change')} since {since}"]
-    return "\n".join([*lines, *(f"  {change}" for change in changes), *_link(url)])
+    return _shown([*lines, *(f"  {change}" for change in changes), *_link(url)])
 
 
 def dbt_failed(command: str, said: str, url: str | None = None) -> str:
     """The message of a dbt command that failed, and not by a broken contract."""
-    return "\n".join([f"dbt {command} failed: {said}", *_link(url)])
+    return _shown([f"dbt {command} failed: {said}", *_link(url)])
 
 
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
-    from planproof.report.parts import counted
+    from planproof.report.parts import counted, harmless, one_line
 
-    return [
+    found = [
         f"{r.said:<11} {r.outcome:<10} {r.model}"
         + (f"  {counted(r.rows, 'row')}" if r.rows is not None else "")
         + (f"  {r.seconds:.1f} s" if r.seconds is not None else "")
         for r in reports
     ]
+    return [harmless(one_line(line) if "\n" in line else line) for line in found]
+
+
+def _shown(lines: Iterable[str]) -> str:
+    """Airflow's page of a log obeys escape sequences and `::group::`, and names are others'."""
+    from planproof.report.parts import harmless
+
+    return harmless("\n".join(lines))
 
 
 def _findings(report: Report, parts: Parts) -> list[str]:

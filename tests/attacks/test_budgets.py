@@ -29,6 +29,7 @@ from planproof_engine import budget
 from planproof_engine.api import plan
 from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Catalog, Relation, relation
+from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.origin import Unknown
 from planproof_engine.types import TypeSyntaxError, from_json, parse_type
@@ -276,6 +277,16 @@ def test_nothing_is_raised_after_the_work() -> None:
     while time.monotonic() < until and any(t.name == "planproof: budget" for t in threading.enumerate()):
         time.sleep(0.05)
     assert [t.name for t in threading.enumerate() if "planproof" in t.name] == []
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", ".*a.*a.*a.*a.*b", "a?" * 40 + "a" * 40, "a{99999999999}", "(a*)*b"])
+def test_a_pattern_of_columns_is_matched_soon_or_unknown(pattern: str) -> None:
+    """A match ends with no budget in a thread that is not the main one."""
+    conf = Conf().with_setting("spark.sql.parser.quotedRegexColumnNames", "true")
+    with pytest.raises(Unknown, match="pattern"):
+        in_a_thread(
+            lambda: plan(f"select `{pattern}` from r.t", Catalog({"r.t": [("a" * 60, "int", True)]}), conf=conf)
+        )
 
 
 @pytest.mark.parametrize("levels", [201, 3000, 100_000])

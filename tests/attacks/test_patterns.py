@@ -79,6 +79,10 @@ def patterns() -> Iterator[tuple[str, str, int, frozenset[str]]]:
 
 
 def compiled(module: str, name: str) -> re.Pattern[str] | None:
+    """The pattern that a module has under a name. The operators' modules are not imported: Airflow makes its home then,
+    and this happens while the tests are collected."""
+    if module.startswith("airflow_planproof"):
+        return None
     try:
         found = getattr(__import__(module, fromlist=["_"]), name, None) if name else None
     except ImportError:

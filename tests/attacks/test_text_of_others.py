@@ -46,3 +46,18 @@ def test_text_of_others_is_text(text: str, form: str) -> None:
     own = "\u200b" if form == "markdown" else ""
     unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {*KEPT, *own}
     assert not unseen, unseen
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_task_of_airflow_logs_text(text: str) -> None:
+    """Airflow's page of a log obeys escape sequences, and folds lines by `::group::`."""
+    pytest.importorskip("airflow.providers.common.compat.sdk")
+    from airflow_planproof import message
+
+    reports = [foreign(text), foreign("fine")]
+    said = [message.violation(reports, reports), message.failure(reports, reports), message.breaking([text], text)]
+    for shown in (*said, message.dbt_failed("build", text), *message.summary(reports)):
+        assert not [line for line in shown.splitlines() if line.strip().startswith("::") or "##[" in line]
+        unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - KEPT
+        assert not unseen, unseen
+    assert all("\n" not in line for line in message.summary(reports))

@@ -54,18 +54,12 @@ def test_mapped_columns_are_counted_and_kept(delta: SparkSession, place: str) ->
 
 MAPPED = "delta.columnMapping.mode = '{}', delta.minReaderVersion = 2, delta.minWriterVersion = 5"
 KEPT = {
-    "mapped by id": [f"create table {{t}} {MADE} tblproperties ({MAPPED.format('id')})"],
     "a column dropped and added again": [
         f"create table {{t}} {MADE} tblproperties ({MAPPED.format('name')})",
         "alter table {t} drop column v",
         "alter table {t} add column (v string)",
     ],
     "varchar": ["create table {t} (id bigint, v varchar(5)) using delta"],
-    "widened": [
-        "create table {t} (id int, v string) using delta tblproperties (delta.enableTypeWidening = true)",
-        "insert into {t} values (0, 'old')",
-        "alter table {t} alter column id type bigint",
-    ],
     "clustered": ["create table {t} (id bigint, v string) using delta cluster by (id)"],
     "append-only": [f"create table {{t}} {MADE} tblproperties (delta.appendOnly = true)"],
 }

@@ -198,7 +198,7 @@ def test_a_commit_of_which_nobody_knows(
     def cut(change: BranchChange) -> None:
         if landed:
             commit(change)
-        raise SparkFailure("the connection was lost", transient=True)
+        raise SparkFailure("the connection was lost", outside=True)
 
     monkeypatch.setattr(BranchChange, "commit", cut)
     report = Guard(session).publish(model(name, NEW))

@@ -35,4 +35,5 @@ def test_tables_of_a_metastore_server(tmp_path: Path, lake_settings: Callable[[P
     cut = found["cut"]
     assert (cut["outcome"], cut["is_transient"], cut["rows"]) == ("failed", True, [[1, "a"], [2, "b"]])
     assert cut["again"] == ["published", None, [[9, "z"]]]
-    assert found["left"] == []
+    # For an hour the server may still carry the commit out that it was asked for.
+    assert [Path(note).name.partition(".")[0] for note in found["left"]] == ["cut"]

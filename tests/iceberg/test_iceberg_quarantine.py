@@ -149,7 +149,7 @@ def test_a_commit_of_which_nobody_knows(shop: Shop, landed: bool, monkeypatch: p
         if len(asked) == 1 or landed:
             commit(transaction)
         if len(asked) == 2:
-            raise SparkFailure("the connection was lost", transient=True)
+            raise SparkFailure("the connection was lost", outside=True)
 
     monkeypatch.setattr(IcebergTransaction, "commit", cut)
     report = shop.publish(BAD)

@@ -265,7 +265,7 @@ def test_a_commit_of_which_nobody_knows(
     def cut(transaction: Any) -> None:
         if landed:
             commit(transaction)
-        raise SparkFailure("the connection was lost", transient=True)
+        raise SparkFailure("the connection was lost", outside=True)
 
     monkeypatch.setattr(IcebergTransaction, "commit", cut)
     report = guard.publish(model(name, "select id from range(5)"))

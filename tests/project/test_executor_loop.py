@@ -22,7 +22,7 @@ class Told:
     def publish(self, model, full_refresh=False, tests=None):
         self.seen.append((model.name, model.settings.fail_on, full_refresh))
         if model.name in self.fails:
-            raise SparkFailure("the cluster is gone", transient=True)
+            raise SparkFailure("the cluster is gone", outside=True)
         if model.name in self.stops:
             finding = Finding(Verdict.VIOLATED, "PP505", "files", "id", message="3 nulls")
             return Report(model.name, "rejected", (finding,), sql=model.sql)

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from planproof.project import ProjectError
-from planproof.project.request import Request
+from planproof.project.request import Progress, Request
 from planproof.project.seeds import parse_seed
 
 POOLS = [
@@ -150,14 +149,38 @@ def test_a_seed_without_rows_is_an_empty_table(shop: Any, session: Any, spark: A
     assert spark.table(f"{database}.codes").dtypes == [("id", "bigint"), ("name", "string")]
 
 
-def test_a_seed_that_cannot_be_read_ends_the_run_before_it_begins(shop: Any, session: Any) -> None:
-    for config, said in (
-        ({"column_types": {"name": "varchar(3)"}}, "state string"),
-        ({"column_types": {"name": "no type"}}, "column_types: 'name'"),
-        ({"delimiter": ";;"}, "delimiter"),
-    ):
-        with pytest.raises(ProjectError, match=said):
-            shop("id,name\n1,a\n", config).reports(session)
+class Noting(Progress):
+    def __init__(self) -> None:
+        self.remarks: list[str] = []
+
+    def noted(self, remark: str) -> None:
+        self.remarks.append(remark)
+
+
+UNREADABLE = [
+    ({"column_types": {"name": "varchar(3)"}}, "state string"),
+    ({"column_types": {"name": "no type"}}, "column_types: 'name'"),
+    ({"delimiter": ";;"}, "delimiter"),
+]
+
+
+@pytest.mark.parametrize(("config", "said"), UNREADABLE)
+def test_a_seed_that_cannot_be_read_is_left_to_dbt_and_the_reason_is_told(
+    shop: Any, session: Any, spark: Any, database: str, config: dict[str, Any], said: str
+) -> None:
+    spark.sql(f"create table {database}.codes using parquet as select 7L as id, 'x' as name")
+    told = Noting()
+    [mart] = shop("id,name\n1,a\n", config).reports(session, told)
+    assert mart.outcome == "published"
+    assert [tuple(row) for row in spark.table(f"{database}.codes").collect()] == [(7, "x")]
+    assert [said in remark for remark in told.remarks if "left to dbt" in remark] == [True], told.remarks
+
+
+def test_a_text_that_this_session_cannot_spell_is_no_other_text(shop: Any, session: Any, spark: Any) -> None:
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    codes, mart = shop("id,name\n1,${x}\n").reports(session)
+    assert (codes.outcome, mart.outcome) == ("failed", "skipped")
+    assert "escapedStringLiterals" in str(codes.error)
 
 
 def test_seeds_of_dbt_1_are_dbts(shop: Any, session: Any, spark: Any, database: str) -> None:

@@ -99,12 +99,16 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], at: int 
     return seen
 
 
+EVERY = [pytest.param(3, id="third"), pytest.param(1, id="all", marks=pytest.mark.conformance)]
+
+
+@pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("name", [name for name in CASES if name != "append to partitions"])
 def test_a_forced_recovery_evicts_a_living_owner(
-    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+    name: str, every: int, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At each of the owner's steps in turn: it stops, says `evicted`, and the table is wholly old or new."""
-    at, told = 0, []
+    """At each `every`th of the owner's steps: it stops, says `evicted`, and the table is wholly old or new."""
+    at, told = every - 1, []
     while True:
         there = place(name)
         with monkeypatch.context() as patch:
@@ -129,16 +133,17 @@ def test_a_forced_recovery_evicts_a_living_owner(
         expected = twice if name.startswith("append") and found == there.new else there.new
         assert there.rows() == expected, seen[at]
         drop(there)
-        at += 1
+        at += every
     assert at >= 3
 
 
+@pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("name", ["location", "rename", "append", "partitions"])
 def test_a_call_that_arrives_late_harms_nothing(
-    name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+    name: str, every: int, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner stood still between its last look for a take-over and the call itself."""
-    at = 0
+    at = every - 1
     while True:
         there, seen = place(name), list[str]()
         with monkeypatch.context() as patch:
@@ -164,7 +169,7 @@ def test_a_call_that_arrives_late_harms_nothing(
         if report.outcome != "published":
             assert (report.error or "").startswith("evicted") or report.details.transient, report.error
         drop(there)
-        at += 1
+        at += every
     assert at >= 3
 
 
@@ -383,6 +388,50 @@ def test_a_staging_table_that_somebody_drops_at_the_last_moment_costs_no_row(
     assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, there.old), report.error
     assert Guard(there.other).recover() == []
     assert len(there.other.sql(f"show tables in {there.database}").collect()) == (name == "rename")
+
+
+ALTERED = {
+    "altered": ["alter table {t} add columns (c int)"],
+    "renamed and made anew": [
+        "alter table {t} rename to {t}_old",
+        "create table {t} (id int, s string, c int) using parquet",
+    ],
+    "made anew": ["drop table {t}", "create table {t} (id int, s string, c int) using parquet"],
+}
+
+
+@pytest.mark.parametrize("runs", [0, 1, 2])
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize("how", ALTERED)
+def test_a_table_that_is_another_one_right_before_the_swap_has_its_own_rows(
+    spark: Any, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, placed: bool, runs: int
+) -> None:
+    """Its rows lie where the publish before has put them."""
+    there = Place(spark, database, "first")
+    location = f"location '{tmp_path}/t'" if placed else ""
+    spark.sql(f"create table {there.name} using parquet {location} as select 1 as id, 'a' as s")
+    for at in range(runs):
+        assert Guard(spark).publish(Model(there.name, f"select {at} as id, 'a' as s")).outcome == "published"
+    before, change, acted = there.rows(), Publication.change, list[str]()
+
+    def beside(self: Publication, sql: str) -> None:
+        if " SET LOCATION " in sql and not acted:
+            for statement in ALTERED[how]:
+                acted.append(statement)
+                there.other.sql(statement.replace("{t}", there.name))
+        change(self, sql)
+
+    monkeypatch.setattr(Publication, "change", beside)
+    report = Guard(spark).publish(Model(there.name, "select 9 as id, 'z' as s"))
+    assert len(acted) == len(ALTERED[how])
+    assert (report.outcome, report.details.transient) == ("failed", True), report.error
+    if how == "altered":
+        assert there.rows() == [(*row, None) for row in before or []]
+    elif not placed:
+        assert there.rows() == []
+    if how == "renamed and made anew":
+        kept = spark.newSession().table(f"{there.name}_old").collect()
+        assert [tuple(row) for row in kept] == before
 
 
 def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(

@@ -11,6 +11,7 @@ from planproof import Guard, Model
 from planproof.publish.audit import changes
 from planproof.report.changes import TableChange
 from planproof.settings import Settings
+from planproof_engine.schema import by_name
 
 WIDE = """
     select cast(id as int) as i, cast(id as bigint) * 10 as l, cast(id as decimal(12, 2)) as d,
@@ -84,13 +85,13 @@ def test_each_way_to_publish(spark: Any, database: str) -> None:
     assert report.strategy == "append"
     assert added.line() == "1 -> 2 rows; id: max 1 -> 2; s: nulls 0 -> 1; seen: new, boolean"
     assert_true(spark, rows, added.after)
-    assert added.after.by_name["seen"].nulls == 1
+    assert by_name(added.after.columns)["seen"].nulls == 1
 
     # Partitions: a column that no file holds; those that are replaced do not count twice.
     old = "select * from values (1, 'x', 1), (2, 'y', null) as v(id, s, d)"
     made = told(guard.publish(Model(parts, old, partition_by=["d"])))
     assert_true(spark, parts, made.after)
-    assert made.after.by_name["d"].distinct == 1
+    assert by_name(made.after.columns)["d"].distinct == 1
     new = "select * from values (3, 'z', 1), (4, 'z', 7) as v(id, s, d)"
     kind = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
     report = guard.publish(Model(parts, new, **kind))
@@ -125,7 +126,7 @@ def test_what_is_not_known_has_its_reason(spark: Any, database: str, monkeypatch
         from values ('NaN', repeat('a', {100})), ('1', 'b') as v(x, s)
         """
     with guard.session.settings({"spark.sql.parquet.outputTimestampType": "INT96"}):
-        made = told(guard.publish(Model(name, query))).after.by_name
+        made = by_name(told(guard.publish(Model(name, query))).after.columns)
     assert made["x"].unknown == "NaN stands in its bounds" or "no bounds" in str(made["x"].unknown)
     assert made["s"].unknown == "texts of 64 bytes or more may be cut"
     assert made["b"].unknown == "binary values have no text"

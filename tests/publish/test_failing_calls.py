@@ -73,7 +73,7 @@ class Failing:
         def counted(*args: Any, **named: Any) -> Any:
             self.calls += 1
             if self.calls - 1 == self.at or (self.lasting and self.reached):
-                raise SparkFailure("the cable was pulled", transient=True)
+                raise SparkFailure("the cable was pulled", outside=True)
             return call(*args, **named)
 
         return counted

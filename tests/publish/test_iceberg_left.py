@@ -306,7 +306,7 @@ class Renamed:
     def registered(self, name: str) -> Any:
         kind = self.there.get(name)
         if kind == "unknown":
-            raise SparkFailure("it lists t all the same", transient=True)
+            raise SparkFailure("it lists t all the same", outside=True)
         return kind and SimpleNamespace(kind=kind)
 
     def rows(self, sql: str) -> list[Any]:

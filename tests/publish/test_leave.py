@@ -133,7 +133,7 @@ def test_partitions_that_were_overwritten_go_with_the_table_that_is_replaced(
     assert [len(names(versions)) for versions in (far / PREFIX).iterdir()] == [1]
     reports = leave(session, store_of(session), [f"file:{folder}"])
     said = [r.error or "" for r in reports]
-    assert "holds files that belong to no table" in said[0], said
+    assert any("holds files that belong to no table" in text for text in said), said
     assert not any("--force" in text for text in said), said
     assert sorted(p.name for p in (far / "t").rglob("*.parquet")), "the author's own files stay"
     assert [tuple(row) for row in spark.table(name).collect()] == [(4, "y")]

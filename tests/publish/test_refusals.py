@@ -55,7 +55,7 @@ def test_a_null_that_the_table_alone_forbids_is_refused_with_the_way_out() -> No
 
 def test_what_is_denied_is_not_cured_by_a_second_try() -> None:
     for text in ("Permission denied: user=etl", "MetaException: AccessControlException", "Access Denied (403)"):
-        failure = SparkFailure(text, transient=True)
+        failure = SparkFailure(text, outside=True)
         assert (failure.outside, failure.transient) == (True, False), text
-    assert not SparkFailure("no", "UNSUPPORTED_FEATURE.ALTER", transient=True).transient
-    assert SparkFailure("cannot read shop.user_permissions: Connection reset", transient=True).transient
+    assert not SparkFailure("no", "UNSUPPORTED_FEATURE.ALTER", outside=True).transient
+    assert SparkFailure("cannot read shop.user_permissions: Connection reset", outside=True).transient

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
+from planproof.publish.transaction.places import database_root
+from planproof.publish.transaction.publication import Publication
+from planproof.session import open as opened
 from planproof.session.settings import MANAGED_PARTITIONS
+from planproof.session.store import local
 
 pytestmark = pytest.mark.hive
 
@@ -98,3 +102,36 @@ def test_rows_stay_with_an_upper_case_name_where_case_counts(spark: Any, databas
         if prefix:
             spark.sql(f"drop database {name} cascade")
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+@pytest.mark.parametrize("step", ["away", "swap"])
+@pytest.mark.parametrize("runs", [0, 1])
+def test_files_that_somebody_puts_at_the_default_place_never_become_the_table(
+    spark: Any, database: str, monkeypatch: pytest.MonkeyPatch, runs: int, step: str
+) -> None:
+    """They come while the table is renamed, at home or from a version: the catalog renames none onto them."""
+    name, plain, acted = f"{database}.t", Publication.step, list[str]()
+    spark.sql(f"create table {name} using parquet as select 1 as id, 'a' as s")
+    for _ in range(runs):
+        assert Guard(spark).publish(Model(name, "select 1 as id, 'a' as s")).outcome == "published"
+    home = database_root(opened(spark), (database,))
+
+    def beside(self: Publication, now: str, **changes: Any) -> None:
+        plain(self, now, **changes)
+        if now == step and not acted:
+            acted.append(now)
+            spark.newSession().sql("select 9 as id, 'z' as s").write.mode("append").parquet(f"{home}/t")
+
+    monkeypatch.setattr(Publication, "step", beside)
+    report = Guard(spark).publish(Model(name, "select 5L as id, 'b' as s"))
+    assert acted
+    # Right before the first rename they are still the table's own, if it lies there.
+    published = (step, runs) == ("away", 0)
+    assert report.outcome == ("published" if published else "failed"), report.error
+    assert rows_of(spark, name) == ([(5, "b")] if published else [(1, "a")])
+    monkeypatch.undo()
+    assert Guard(spark).recover() == []
+    assert rows_of(spark, name) == ([(5, "b")] if published else [(1, "a")])
+    folders = [str(path.parent) for path in Path(local(home) or "").rglob("*.parquet")]
+    found = {tuple(row) for folder in folders for row in spark.read.parquet(folder).select("id").collect()}
+    assert published or (9,) in found, "nobody's files are deleted"

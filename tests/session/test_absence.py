@@ -147,7 +147,7 @@ def test_a_list_that_fails_leaves_it_open(database: str, session: Any, monkeypat
 
     def failing(self: Any, sql: str) -> Any:
         if sql.startswith("SHOW TABLES"):
-            raise SparkFailure("the cable was pulled", transient=True)
+            raise SparkFailure("the cable was pulled", outside=True)
         return plain(self, sql)
 
     monkeypatch.setattr(type(session), "_told", failing)

@@ -277,13 +277,14 @@ class Request:
         return list(found)
 
     def _selected(self, project: Project, *, fresh: bool) -> Sequence[ProjectNode]:
-        """The models that a run is about, and what dbt 2 compiled before holds seeds, too. Raises `ProjectError` where
-        dbt is to build all of them."""
-        from planproof.project.seeds import has_file
+        """The models that a run is about, and the seeds of what dbt 2 compiled before, where their files can be read.
+        Raises `ProjectError` where dbt is to build all of them."""
+        from planproof.project.seeds import left_out, seeds_of
 
-        seeds = project.is_of_dbt_2 and not fresh and not self.keys
         nodes = self._chosen(project)
-        asked = [n for n in nodes if n.kind == "model" or (seeds and n.kind == "seed" and has_file(project, n))]
+        seeds = seeds_of(project, nodes) if not fresh and not self.keys else ()
+        published = {seed.unique_id for seed in seeds if left_out(project, seed) is None}
+        asked = [n for n in nodes if n.kind == "model" or n.unique_id in published]
         guarded, off = guarded_of(asked, self.settings)
         if off and not guarded:
             raise ProjectError(f"{left_to_dbt(off)[0]}; `dbt build` builds what is selected, and nothing was run")

@@ -14,7 +14,7 @@ from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.promised import Promises
-from planproof.project.seeds import loaded, read_seed
+from planproof.project.seeds import left_out, loaded, read_seed, seeds_of
 from planproof.project.statements import Around, grants_of, hooks_of, never_run
 from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
@@ -60,9 +60,7 @@ def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None =
         reason = node.unsupported()
         if reason is None and not fresh and node.materialized in FRESH_ONLY:
             reason = _outdated(node, older)
-        if reason is None and node.kind == "seed":
-            reason = _unreadable(older, node)
-        elif reason is None and node.sql is None:
+        if reason is None and node.kind != "seed" and node.sql is None:
             reason = "not compiled"
         if reason is not None:
             found.append((node, reason))
@@ -75,15 +73,6 @@ class Older:
 
     project: Project
     stands: Callable[[ProjectNode], bool] | None = None
-
-
-def _unreadable(older: Older | None, node: ProjectNode) -> str | None:
-    try:
-        if older is not None:
-            read_seed(older.project, node)
-    except ProjectError as error:
-        return str(error)
-    return None
 
 
 def _outdated(node: ProjectNode, older: Older | None) -> str | None:
@@ -282,7 +271,9 @@ def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[Pro
     ]
     by_dbt = [node for node in nodes if node.kind in LOADED_BY_DBT and node.unique_id not in run]
     if by_dbt:
-        listed = ", ".join(f"{node.kind} {node.name}" for node in by_dbt)
+        reasons = {seed.unique_id: left_out(project, seed) for seed in seeds_of(project, by_dbt)}
+        shown = ((n, reasons.get(n.unique_id)) for n in by_dbt)
+        listed = ", ".join(f"{n.kind} {n.name}" + (f" ({reason})" if reason else "") for n, reason in shown)
         found.append(f"left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand: {listed}")
     for node in nodes:
         if node.kind != "model":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -65,6 +65,22 @@ def has_file(project: Project, node: ProjectNode) -> bool:
     return home is not None and node.file is not None and is_file(home / node.file)
 
 
+def left_out(project: Project, node: ProjectNode) -> str | None:
+    """Why the seed of a node is left to dbt, where a run publishes seeds; None where it is published."""
+    try:
+        unsupported = node.unsupported()
+        if unsupported is None:
+            read_seed(project, node)
+        return unsupported
+    except ProjectError as error:
+        return str(error)
+
+
+def seeds_of(project: Project, nodes: Iterable[ProjectNode]) -> list[ProjectNode]:
+    """The seeds whose files lie there, of a project that dbt 2 compiled: dbt 1 loads its own."""
+    return [n for n in nodes if project.is_of_dbt_2 and n.kind == "seed" and has_file(project, n)]
+
+
 def parse_seed(text: str, stated: dict[str, str], delimiter: str = ",") -> Seed:
     """The seed of a CSV text; `stated` are the types of `column_types`. Raises ValueError, `csv.Error` for what is no
     CSV, and TypeError for a delimiter that is none.
@@ -93,7 +109,8 @@ def parse_seed(text: str, stated: dict[str, str], delimiter: str = ",") -> Seed:
 def loaded(session: Session, seed: Seed) -> Iterator[str]:
     """A query for the seed's rows, which lie in temporary views as long as the block lasts. Raises `SparkFailure`, and
     `Refused` where the session's settings do not let a text be spelled."""
-    refuse_unspeakable(session, (value for row in seed.rows for value in row), "the seed")
+    texts = (_escaped(value) for row in seed.rows for value in row if value is not None)
+    refuse_unspeakable(session, texts, "the seed, as it is spelled for Spark,")
     typed = ", ".join(
         f"CAST({backticked(name)} AS {kind}) AS {backticked(name)}"
         for name, kind in zip(seed.names, seed.types, strict=True)
@@ -232,5 +249,9 @@ def _parsed(value: str, form: str) -> datetime:
 
 
 def _spelled(row: Sequence[str | None]) -> str:
-    """The values of a row. `${` would be a variable of Spark's, in a literal too."""
-    return ", ".join("NULL" if value is None else literal(value).replace("${", "$\\{") for value in row)
+    return ", ".join("NULL" if value is None else _escaped(literal(value)) for value in row)
+
+
+def _escaped(text: str) -> str:
+    """`${` would be a variable of Spark's, in a literal too."""
+    return text.replace("${", "$\\{")

@@ -104,7 +104,7 @@ def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
     try:
         return open(builder.getOrCreate())
     except PySparkException as error:
-        raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", transient=True) from error
+        raise SparkFailure(f"the Spark Connect server cannot be reached: {error}", outside=True) from error
     except ImportError as error:  # pyspark 3.5 imports distutils, which Python 3.12 dropped and setuptools brings back.
         cure = "install planproof[connect], on Python 3.12 and later setuptools too"
         raise SparkFailure(f"pyspark's client of Spark Connect does not run here ({error}); {cure}") from error
@@ -133,7 +133,7 @@ def served(conf: Mapping[str, str]) -> Session:
         return ThriftSession(connect(), connect)
     except Exception as error:  # The transport, SASL and PyHive each have exceptions of their own.
         said = f"the Thrift server {place['host']}:{place['port']} cannot be reached: {error}"
-        raise SparkFailure(said, transient=True) from error
+        raise SparkFailure(said, outside=True) from error
 
 
 def opened_by_dbt(

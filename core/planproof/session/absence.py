@@ -66,14 +66,14 @@ def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Call
         if _REFUSED.search(f"{failure.condition} {failure}"):
             return
         said = f"the catalog says that it has no {name}, and does not answer when it is asked for a list: {failure}"
-        raise SparkFailure(f"{said}. Whether it exists is not known", failure.condition, transient=True) from failure
+        raise SparkFailure(f"{said}. Whether it exists is not known", failure.condition, outside=True) from failure
     alike = [found for found in shown if found.lower() == own.lower()]
     if own in alike or (alike and not is_case_sensitive() and not _answers(rows, within, alike[0])):
         raise SparkFailure(
             f"the catalog says that it has no {name}, and lists {own} all the same: it does not answer as it should. "
             "Nothing is taken for absent by that; try again once it is well",
             error.condition,
-            transient=True,
+            outside=True,
         ) from error
 
 
@@ -88,7 +88,7 @@ def believe_database(error: AnalysisError, name: str, rows: Rows) -> None:
         raise
     if own.lower() in (found.lower() for found in shown):
         said = f"the catalog says that it has no database {name}, and lists it all the same: try again once it is well"
-        raise SparkFailure(said, error.condition, transient=True) from error
+        raise SparkFailure(said, error.condition, outside=True) from error
 
 
 def is_listed(name: str, rows: Rows) -> bool:

@@ -132,7 +132,7 @@ class Branches:
         parts = self.complete(name)
         table = self.table(quoted(parts))
         if table is None:
-            raise SparkFailure(f"{name} is no Iceberg table any more", transient=True)
+            raise SparkFailure(f"{name} is no Iceberg table any more", outside=True)
         return BranchChange(self._session, self, parts, table)
 
 

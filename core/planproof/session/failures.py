@@ -77,7 +77,7 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
             raise _rejection(error, sql) from None
         except PySparkException as error:
             failure = _failure(error)
-            if analysing and not failure.transient:
+            if analysing and not failure.outside:
                 raise _rejection(error, sql) from None
             raise failure from error
         except Py4JJavaError as error:
@@ -88,12 +88,12 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
                 raise AnalysisError(condition, cleaned(message, condition)) from None
             raise SparkFailure(_with_cause(cleaned(message, condition), java), condition, outside) from error
         except (Py4JError, ConnectionError) as error:
-            raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
+            raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
         except Exception as error:
             # Connect's transport has its own errors, and need not be installed.
             if not type(error).__module__.startswith("grpc"):
                 raise
-            raise SparkFailure(f"the connection to Spark was lost: {error}", transient=True) from error
+            raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
 
 
 def cleaned(message: str, condition: str | None = None) -> str:
@@ -115,7 +115,7 @@ def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | Spar
     # A file that is gone, a refused access and a metastore that cannot be reached come as AnalysisExceptions too.
     around = _speaks_of_outside(condition, error.getSqlState()) or versions.hides_a_file(condition, java)
     if around or (java is not None and _is_outside(java)):
-        return SparkFailure(_with_cause(message, java), condition, transient=True)
+        return SparkFailure(_with_cause(message, java), condition, outside=True)
     named = versions.places(error)
     own = [p for p in named if not p.object_type]
     if named and not own:

@@ -145,9 +145,9 @@ class SparkFailure(Exception):
     message is told without the passwords, keys and tokens in it.
     """
 
-    def __init__(self, message: str, condition: str | None = None, transient: bool = False) -> None:
+    def __init__(self, message: str, condition: str | None = None, outside: bool = False) -> None:
         super().__init__(without_secrets(message))
-        self.condition, self.outside = condition, transient
+        self.condition, self.outside = condition, outside
 
     @property
     def transient(self) -> bool:
@@ -160,7 +160,7 @@ class Moved(SparkFailure):
     """Somebody changed a table after a transaction was opened on it. Nothing was committed."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, transient=True)
+        super().__init__(message, outside=True)
 
 
 class Transaction(Protocol):

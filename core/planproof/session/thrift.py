@@ -258,8 +258,8 @@ def _translated(error: Exception) -> SparkFailure | AnalysisError:
     said = str(getattr(status, "errorMessage", None) or error)
     found = _CONDITION.search(said)
     if found is None:
-        transient = type(error).__module__.startswith(("thrift", "socket")) or isinstance(error, OSError)
-        return SparkFailure(_TAIL.sub("", said), transient=transient)
+        outside = type(error).__module__.startswith(("thrift", "socket")) or isinstance(error, OSError)
+        return SparkFailure(_TAIL.sub("", said), outside=outside)
     condition, message = found.group(1), _TAIL.sub("", found.group(2))
     message = re.sub(r"^(?:[\w.$]+(?:Exception|Error): )?(?:\[[A-Z0-9_.]+\] )?", "", message).strip()
     if _RUNNING.match(condition):

@@ -72,7 +72,9 @@ class PlanproofSparkOperator(PlanproofOperator):
         return thread.run()
 
     def told(self, report: Report) -> None:
-        self.log.info("%s: %s, %s", report.model, report.outcome, report.said)
+        from planproof.report.parts import harmless, one_line
+
+        self.log.info("%s: %s, %s", harmless(one_line(report.model)), report.outcome, report.said)
 
     def on_kill(self) -> None:
         """Cancels the Spark job; Airflow calls this when the task is killed or its `execution_timeout` is over."""

@@ -53,7 +53,7 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     else:
         staging = publication.stored(entry.staging)
         if staging is None:
-            raise SparkFailure(f"{entry.staging}, which was just written, is gone: was it dropped?", transient=True)
+            raise SparkFailure(f"{entry.staging}, which was just written, is gone: was it dropped?", outside=True)
         partition_by = staging.partition_by
         facts = read_files(draft, job.session, staging, planned)
     facts = trusted(job, publication, facts)

@@ -29,7 +29,7 @@ class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
     def write(self, bad: BadRows, job: Job, publication: DeltaPublication) -> None:
         table = self.stored(bad.table)
         if table is None or table.location is None:
-            raise SparkFailure(f"{bad.table} is gone", transient=True)
+            raise SparkFailure(f"{bad.table} is gone", outside=True)
         base = self._tables.state(table.location)
         staged = StagedTable(self._tables, store_of(self._session), base, bad.names.stamp)
         noted = QuarantinedFiles(bad.table, bad.names.stamp, staged.location, base=base.version)

@@ -43,7 +43,7 @@ class Exchange(Commit):
         is_noted = self.notebook.write(step="exchange", staging=names[0], away=names[1], target=names[2])
         if self.notebook.root is not None and not is_noted:
             said = f"{self.notebook.location} cannot be written, by which a kill between two renames is mended"
-            raise SparkFailure(f"{said}; nothing was published", transient=True)
+            raise SparkFailure(f"{said}; nothing was published", outside=True)
         try:
             self._refuse_evicted()
             self.transaction.commit()

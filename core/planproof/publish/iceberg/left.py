@@ -106,7 +106,7 @@ def take_back(session: Session, tables: Transactional, store: Store, bad_rows: Q
     if tables.table(bad_rows.table) is None:
         if session.registered(bad_rows.table) is None:
             return
-        raise SparkFailure(f"{bad_rows.table} is there, and cannot be loaded as a table of Iceberg's", transient=True)
+        raise SparkFailure(f"{bad_rows.table} is there, and cannot be loaded as a table of Iceberg's", outside=True)
     delete_rows(session, bad_rows)
     # Its older snapshots still name the files of rows that were committed.
     if tables.names_any(bad_rows.table, bad_rows.folder, bad_rows.others) is False:

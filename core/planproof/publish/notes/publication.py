@@ -98,7 +98,7 @@ class NotedPublication(ABC):
         self.step("quarantine")
         if not self.notebook.write(step="quarantine"):
             self.stop_if_evicted()
-            raise SparkFailure(f"{self.notebook.location} cannot be written; no row was quarantined", transient=True)
+            raise SparkFailure(f"{self.notebook.location} cannot be written; no row was quarantined", outside=True)
         try:
             self.bad_rows.commit()
         except Moved:

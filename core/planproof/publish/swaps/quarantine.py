@@ -45,7 +45,7 @@ class QuarantinePartitions:
     def attach(self, bad: BadRows, raw: Publication, publication: Publication) -> None:
         table = self._session.registered(bad.table)
         if table is None or not table.location:
-            raise SparkFailure(f"{shown(bad.table)} is gone", transient=True)
+            raise SparkFailure(f"{shown(bad.table)} is gone", outside=True)
         day = datetime.now(timezone.utc).date().isoformat()
         partition = f"{DATE}={day}/{RUN}={bad.names.stamp}"
         noted = QuarantinePartition(bad.table, partition, join(decoded(table.location), partition))

@@ -6,11 +6,9 @@ table's place. Other sessions see a gap between the two renames.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from planproof.publish.transaction.content import is_whole
-from planproof.publish.transaction.deletion import Holdings
+from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
+from planproof.publish.transaction.journal import Prior
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import Refused, join, within
 from planproof.publish.transaction.partition import locations, names, partitions_of, spec
@@ -93,17 +91,9 @@ class Rename:
         if self._has_name(publication) and not self._is_whole(publication):
             self._give_name_up(publication)
         self._return_directories(publication)
-        if prior is not None and publication.stored(entry.target) is None and publication.stored(entry.away):
-            waited = publication.location(entry.away)
-            with _room_made(publication):
-                publication.rename(entry.away, entry.target, prior.kind)
-            repoint(publication, entry.target, waited, publication.stored(entry.target))
-        if prior is not None and prior.kind == "table" and prior.location is not None:
-            # Hive gives a renamed managed table its default location and leaves the data where they lie.
-            current, store = publication.location(entry.target), publication.store
-            elsewhere = current is not None and not within(current, prior.location) and not store.contents(current)
-            if elsewhere and store.exists(prior.location):
-                publication.set_location(entry.target, prior.location)
+        if prior is not None:
+            _give_name_back(publication, prior)
+            _give_place_back(publication, prior)
         if entry.place is not None:
             publication.delete_unused(entry.place)
         publication.discard()
@@ -133,46 +123,70 @@ def _delete_overwritten(publication: Publication) -> None:
         return
     if publication.stored(publication.entry.away) is None:
         return
-    own = [place for place in locations(session, publication.entry.away) if publication.is_version(place)]
-    holdings, old = Holdings(session), [RelationName.parse(publication.entry.away)]
-    for place in own:
-        if holdings.holder(place, old) is None:
+    target, old = RelationName.parse(publication.entry.target), [RelationName.parse(publication.entry.away)]
+    holdings = Holdings(session)
+    for place in locations(session, publication.entry.away):
+        version = parent_version(place)
+        if is_version_of(version, target) and not has_detour(place) and holdings.holder(place, old) is None:
             publication.delete(place)
-            if not store.contents(parent_version(place)):
-                publication.delete(parent_version(place))
+            if not store.contents(version):
+                publication.delete(version)
 
 
 def _refuse_repointed(publication: Publication) -> None:
-    """Raises `Refused` where the table that has just stepped aside left its files: a managed one takes those of its
-    default place along, and somebody has pointed it to others since the last look."""
+    """Raises `Refused` where the managed table that has just stepped aside left its files behind: a rename takes along
+    what lies at the default place, so somebody has set another location since the last look."""
     prior, native = publication.entry.prior, publication.entry.native
     if prior is None or not prior.managed or not prior.location or not publication.store.contents(prior.location):
         return
     if within(prior.location, native) or publication.is_in_memory():
         raise Refused(
-            f"{publication.entry.model} was given other files by somebody just while it was published. Nothing was "
-            "published; look at it, and run the model again",
+            f"somebody gave {publication.entry.model} another location just while it was published. Nothing was "
+            "published; look at the table, and run the model again",
             transient=True,
         )
 
 
-@contextmanager
-def _room_made(publication: Publication) -> Iterator[None]:
-    """While a table is given its name back. The catalog renames none onto a folder with files: those that lie at its
-    default place, where it does not lie any more, stand beside it meanwhile, and stay there if it brings others."""
+def _give_name_back(publication: Publication, prior: Prior) -> None:
+    """The old relation gets its name back. The catalog renames no table onto a folder with files: others' files that
+    came to the default place are moved beside it, and stay there if the table brings files of its own."""
     entry, store = publication.entry, publication.store
-    aside = f"{publication.away_home}_found"
-    if entry.prior is not None and entry.prior.managed and store.contents(entry.native) and not store.exists(aside):
-        publication.move(entry.native, aside)
+    found = f"{publication.away_home}_found"
     try:
-        yield
+        if publication.stored(entry.target) is None and publication.stored(entry.away) is not None:
+            waited = publication.location(entry.away)
+            if prior.managed and store.contents(entry.native) and not store.exists(found):
+                publication.move(entry.native, found)
+            publication.rename(entry.away, entry.target, prior.kind)
+            repoint(publication, entry.target, waited, publication.stored(entry.target))
     finally:
-        if store.exists(aside) and not store.contents(entry.native):
-            publication.delete(entry.native)
-            publication.move(aside, entry.native)
-            # Hive still has the table where the others pointed it to, and Spark tells it of another folder alone.
-            for folder in (aside, entry.native) if publication.stored(entry.target) is not None else ():
-                publication.set_location(entry.target, folder)
+        _return_found(publication, prior, found)
+
+
+def _return_found(publication: Publication, prior: Prior, found: str) -> None:
+    """Moves the files that stood beside the default place back to it, if none came there."""
+    entry, store = publication.entry, publication.store
+    if not store.exists(found):
+        return
+    store.prune(entry.native)  # The rename may have made the folder.
+    if store.exists(entry.native):
+        return
+    publication.move(found, entry.native)
+    if prior.location and within(prior.location, entry.native) and publication.stored(entry.target) is not None:
+        # Hive may still hold the folder that somebody has set. Spark passes on only a location that differs from the
+        # one it shows: another one is set first.
+        for folder in (found, entry.native):
+            publication.set_location(entry.target, folder)
+
+
+def _give_place_back(publication: Publication, prior: Prior) -> None:
+    """Hive gives a renamed managed table its default place, whatever lies there, and leaves the data where they lie."""
+    current, store = publication.location(publication.entry.target), publication.store
+    if prior.kind != "table" or prior.location is None or current is None or within(current, prior.location):
+        return
+    by_rename = within(current, publication.entry.native) and not publication.is_in_memory()
+    if (by_rename or not store.contents(current)) and store.exists(prior.location):
+        publication.set_location(publication.entry.target, prior.location)
 
 
 def repoint(publication: Publication, table: str, former: str | None, now: StoredTable | None) -> None:

@@ -82,10 +82,10 @@ class Publication:
             self.define(sql)
         except AnalysisError as error:
             said = f"Spark refused a step of the publish of {self.entry.model}"
-            refused = SparkFailure(f"{said}: {error.message}", error.condition, transient=True)
+            refused = SparkFailure(f"{said}: {error.message}", error.condition, outside=True)
             if refused.transient:
                 others = "somebody may have changed the table, or what is staged for it, at the same time"
-                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, transient=True)
+                refused = SparkFailure(f"{said}; {others}: {error.message}", error.condition, outside=True)
             raise refused from error
 
     def define(self, sql: str) -> None:
@@ -186,23 +186,33 @@ class Publication:
         return f"what stood there before waits as {self.entry.away}; "
 
     def refuse_exchanged(self) -> None:
-        """The same right after the call that pointed the target to the staged files: where it met another table that
-        had come in that moment, that table is given its own files back, if they lie in its default place."""
+        """The same right after the call that pointed the target to the staged files: where it met a table that somebody
+        had altered, or made anew, in that moment, that table is given its own files back."""
         now, then = self.stored(self.entry.target), self.target
         if then is None or (now is not None and _identity(now, placed=False) == _identity(then, placed=False)):
             return
-        if (
-            now is not None
-            and now.managed
-            and now.location
-            and within(decoded(now.location), self.entry.stage_location)
-        ):
-            self.set_location(self.entry.target, self.entry.native)
+        if now is not None and now.location and within(decoded(now.location), self.entry.stage_location):
+            home = self._files_of_exchanged(now, then)
+            if home is not None:
+                self.set_location(self.entry.target, home)
         raise Refused(
-            f"{self.entry.model} was dropped or made anew by somebody just while it was published; look at it, and run "
-            "the model again",
+            f"{self.entry.model} was altered, dropped or made anew by somebody just while it was published; look at "
+            "it, and run the model again",
             transient=True,
         )
+
+    def _files_of_exchanged(self, now: StoredTable, then: StoredTable) -> str | None:
+        """Where the files of an exchanged table lie: where they did, if it is the one that was found, and in its
+        default place, if it is another one that is managed. None of another one that is not: nobody knows it."""
+        before, same = decoded(then.location or ""), (now.created, now.managed) == (then.created, then.managed)
+        others = Holdings(self.session)
+        if (
+            same
+            and self.store.exists(before)
+            and others.holder(before, [RelationName.parse(self.entry.target)]) is None
+        ):
+            return before
+        return self.entry.native if now.managed else None
 
     def count_others(self, found: Iterable[str]) -> None:
         """Counts the files that others have put into the target since the publish began, among those that it has just
@@ -280,7 +290,7 @@ class Publication:
         exist, and Hive then reports the drop as done."""
         self.change(f"DROP {'TABLE' if kind == 'table' else 'VIEW'} IF EXISTS {name}")
         if is_listed(name, self.run):
-            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", transient=True)
+            raise SparkFailure(f"the catalog took DROP {name} for done, and has it still", outside=True)
 
     def delete_unused(self, location: str, now: StoredTable | None = None) -> None:
         """Deletes a directory, unless data of the target lie there; `now` is the target, where it was just looked
@@ -457,9 +467,10 @@ class Publication:
             self.sweep(prior.location)
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
-        if prior.kind == "table" and prior.managed and prior.location and not within(prior.location, entry.native):
-            # Hive deletes what it holds for the table's folder, which Spark does not show after a rename: somebody may
-            # have pointed it to files of his own a moment before. Spark tells Hive of another folder alone.
+        is_elsewhere = prior.managed and prior.location is not None and not within(prior.location, entry.native)
+        if prior.kind == "table" and is_elsewhere and not self.is_in_memory():
+            # DROP deletes the folder that Hive holds, which may be one that somebody set right before the rename; Spark
+            # shows the default one. It passes on only a location that differs from the one it shows.
             self.set_location(entry.away, f"{self.away_home}_dropped")
         self.drop(entry.away, prior.kind)
 

@@ -61,11 +61,22 @@ def _matching(node: q.Node, pattern: str, ctx: Context) -> list[Expr]:
     """The columns whose whole name matches the pattern. It is Java's; most patterns mean the same in Python."""
     try:
         compiled = re.compile(pattern, 0 if ctx.conf.case_sensitive else re.IGNORECASE)
-    except re.error:
+    except (re.error, OverflowError):
         raise Unknown(f"the pattern {pattern}") from None
     table = name_parts(node)[:-1]
     columns = ctx.scope.qualified(table) if table else ctx.scope.columns
+    if _may_backtrack(pattern) or any(len(c.name) > _LONG for c in columns):
+        raise Unknown(f"what the pattern {pattern} matches")
     return [c for c in columns if compiled.fullmatch(c.name)]
+
+
+_LONG = 255
+
+
+def _may_backtrack(pattern: str) -> bool:
+    """Whether a name could be tried for hours: no budget ends a match in a thread of its own."""
+    many = len(re.findall(r"[*+{]", pattern)) > 3 or pattern.count("?") > 8
+    return many or re.search(r"\)[*+{]", pattern) is not None
 
 
 def _qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:

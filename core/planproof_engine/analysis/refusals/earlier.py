@@ -42,7 +42,12 @@ def is_checked(error: AnalysisError) -> bool:
 def is_of_typed(error: AnalysisError) -> bool:
     """Whether it is one of `CheckAnalysis` about a plan in which all names and types are known."""
     return error.condition.startswith(
-        ("MISSING_", "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY", "DISTINCT_WINDOW", "EXPRESSION_TYPE_IS_NOT_ORDERABLE")
+        (
+            "MISSING_",
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY",
+            "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
+            "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+        )
     )
 
 
