@@ -116,7 +116,7 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
         types = [args[1 + r * width + column].type for r in range(rows) if 1 + r * width + column < len(args)]
-        if any(not same_type(t, types[0]) for t in types[1:]):
+        if any(not same_type(t, types[0], conf.case_sensitive) for t in types[1:]):
             return Mismatch(
                 "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
             )
