@@ -35,6 +35,7 @@ _ABSENT: dict[str, tuple[str, bool]] = {
     "bang_equals_not": ("4.0", True),
     "legacy_raise_error": ("4.0", False),
     "retain_scale": ("4.0", False),
+    "consecutive_literals": ("4.1", False),
     "legacy_identifier_clause": ("4.1", True),
     "ordinals_first": ("4.1", False),
     "python_logging": ("4.1", False),
@@ -127,6 +128,8 @@ class Conf:
     exponent_as_decimal: bool = False
     empty_collections_of_strings: bool = False
     retain_scale: bool = False
+    set_operations_alike: bool = False
+    consecutive_literals: bool = False
     create_table_provider: str = "parquet"
     spark: str = SPARKS[-1]
     databricks: bool = False
@@ -272,22 +275,20 @@ SETTINGS = {
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "exponent_as_decimal",
     "spark.sql.legacy.createEmptyCollectionUsingStringType": "empty_collections_of_strings",
     "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "retain_scale",
+    "spark.sql.legacy.setopsPrecedence.enabled": "set_operations_alike",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "consecutive_literals",
 }
 """By Spark's name for a setting, in Spark's own spelling: the field of `Conf` that it sets. A session answers to that
 spelling only."""
 
 UNFOLLOWED = {
-    "spark.sql.allowNamedFunctionArguments": "true",
     "spark.sql.analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions": "false",
     "spark.sql.analyzer.preferColumnOverLcaInArrayIndex": "true",
-    "spark.sql.analyzer.scalarSubqueryAllowGroupByColumnEqualToConstant": "true",
     "spark.sql.analyzer.singlePassResolver.enabled": "false",
     "spark.sql.analyzer.singlePassResolver.enabledTentatively": "false",
-    "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.binByRelationOperator.enabled": "false",
     "spark.sql.collation.allowInMapKeys": "false",
-    "spark.sql.collation.objectLevel.enabled": "true",
     "spark.sql.collation.schemaLevel.enabled": "false",
     "spark.sql.enforceTypeCoercionBeforeUnionDeduplication.enabled": "true",
     "spark.sql.legacy.allowHashOnMapType": "false",
@@ -296,29 +297,26 @@ UNFOLLOWED = {
     "spark.sql.legacy.allowUdfParameterToShadowParameterlessFunction": "false",
     "spark.sql.legacy.allowZeroIndexInFormatString": "false",
     "spark.sql.legacy.collationAwareHashFunctions": "false",
-    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
     "spark.sql.legacy.cteDuplicateAttributeNames": "false",
     "spark.sql.legacy.fromDayTimeString.enabled": "false",
     "spark.sql.legacy.histogramNumericPropagateInputType": "true",
     "spark.sql.legacy.inSubqueryNullability": "false",
     "spark.sql.legacy.lpadRpadAlwaysReturnString": "false",
     "spark.sql.legacy.parameterSubstitution.constantsOnly": "false",
-    "spark.sql.legacy.parseQueryWithoutEof": "false",
     "spark.sql.legacy.persistentCatalogFirst": "false",
     "spark.sql.legacy.scalarSubqueryAllowGroupByNonEqualityCorrelatedPredicate": "false",
-    "spark.sql.legacy.setopsPrecedence.enabled": "false",
     "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
-    "spark.sql.operatorPipeSyntaxEnabled": "true",
     "spark.sql.parser.eagerEvalOfUnresolvedInlineTable": "true",
-    "spark.sql.parser.singleCharacterPipeOperator.enabled": "true",
     "spark.sql.runCollationTypeCastsBeforeAliasAssignment.enabled": "true",
     "spark.sql.stableDerivedColumnAlias.enabled": "false",
-    "spark.sql.timeTravel.atSyntax.enabled": "true",
     "spark.sql.tvf.allowMultipleTableArguments.enabled": "false",
 }
-"""Settings that decide what Spark takes, or which types and names it gives, and that `Conf` does not follow, with the
-default by which it plans: under another value every plan is `Unknown`. Source: `SQLConf`, the settings that the parser,
-the analyzer and the expressions ask for."""
+"""Settings that decide which queries Spark takes, or which types and names it gives, and that `Conf` does not follow,
+with the default by which it plans: under another value every plan is `Unknown`. A setting that only takes queries away,
+such as `spark.sql.ansi.enforceReservedKeywords`, is not looked at.
+
+Source: `SQLConf`, the settings that the parser, the analyzer and the expressions ask for.
+"""
 
 _FIELDS = {key.lower(): name for key, name in SETTINGS.items()}
 _UNFOLLOWED = {key.lower(): default for key, default in UNFOLLOWED.items()}

@@ -78,6 +78,21 @@ def test_where_case_counts_structs_of_other_names_have_no_common_type(ansi: bool
     assert raised.value.condition == condition
 
 
+def test_set_operations_bind_alike_where_a_setting_says_so() -> None:
+    sql = "select cast(null as int) a union all select 2 intersect select 1"
+    [plain] = plan(sql, Catalog({}), conf_of(True)).root.output
+    [alike] = plan(sql, Catalog({}), conf_of(True, **{"spark.sql.legacy.setopsPrecedence.enabled": "true"})).root.output
+    assert (plain.nullable, alike.nullable) == (True, False)
+
+
+def test_texts_stand_one_after_the_other_where_a_setting_says_so() -> None:
+    sql = "select 'it''s'"
+    conf = conf_of(True)
+    assert plan(sql, Catalog({}), conf).root.output[0].name == "it's"
+    joined = conf.with_setting("spark.sql.legacy.consecutiveStringLiterals.enabled", "true")
+    assert plan(sql, Catalog({}), joined).root.output[0].name == "its"
+
+
 def test_in_a_union_the_names_of_fields_may_differ_whatever_counts() -> None:
     sql = f"select {SMALL} v union all select {OTHER}"
     assert types(sql, conf_of(True, **{CASED: "true"})) == ["struct<a:int>"]
