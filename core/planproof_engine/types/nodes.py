@@ -20,7 +20,8 @@ Json = Any
 
 MOST_TYPES = 100_000
 """Types that one type may hold, nested ones counted wherever they stand: a struct of two structs of two structs ..."""
-MOST_LEVELS = 200
+MOST_LEVELS = 64
+"""Types are written and compared call within call, of which Python allows 1,000, and dbt or Airflow has used some."""
 
 
 class TooLargeType(Unknown, ValueError):
