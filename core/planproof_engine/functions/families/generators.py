@@ -112,7 +112,7 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
         first, *others = args[1 + column :: width]
-        if any(not same_type(other.type, first.type) for other in others):
+        if any(not same_type(other.type, first.type, conf.case_sensitive) for other in others):
             return Mismatch(
                 "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
             )
