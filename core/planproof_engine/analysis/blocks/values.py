@@ -23,7 +23,6 @@ from planproof_engine.types import (
     Interval,
     is_numeric,
     is_string,
-    same_type,
 )
 from planproof_engine.types.coercion import wider_without_strings
 
@@ -46,7 +45,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     for i in range(width):
         values = [r[i] for r in rows]
         target = _column_type(values, env, node)
-        cells = [v if same_type(v.type, target) else cast_unless_same(v, target, env.conf) for v in values]
+        cells = [cast_unless_same(v, target, env.conf) for v in values]
         typed.append(cells)
         columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
     return Values(tuple(zip(*typed)), tuple(columns))
@@ -119,7 +118,7 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
     if all(v.type == first for v in values):
         return first
     # Inline tables follow the rules of ANSI off in both modes.
-    found = wider_without_strings([v.type for v in values], ansi=False, fraction=env.conf.keep_fraction)
+    found = wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
         raise env.rejected(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
