@@ -213,8 +213,7 @@ SETTINGS = (
         "spark",
         "",
         "the version of Spark for which an offline check answers, such as 3.5, or databricks-16.4 for that of a "
-        "Databricks Runtime; without it the one that `planproof "
-        "freeze` saw, else the newest that planproof knows. In a run Spark itself says which it is",
+        "Databricks Runtime; without it the one that `planproof freeze` saw, else the newest that planproof knows",
         commands=("check",),
     ),
 )
