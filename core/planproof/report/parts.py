@@ -290,7 +290,7 @@ def samples_of(report: Report, finding: Finding) -> list[str]:
 
 
 def _broken(report: Report, finding: Finding) -> BrokenRows | None:
-    if finding.verdict is not Verdict.VIOLATED:
+    if finding.verdict not in (Verdict.VIOLATED, Verdict.WARNING):
         return None
     key = (finding.code, finding.promised, finding.field)
     return next((b for b in report.details.broken or () if (b.code, b.promised, b.field) == key), None)
