@@ -8,7 +8,7 @@ output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.groupby import aliases_of, nameless
@@ -217,10 +217,19 @@ class Aggregated:
             text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
             raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
         renamed = {i.child for i in self.items if isinstance(i, Alias)}
-        found = next((a for a in arguments if not isinstance(a, Column) or (a in unseen and a in renamed)), None)
-        if found is not None:
-            text = f"Column of grouping ({pretty(found)}) can't be found in the grouping columns."
-            raise ctx.env.rejected("GROUPING_COLUMN_MISMATCH", text, node)
+        self.refuse_computed_grouping(expr, node, ctx, {a for a in unseen if a in renamed})
+
+    def refuse_computed_grouping(
+        self, expr: Expr, node: q.Node, ctx: Context, unseen: Collection[Expr] = frozenset()
+    ) -> None:
+        """Refuses `grouping(x)` of a computed key above the Aggregate: an Expand has put a column in its place, with
+        which `x` is compared (`ResolveGroupingAnalytics.replaceGroupingFunc`)."""
+        for call in filter(is_grouping, expr.walk()):
+            found = next((a for a in call.args if not isinstance(a, Column) or a in unseen), None)
+            if found is not None:
+                one = call.function.name == "grouping"
+                text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
+                raise ctx.env.rejected(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
 
     def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output."""

@@ -75,6 +75,9 @@ def aggregate(
         refuse_outer(groups, "the grouping", group or node, ctx.env)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
     keys = Keys(groups, within=within, of_sets=sets is not None)
+    if sets is not None:
+        for item in items:
+            _check_grouping_calls(item, groups, node, ctx)
     for item, source in zip(items, _sources(node, items)):
         if first_window_in_aggregate(item) is not None:
             raise ctx.env.rejected(
@@ -88,8 +91,6 @@ def aggregate(
             group or node,
         )
     if sets is not None:
-        for item in items:
-            _check_grouping_calls(item, groups, node, ctx)
         absent = left_out(groups, sets)
         items = [nulled(i, absent, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
@@ -181,7 +182,8 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
 
 
 def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
-    if isinstance(expr, (Literal, Outer)) or expr in keys:
+    if isinstance(expr, (Literal, Outer)) or (expr in keys and not holds_window(expr)):
+        # Spark takes windows out of the Aggregate before it compares its items with its keys.
         return
     if isinstance(expr, Column):
         yield expr

@@ -280,4 +280,4 @@ def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found:
             "QUALIFY needs a window function in the SELECT list or in it.",
             condition,
         )
-    return Filter(boolean(bound, "filter", condition, ctx.env), plan)
+    return Filter(of_having(bound, condition, ctx.env), plan)

@@ -33,7 +33,6 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
     _refuse_subqueries(node, env)
     rows = [_row(r, ctx) for r in node.rows]
-    _refuse_computed(rows, node, env)
     width = len(rows[0])
     if any(len(r) != width for r in rows):
         raise env.rejected(
@@ -41,6 +40,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
             f"Invalid inline table: expected {width} columns in every row.",
             node,
         )
+    _refuse_computed(rows, node, env)
     names = [f"col{i + 1}" for i in range(width)]
     columns, typed = [], []
     for i in range(width):
@@ -49,6 +49,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
         cells = [v if same_type(v.type, target) else cast_unless_same(v, target, env.conf) for v in values]
         typed.append(cells)
         columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
+    _refuse_failing(rows, typed, node, env)
     return Values(tuple(zip(*typed)), tuple(columns))
 
 
@@ -70,9 +71,6 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
     """Refuses what Spark cannot compute at once in VALUES: columns of the query around, SQL functions, lambdas, and
     what it replaces by an expression with a part in it twice (`With`)."""
     for value in (v for row in rows for v in row):
-        if any(map(_fails, value.walk())):
-            text = f'Invalid inline table. Failed to evaluate the SQL expression "{pretty(value)}".'
-            raise env.rejected("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
         if computed or any(_is_no_constant(e, env) for e in value.walk()):
             raise env.rejected(
@@ -80,6 +78,15 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
                 node,
             )
+
+
+def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
+    """Refuses a value that raises where Spark computes it, cast to the type of its column."""
+    for at, row in enumerate(rows):
+        for value, column in zip(row, typed):
+            if any(map(_fails, column[at].walk())):
+                text = f'Invalid inline table. Failed to evaluate the SQL expression "{pretty(value)}".'
+                raise env.rejected("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
 
 
 def _fails(expr: Expr) -> bool:

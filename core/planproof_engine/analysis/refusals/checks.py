@@ -66,7 +66,7 @@ def holds_aggregate(expr: Expr) -> bool:
     return bool(content(expr) & AGGREGATE)
 
 
-def is_grouping(expr: Expr) -> bool:
+def is_grouping(expr: Expr) -> TypeGuard[Call]:
     """Whether it is `grouping(..)` or `grouping_id(..)`, a column that each Aggregate with grouping sets has."""
     return isinstance(expr, Call) and expr.function.name in ("grouping", "grouping_id")
 
