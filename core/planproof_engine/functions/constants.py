@@ -48,6 +48,8 @@ def _value(expr: Expr) -> Value:
     if not isinstance(expr, Call):
         raise _Uncomputed
     name, args = expr.function.name, expr.args
+    if name in _CASTS:
+        return _converted(_value(args[0]), Cast(args[0], expr.type, "legacy", True))
     if name == "if":
         return _value(args[1] if _value(args[0]) is True else args[2])
     if name in ("coalesce", "nvl", "ifnull"):
@@ -59,6 +61,7 @@ def _value(expr: Expr) -> Value:
     return _computed(expr, [_value(a) for a in args])
 
 
+_CASTS = ("bigint", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
 _LENGTHS = ("size", "cardinality", "array_size")
 
 
@@ -166,6 +169,8 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "|": _of(int, lambda a, b: a | b),
     "^": _of(int, lambda a, b: a ^ b),
     "~": _of(int, lambda a: ~a),
+    "/": lambda values: None if None in values or not values[1] else values[0] / values[1],
+    "bit_count": _of(int, lambda a: bin(a & (2**64 - 1)).count("1")),
     "greatest": _extreme(max),
     "least": _extreme(min),
     **dict.fromkeys(("length", "len", "char_length", "character_length"), _of(str, len)),

@@ -133,7 +133,7 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
             c.later("INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, c.stop)
     node = q.Joined(left, right, kind, natural=natural, lateral=lateral)
     if natural:
-        pass
+        _check_natural(c, kind, start)
     elif c.skip("ON"):
         node.on = expression(c)
     elif c.kind == "USING":
@@ -149,6 +149,14 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
     elif c.kind in ("APPROX", "EXACT") and c.peek() == "NEAREST":
         c.unknown("NEAREST BY")
     return c.placed(node, start)
+
+
+def _check_natural(c: Cursor, kind: str, start: int) -> None:
+    """NATURAL stands before inner and outer joins alone (`AstBuilder.withJoinRelations`, `NaturalJoin`)."""
+    if kind == "CROSS":
+        c.later("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", start, c.stop)
+    elif kind.endswith(("SEMI", "ANTI")):
+        c.later("IllegalArgumentException", f"Unsupported natural join type {kind}.", start, c.stop)
 
 
 def _join_kind(c: Cursor) -> str:
@@ -265,6 +273,8 @@ def _time_travel(c: Cursor) -> q.Version | None:
     c.back(c.i + ahead + 3)
     kind = "VERSION" if word.endswith("VERSION") else "TIMESTAMP"
     if kind == "VERSION":
+        if c.kind in ("-", "+"):
+            c.fail()
         at: q.Node = string_literal(c) if c.kind == "STRING_LITERAL" else number(c)
     else:
         at = value(c)

@@ -154,7 +154,7 @@ class _Clause:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
                 raise self._refuse_lateral(node)
             bound = without_aliases(bound, self.named)
-        if holds_aggregate(bound):
+        if any(map(is_aggregate, bound.walk())):
             found = next(e for e in bound.walk() if is_aggregate(e))
             raise self.ctx.env.rejected_at(
                 "GROUP_BY_AGGREGATE",

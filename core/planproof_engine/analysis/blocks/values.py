@@ -97,6 +97,11 @@ def _fails(expr: Expr) -> bool:
     takes = is_numeric(expr.type) or isinstance(expr.type, Interval) or expr.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     if not takes or not isinstance(text, str) or not is_string(expr.child.type):
         return False
+    return is_no_value(text)
+
+
+def is_no_value(text: str) -> bool:
+    """Whether a text can be no number and no moment: it has no digit, and is none of the words that stand for one."""
     words = ("epoch", "inf", "infinity", "nan", "now", "today", "tomorrow", "yesterday")
     return not any(c.isdigit() for c in text) and text.strip().lower().lstrip("+-") not in words
 

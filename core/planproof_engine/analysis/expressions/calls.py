@@ -19,7 +19,7 @@ from planproof_engine.analysis.expressions.modifiers import (
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
-from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import missing, unresolved, without_schema
 from planproof_engine.analysis.script import routines
@@ -202,8 +202,8 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
 
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
     """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
-    if node.over is None and any(holds_aggregate(a) for a in args):
-        inner = next(e for a in args for e in a.walk() if is_aggregate(e))
+    if node.over is None and any(map(nests_aggregate, args)):
+        inner = next(e for a in args for e in a.walk() if is_aggregate(e) and not is_grouping(e))
         raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
 
