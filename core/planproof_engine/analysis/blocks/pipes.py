@@ -64,7 +64,7 @@ def _organized(node: q.Pipe, plan: Plan, scope: Scope, env: Environment, outer: 
 def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
     """The plan and what can be named over it; hidden columns stand behind the others in the plan's output."""
     child, scope = _input(node.before, env, outer)
-    return _BINDERS[type(node)](node, child, Context(env, scope, windows=windows_of(node, scope)), outer)
+    return _BINDERS[type(node)](node, child, Context(env, scope, windows=windows_of(node)), outer)
 
 
 def _input(node: q.Query, env: Environment, outer: Scope | None) -> Side:

@@ -13,7 +13,7 @@ from typing import Any
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
-from planproof_engine.analysis.blocks.values import inline_table, is_no_value
+from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import function_name, spelt_name
@@ -29,6 +29,7 @@ from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
 from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.failing import is_no_value
 from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve

@@ -7,33 +7,27 @@ from __future__ import annotations
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
-from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Literal, Outer, fresh_id
+from planproof_engine.expr import Call, Column, Expr, Lambda, Outer, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
+from planproof_engine.functions.failing import raises
 from planproof_engine.logical.nodes import Values
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import (
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    DataType,
-    Interval,
-    is_numeric,
-    is_string,
-    same_type,
-)
+from planproof_engine.types import DataType, same_type
 from planproof_engine.types.coercion import wider_without_strings
 
 
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
-    _refuse_subqueries(node, env)
+    _refuse_subqueries(node, ctx)
     rows = [_row(r, ctx) for r in node.rows]
-    width = len(rows[0])
+    named = node.alias.columns if node.alias is not None else ()
+    width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):
         raise env.rejected(
             "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
@@ -53,8 +47,9 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     return Values(tuple(zip(*typed)), tuple(columns))
 
 
-def _refuse_subqueries(node: q.Values, env: Environment) -> None:
+def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     """VALUES is evaluated before the queries in it are resolved, so that no table in them is found."""
+    env = ctx.env
     within = [e for row in node.rows for e in row.find_all(q.Query, q.Exists)]
     if not within:
         return
@@ -63,6 +58,8 @@ def _refuse_subqueries(node: q.Values, env: Environment) -> None:
     table = next((t for e in within for t in e.find_all(q.Table)), None)
     if table is not None and (not scalar or env.conf.before("4.0")):
         raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
+    for value in (v for row in node.rows for v in row.children if not any(v.find_all(q.Query, q.Exists))):
+        bind(value, ctx)
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
     raise env.rejected(condition, "Subqueries in the VALUES clause are not supported.", node)
 
@@ -81,35 +78,36 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
 
 
 def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Node, env: Environment) -> None:
-    """Refuses a value that raises where Spark computes it, cast to the type of its column."""
+    """Refuses a value that raises where Spark computes it, cast to the type of its column. Where one is as of now, it
+    computes none yet (`EvaluateUnresolvedInlineTable.earlyEvalIfPossible`)."""
+    if any(isinstance(e, Call) and e.function.name in _OF_NOW for row in rows for v in row for e in v.walk()):
+        return
     for at, row in enumerate(rows):
         for value, column in zip(row, typed):
-            if any(map(_fails, column[at].walk())):
+            if raises(column[at], env.conf):
                 text = f'Invalid inline table. Failed to evaluate the SQL expression "{pretty(value)}".'
                 raise env.rejected("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
 
 
-def _fails(expr: Expr) -> bool:
-    """Whether it is a cast that raises: of a text without a digit that is none of the words that stand for a value."""
-    if not isinstance(expr, Cast) or expr.mode != "ansi" or not isinstance(expr.child, Literal):
-        return False
-    text = expr.child.value
-    takes = is_numeric(expr.type) or isinstance(expr.type, Interval) or expr.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-    if not takes or not isinstance(text, str) or not is_string(expr.child.type):
-        return False
-    return is_no_value(text)
-
-
-def is_no_value(text: str) -> bool:
-    """Whether a text can be no number and no moment: it has no digit, and is none of the words that stand for one."""
-    words = ("epoch", "inf", "infinity", "nan", "now", "today", "tomorrow", "yesterday")
-    return not any(c.isdigit() for c in text) and text.strip().lower().lstrip("+-") not in words
+_OF_NOW = (
+    *BARE.values(),
+    "curdate",
+    "current_catalog",
+    "current_database",
+    "current_schema",
+    "current_timezone",
+    "now",
+)
 
 
 def _is_no_constant(expr: Expr, env: Environment) -> bool:
     if isinstance(expr, Call):
         name, twice = expr.function.name, expr.function.traits.twice
-        return name in env.functions or name == "array_sort" or (twice and not env.conf.before("4.0"))
+        return (
+            name in env.functions
+            or name in ("array_sort", "assert_true", "raise_error")
+            or (twice and not env.conf.before("4.0"))
+        )
     return isinstance(expr, (Outer, Lambda))
 
 

@@ -103,10 +103,10 @@ def undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a window that the WINDOW clause of its query does not define (`WindowsSubstitution`, which runs
     before any name is resolved)."""
     for query in tree.find_all(q.Query):
-        defined = {w.name.text.lower() if not env.conf.case_sensitive else w.name.text for w in query.windows}
+        defined = {w.name.text for w in query.windows}
         for used in _windows_named(query) if defined else ():
             name = used.reference.text if used.reference is not None else ""
-            if (name if env.conf.case_sensitive else name.lower()) not in defined:
+            if name not in defined:
                 text = f"Window specification is not defined in the WINDOW clause for {name}."
                 return env.rejected("MISSING_WINDOW_SPECIFICATION", text, used)
     return None
