@@ -16,7 +16,7 @@ from planproof_engine.analysis.expressions.calls import unresolved_routine
 from planproof_engine.analysis.growth import Growth
 from planproof_engine.analysis.hazard_counts import Counting, counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
-from planproof_engine.analysis.refusals.earlier import undefined_window, window_in_where
+from planproof_engine.analysis.refusals.earlier import unbound_parameter, undefined_window, window_in_where
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
 from planproof_engine.analysis.versions import as_called
 from planproof_engine.budget import OverBudget, bounded, is_bounded
@@ -177,7 +177,7 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        earlier = undefined_window(tree, env) or unresolved_routine(tree, error, env)
+        earlier = unbound_parameter(tree, env) or undefined_window(tree, env) or unresolved_routine(tree, error, env)
         earlier = earlier or window_in_where(tree, error, env)
         raise _answered(earlier or error, env) from None
     if strict:

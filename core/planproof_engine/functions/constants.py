@@ -171,6 +171,7 @@ COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "~": _of(int, lambda a: ~a),
     "/": lambda values: None if None in values or not values[1] else values[0] / values[1],
     "bit_count": _of(int, lambda a: bin(a & (2**64 - 1)).count("1")),
+    "rint": _of(float, lambda a: float(round(a))),
     "greatest": _extreme(max),
     "least": _extreme(min),
     **dict.fromkeys(("length", "len", "char_length", "character_length"), _of(str, len)),

@@ -232,8 +232,8 @@ def _named_relation(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     if c.kind == "(":
         name, given = called(parts)
         return _table_function(c, name, start, given)
-    if c.kind == "@":
-        c.unknown("time travel by @")
+    if c.kind == "@" and "time travel by @" in c.lacks:
+        c.fail()
     return _table(c, table_name(c, parts), start)
 
 
@@ -246,7 +246,7 @@ def _table(c: Cursor, node: q.Table, start: int) -> q.Table:
     """What may follow a table's name."""
     if c.kind == "CHANGES" and c.peek() == "FROM":
         c.unknown("CHANGES")
-    node.version = _time_travel(c)
+    node.version = _version_in_name(c) if c.kind == "@" else _time_travel(c)
     if c.kind == "WITH" and c.peek() == "(" and "table options" not in c.lacks:
         node.options = properties_text(c)
     _sample_and_alias(c, node)
@@ -260,6 +260,17 @@ def properties_text(c: Cursor) -> str:
     c.back(at)
     c.take(")")
     return c.text[start : c.stop]
+
+
+def _version_in_name(c: Cursor) -> q.Version:
+    """`t@v12`, or `t@20240131000000000`, a moment of as many digits."""
+    start = c.start
+    text = c.text[c.starts[c.i + 1] : c.stops[c.i + 1]]
+    if not re.fullmatch(r"[vV]?\d+", text):
+        c.unknown("time travel by @")
+    c.advance()
+    c.advance()
+    return c.placed(q.Version("VERSION", q.Literal(text.lstrip("vV"), False)), start)
 
 
 def _time_travel(c: Cursor) -> q.Version | None:
@@ -310,7 +321,9 @@ def sample(c: Cursor) -> q.TableSample:
         else:
             # So many buckets out of none are no share of a table.
             _check_fraction(c, taken / of if of else math.inf, start)
-    elif c.kind != ")":
+    elif c.kind == ")":
+        c.later("_LEGACY_ERROR_TEMP_0014", "TABLESAMPLE does not accept empty inputs.", start, c.stops[c.i])
+    else:
         size = expression(c)
         if c.kind == "PERCENT":
             _check_percentage(c, size, start)

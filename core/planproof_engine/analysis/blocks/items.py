@@ -155,7 +155,7 @@ def _raise_at_once(nodes: Sequence[q.Node], ctx: Context) -> None:
     """Raises what rules refuse of these items, one by one, before `CheckAnalysis` looks at the items before them."""
     for node in nodes:
         try:
-            named_item(node, ctx)
+            expand(node, ctx) if is_star(node, ctx) else named_item(node, ctx)
         except AnalysisError as error:
             if is_at_once(error):
                 raise

@@ -68,7 +68,7 @@ def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     parts = name_parts(node) or _identified(node, env)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
     if node.version is not None:
-        if node.version.kind == "TIMESTAMP":
+        if node.version.kind == "TIMESTAMP" and cte is None:
             _refuse_moment(node.version, env)
         _travelled(parts, cte is not None, node, env)
     if cte is not None and cte.rejection is not None:

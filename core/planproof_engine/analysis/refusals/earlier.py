@@ -99,6 +99,29 @@ def _raise_of_rules(bind: Callable[[], Plan]) -> None:
         return
 
 
+def unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for a parameter without a value, which newer Sparks put into the text before they read it
+    (`SubstituteParamsParser`)."""
+    named = next((n for n in tree.find_all(q.Placeholder) if (n.name or "?").lower() not in env.parameters), None)
+    if named is None or not named.name or env.conf.before("4.1"):
+        return None
+    text = f"Found the unbound parameter: {named.name}. Please, fix `args`."
+    return env.rejected("UNBOUND_SQL_PARAMETER", text, named)
+
+
+def grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for `grouping(..)` in the ORDER BY of a query without grouping sets, where it comes before `error`."""
+    if not error.condition.startswith("MISSING_AGGREGATION") or query.order is None:
+        return None
+    group = query.group if isinstance(query, q.Select) else None
+    if group is None or group.with_kind or any(isinstance(m, q.GroupingAnalytics) for m in group.keys):
+        return None
+    calls = (n for n in query.order.find_all(q.Call) if str(n.name).lower() in ("grouping", "grouping_id"))
+    found = next(calls, None)
+    text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+    return None if found is None else env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
+
+
 def undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a window that the WINDOW clause of its query does not define (`WindowsSubstitution`, which runs
     before any name is resolved)."""
