@@ -67,7 +67,7 @@ _LENGTHS = ("size", "cardinality", "array_size")
 
 def _field(expr: GetField) -> Expr:
     """The field of a struct that the expression itself builds (`SimplifyExtractValueOps`)."""
-    made = expr.child
+    made = _field(expr.child) if isinstance(expr.child, GetField) else expr.child
     if not isinstance(made, Call) or made.function.name not in ("struct", "named_struct"):
         raise _Uncomputed
     values = made.args[1::2] if made.function.name == "named_struct" else made.args

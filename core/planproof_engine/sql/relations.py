@@ -181,7 +181,7 @@ def relation_primary(c: Cursor) -> q.Node:
     kind, start = c.kind, c.start
     if kind == "(":
         return _parenthesized_relation(c, start)
-    if kind == "VALUES" and not _name_ends(c, 1) and not (c.peek() == "(" and c.peek(2) == ")"):
+    if kind == "VALUES" and not _names_values(c) and not (c.peek() == "(" and c.peek(2) == ")"):
         return inline_table(c)
     if kind == "UNNEST" and c.peek() == "(":
         return _unnest(c, start)
@@ -215,6 +215,19 @@ def _name_ends(c: Cursor, ahead: int) -> bool:
     """Whether the word at hand is a whole relation name, judging by what follows."""
     following = c.peek(ahead)
     return following in (".", ")", ",", "EOF", ";", "AS") or following in _JOIN_WORDS or following == "WHERE"
+
+
+def _names_values(c: Cursor) -> bool:
+    """Whether a table called VALUES stands here. Spark tries that before the clause: `values a, b` are two tables, the
+    first of them under the name a."""
+    if _name_ends(c, 1):
+        return True
+    after = c.peek(2)
+    if c.peek() not in WORDS or c.peek() in _JOIN_WORDS or after in (")", "AS"):
+        return False
+    if after == ",":
+        return c.peek(3) in WORDS or c.peek(3) == "("
+    return _name_ends(c, 2) or after in ("GROUP", "LIMIT", "ON", "ORDER", "USING")
 
 
 def _identifier_relation(c: Cursor, start: int) -> q.Node:

@@ -135,9 +135,18 @@ class Aggregated:
         shown = self._shown
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
+            self._refuse_nested(expr, node, ctx)
             self.refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
+
+    def _refuse_nested(self, expr: Expr, node: q.Node, ctx: Context) -> None:
+        """`grouping(..)` in an aggregate function has a meaning among the items alone: from above, the function goes
+        into the Aggregate as it is written."""
+        calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
+        if any(is_grouping(e) for call in calls for e in call.walk()):
+            text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""

@@ -11,13 +11,14 @@ from planproof_engine.analysis.expressions.constants import BARE
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WINDOW, content
-from planproof_engine.expr import Call, Column, Expr, Lambda, Outer, fresh_id
+from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Outer, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
 from planproof_engine.functions.failing import raises
 from planproof_engine.logical.nodes import Values
+from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import DataType, same_type
+from planproof_engine.types import FLOAT, DataType, same_type
 from planproof_engine.types.coercion import wider_without_strings
 
 
@@ -121,7 +122,18 @@ def _row(node: q.Node, ctx: Context) -> list[Expr]:
         members = node.arguments
     else:
         members = [node]
-    return [bind(n.operand if isinstance(n, q.Alias) else n, ctx) for n in members]
+    return [_uncoerced(bind(n.operand if isinstance(n, q.Alias) else n, ctx)) for n in members]
+
+
+def _uncoerced(expr: Expr) -> Expr:
+    """The value as it is before `TypeCoercion`, which runs after VALUES is computed: `nanvl` takes a float beside a
+    double as it is, and gives a float."""
+    if not isinstance(expr, Call) or expr.function.name != "nanvl":
+        return expr
+    first = expr.args[0]
+    if not isinstance(first, Cast) or first.written or first.child.type != FLOAT:
+        return expr
+    return evolve(expr, args=(first.child, *expr.args[1:]), type=FLOAT)
 
 
 def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
