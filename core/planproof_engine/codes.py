@@ -437,8 +437,8 @@ _TABLE = (
         "schema change refused",
         "The new rows' columns differ from the stored table's in a way that `on_schema_change` forbids, or that Spark "
         "cannot apply to a Parquet table (a dropped column, another type). No schema change was applied.",
-        "Go back to the stored columns in the SELECT, or run with full_refresh, which builds the table anew from what its "
-        "sources hold today.",
+        "Go back to the stored columns in the SELECT, or run with full_refresh, which builds the table anew from what "
+        "its sources hold today.",
     ),
     Code(
         "PP607",
