@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import re
 
-_PASSWORD = re.compile(r"(://[^/@\s:]*:)[^@/\s]+(?=@)")
-_SECRET = re.compile(r"(?i)secret|password|passwd|pwd|token|(?:access|account|api|private)[._-]?key|credential")
-_NAMED = re.compile(r"(?<![\w.-])([\w.-]+)\s*[=:]\s*")
-_VALUE = re.compile(r"[^&;,\s'\")}\]]+")
+_PASSWORD = re.compile(
+    r"""(://[^/@\s:'"]*:|:thin:[^/@\s'"]{0,100}/)(?:[^/\s'"]{1,500}(?=@)|(?!\d+/)[^@\s'"]{1,500}(?=@))"""
+    r"""|(https?://)[^/@\s:'"]+(?=@)"""
+)
+"""In a URL, also where it holds a slash or an @; and who is named alone to a web server, which is a token."""
+_SECRET = re.compile(
+    r"(?i)secret|password|passwd|passphrase|pwd|token|(?:access|account|api|private)[._-]?key|credential|authorization"
+    r"|(?-i:^Signature=)|amz-signature|(?<![a-z0-9])(?:pw|sas|sig)(?![a-z0-9])|[._-]pass(?![a-z0-9])"
+)
+_NAMED = re.compile(
+    r"""(?<![\w.-])(?:--[\w.-]+\s+|[\w.-]+(?:["']\s*(?::\s*(?=["'])|=)|\s*(?:=>|->|[=:]))\s*"""
+    r"""|(?<=\()[\w-]+\.[\w.-]+,)(["']?)"""
+)
+"""A name before its value: `a=b`, `a: b`, `--a b`, `"a": "b"`, and `(a.b,c)` of Scala."""
+_TYPED = r"(?!(?:string|binary|boolean|\w*int|decimal|double|float|date|timestamp\w*|array|map|struct)\b)"
+_VALUES = {
+    "": re.compile(rf"(?i){_TYPED}(?:(?:bearer|basic|digest|token|shared\w+)\s+)?[^&;,\s'\")}}\]]+"),
+    "'": re.compile(r"[^']+"),
+    '"': re.compile(r'[^"]+'),
+}
 
 
 def is_confidential(name: str, value: str) -> bool:
@@ -29,11 +45,13 @@ def without_secrets(message: str) -> str:
     >>> without_secrets("no answer of jdbc:mysql://ada:pw@db/m?user=ada&password=pw; fs.s3a.secret.key = abc")
     'no answer of jdbc:mysql://ada:***@db/m?user=ada&password=***; fs.s3a.secret.key = ***'
     """
-    message = _PASSWORD.sub(r"\1***", message)
+    message = _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", message)
     parts, at = [], 0
     for name in _NAMED.finditer(message):
-        value = _VALUE.match(message, name.end()) if _SECRET.search(name[1]) else None
-        if value is not None and value.start() >= at:
+        if name.end() < at or not _SECRET.search(name[0]):
+            continue
+        value = _VALUES[name[1]].match(message, name.end())
+        if value is not None:
             parts += [message[at : value.start()], "***"]
             at = value.end()
     return "".join([*parts, message[at:]])

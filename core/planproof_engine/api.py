@@ -172,6 +172,8 @@ def plan(
 
 
 def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
+    for key, value in sorted(env.conf.unfollowed):
+        raise Unknown(f"the setting {key}={value}")
     try:
         env, tree = parsed(sql, env)
     except AnalysisError as error:

@@ -78,12 +78,17 @@ TOO_LARGE = {
     "structs of structs": (doubling(40, "select struct(a as x, a as y) as a from {p}"), TYPE),
     "structs in lambdas": (f"select {'transform(' * 30}array(1){', x -> struct(x as a, x as b))' * 30} as a", TYPE),
     "a deep type": ("select cast(null as " + "array<" * 3000 + "int" + ">" * 3000 + ") as a", TYPE),
+    "150 structs in structs": ("select " + "struct(" * 150 + "1" + ")" * 150 + " as a", TYPE),
+    "UNPIVOT of 5,000": (f"select * from (select {columns(5000)}) unpivot (v for n in ({names(5000)}))", COLUMNS),
     "6,000 digits": ("select " + "9" * 6000 + " as a", DIGITS),
     "a limit of 6,000 digits": ("select 1 as a limit " + "9" * 6000, DIGITS),
     "a decimal of 6,000 digits": ("select cast(1 as decimal(" + "9" * 6000 + ", 2)) as a", DIGITS),
     "parentheses": ("select " + "(" * 20000 + "1" + ")" * 20000 + " as a", ""),
 }  # fmt: skip
 HELD = {
+    "a stack of two billion rows": "select stack(2147483647, 1, null)",
+    "80 loops in loops": "select " + "transform(array(1), x -> " * 80 + "x" + ")" * 80 + " as a",
+    "55 sums in sums": "select " + "aggregate(array(1), 0, (a, x) -> " * 55 + "a + x" + ")" * 55 + " as a",
     "a chain of sums": doubling(40, "select a + a as a from {p}"),
     "a chain of products": doubling(40, "select a * a as a from {p}"),
     "a chain of greatest": doubling(40, "select greatest(a, a) as a from {p}"),
@@ -141,7 +146,9 @@ def test_what_grows_is_counted(name: str, checked: Callable[..., dict[str, Repor
 @pytest.mark.parametrize("name", HELD)
 def test_a_chain_of_columns_is_looked_at_once(name: str, checked: Callable[..., dict[str, Report]]) -> None:
     began = time.process_time()
-    assert checked(HELD[name])["attack"].outcome == "checked"
+    report = checked(HELD[name])["attack"]
+    assert report.outcome == "checked"
+    assert "PP901" not in [f.code for f in report.findings]
     assert time.process_time() - began < SECONDS
 
 
@@ -289,7 +296,7 @@ def test_a_pattern_of_columns_is_matched_soon_or_unknown(pattern: str) -> None:
         )
 
 
-@pytest.mark.parametrize("levels", [201, 3000, 100_000])
+@pytest.mark.parametrize("levels", [65, 3000, 100_000])
 def test_types_have_so_many_levels(levels: int) -> None:
     with pytest.raises(ValueError, match="levels"):
         parse_type("array<" * levels + "int" + ">" * levels)

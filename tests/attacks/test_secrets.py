@@ -180,6 +180,23 @@ def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
         f"sc://here:15002/;token={SECRET}",
         f"{{'fs.s3a.access.key': 'x', aws_secret_access_key={SECRET}}}",
         f"AccessKey={SECRET};EndpointSuffix=core",
+        f"user='ada', password='{SECRET}'",
+        f'required username="ada" password="{SECRET} and {SECRET}";',
+        f'{{"fs.s3a.secret.key": "{SECRET}"}}',
+        f"Map(fs.s3a.secret.key -> {SECRET})",
+        f"List((fs.s3a.secret.key,{SECRET}))",
+        f"s3://AKIA:ab/{SECRET}@bucket/x",
+        f"https://{SECRET}@github.com/x/y.git",
+        f"mysql://ada:p@{SECRET}@db/m",
+        f"jdbc:oracle:thin:scott/{SECRET}@//db:1521/x",
+        f"https://x.blob.core.windows.net/c?sv=1&sig={SECRET}&se=2",
+        f"https://x.s3.amazonaws.com/k?X-Amz-Signature={SECRET}",
+        f"https://x.s3.amazonaws.com/k?Expires=1&Signature={SECRET}",
+        f"fs.azure.sas.c.a.blob.core.windows.net={SECRET}",
+        f"Authorization: Bearer {SECRET}",
+        f"header.Authorization=Basic {SECRET}",
+        f"ssl.keystore.pass={SECRET}, passphrase={SECRET}",
+        f"beeline --password {SECRET} -e x",
     ],
 )
 def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> None:
@@ -187,6 +204,21 @@ def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> 
     assert "***" in without_secrets(message)
 
 
-@pytest.mark.parametrize("message", ["column token is not there", "password_hash bigint", "a: b", "the key id = 5"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "column token is not there",
+        "password_hash bigint",
+        "a: b",
+        "the key id = 5",
+        "struct<token: string, password: BIGINT>",
+        "column 'token': it may be null",
+        "signature: (int) -> int",
+        "http://localhost:8080/a@b",
+        "hdfs://nn:8020/user/a@b.c/x",
+        "abfss://container@account.dfs.core.windows.net/x",
+        "select token, password from t",
+    ],
+)
 def test_the_rest_of_a_failure_is_told(message: str) -> None:
     assert without_secrets(message) == message

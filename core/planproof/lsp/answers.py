@@ -12,6 +12,8 @@ from planproof.lsp.workspace import Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.infer import by_file, infer_node
 from planproof.project.manifest import ProjectNode
+from planproof.report.markdown import escaped
+from planproof.report.parts import harmless, one_line
 from planproof_engine.catalog import split_name
 from planproof_engine.plans import Column, Expr, Outer, Source
 from planproof_engine.schema import ByColumn, folded
@@ -60,7 +62,8 @@ def hover(workspace: Workspace, file: str, line: int, column: int) -> str | None
     expr, text = found
     name = text if len(text) <= 60 and "\n" not in text else f"{text[:57].splitlines()[0]}…"
     flag = "" if expr.nullable else " NOT NULL"
-    lines = ["```sql", f"{name}: {expr.type.simple}{flag}", "```", _why(expr)]
+    # A line break in a name would end the block of code, and what follows would be an image, or a link.
+    lines = ["```sql", one_line(harmless(f"{name}: {expr.type.simple}{flag}")), "```", escaped(_why(expr))]
     return "\n".join(lines)
 
 
@@ -111,7 +114,8 @@ def hints(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Hi
         line, column = lines.position(at + 1)
         if first <= line <= last:
             flag = "" if item.column.nullable else " NOT NULL"
-            yield Hint(line, column, f": {item.column.type.simple}{flag}", _why(item.column))
+            label = one_line(harmless(f": {item.column.type.simple}{flag}"))
+            yield Hint(line, column, label, harmless(_why(item.column)))
 
 
 def mends(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Mend]:
@@ -135,7 +139,7 @@ def _contract(workspace: Workspace, node: ProjectNode) -> Iterator[Mend]:
         for path, listed in by_file(workspace.project, [inferred]).items():
             text, said = with_contracts(path, listed)
             if said:
-                yield Mend(f"Add a contract to {node.name} ({path.name})", path, text)
+                yield Mend(harmless(f"Add a contract to {node.name} ({path.name})"), path, text)
     except ProjectError:
         return
 
@@ -165,7 +169,7 @@ def _coalesced(workspace: Workspace, file: str, first: int, last: int) -> Iterat
         alone = origin.stop == item.span[1]
         name = f" as {column.name}" if alone else ""
         new = f"coalesce({text}, {default}){name}"
-        yield Mend(f"coalesce({column.name}, {default})", path, new, begin, end)
+        yield Mend(harmless(f"coalesce({column.name}, {default})"), path, new, begin, end)
 
 
 def _default(data_type: DataType) -> str | None:

@@ -22,7 +22,7 @@ from planproof.project.garbage import keeping
 from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST
 from planproof.regular import read_regular
-from planproof.report.parts import said
+from planproof.report.parts import harmless, said
 from planproof_engine.finding import Verdict
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ class Server(LanguageServer):
             self.log(str(error))
 
     def log(self, message: str) -> None:
-        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, message))
+        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, harmless(message)))
 
     async def stop(self) -> None:
         """Ends what runs beside."""
@@ -183,7 +183,7 @@ def diagnostic(placed: Placed) -> lsp.Diagnostic:
     finding = placed.finding
     return lsp.Diagnostic(
         lsp.Range(lsp.Position(placed.line, placed.start), lsp.Position(placed.line, placed.stop)),
-        f"{said(finding)}\nnext: {finding.next_step}",
+        harmless(f"{said(finding)}\nnext: {finding.next_step}"),
         severity=_SEVERITY[finding.verdict],
         code=finding.code,
         source="planproof",

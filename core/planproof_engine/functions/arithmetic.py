@@ -121,7 +121,7 @@ def meet(args: list[Expr], conf: Conf, fits: Callable[[DataType], bool] | None =
     one_decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
     if left == right or (one_decimal and VOID not in (left, right)):
         return args
-    target = tightest(left, right, ansi=conf.ansi)
+    target = tightest(left, right, conf)
     if target is None or (fits is not None and not fits(target)):
         return args
     return _cast_both(args, target, conf)
@@ -190,7 +190,7 @@ def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
     ready = meet_decimals(ready, conf)
     left, right = ready[0].type, ready[1].type
     if isinstance(left, Decimal) and isinstance(right, Decimal) and left != right:
-        return _cast_both(ready, wider_decimal(left, right, conf.keep_fraction), conf)
+        return _cast_both(ready, wider_decimal(left, right, conf.keeps_scale), conf)
     return meet(ready, conf)
 
 

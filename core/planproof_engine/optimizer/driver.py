@@ -16,6 +16,7 @@ from planproof_engine.records import record
 from planproof_engine.schema import LogicalSchema
 
 _PASSES = 50
+"""How often a rule may change one plan, and all of them together, besides once for each of its expressions."""
 
 
 class RewriteCycle(RuntimeError):
@@ -91,10 +92,14 @@ class _Run:
     fired: list[Fired] = field(default_factory=list)
     refused: dict[str, RefusedRule] = field(default_factory=dict)
     settled: dict[str, Plan] = field(default_factory=dict)
+    passes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.passes = _PASSES + sum(1 for _ in self.plan.all_expressions())
 
     def apply(self, rule: Rule) -> None:
         """Applies one rule until it changes nothing more. No other rule runs between its steps."""
-        for _ in range(_PASSES):
+        for _ in range(self.passes):
             if not self._step(rule):
                 return
         raise self.cycle()
@@ -140,7 +145,7 @@ def run(
         return Optimized(plan, (), ())
     made = _Run(conf, registry, plan, _called(plan), form)
     seen = [plan]
-    for _ in range(_PASSES):
+    for _ in range(made.passes):
         start = made.plan
         for rule in rules:
             made.apply(rule)

@@ -190,9 +190,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         )
     targets = []
     for at, name in enumerate(names):
-        target = wider_without_strings(
-            [members[at].type for members in sets], ansi=env.conf.ansi, fraction=env.conf.keep_fraction
-        )
+        target = wider_without_strings([members[at].type for members in sets], env.conf)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             raise env.rejected(
@@ -206,6 +204,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         call("coalesce", [Column(fresh_id(), n, t, True) for n, t in zip(names, targets)], ctx, node)
     branches: list[Plan] = []
     for entry, members in zip(node.columns, sets):
+        env.growth.add(1, len(child.output))
         text = entry.alias.text if entry.alias is not None else "_".join(pretty(m) for m in members)
         items = [*kept, Alias(Literal(text, STRING, text), node.name.text, fresh_id())]
         items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]

@@ -18,7 +18,7 @@ from planproof_engine.functions.failing import raises
 from planproof_engine.logical.nodes import Values
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.types import FLOAT, DataType, same_type
+from planproof_engine.types import FLOAT, DataType
 from planproof_engine.types.coercion import wider_without_strings
 
 
@@ -41,7 +41,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     for i in range(width):
         values = [r[i] for r in rows]
         target = _column_type(values, env, node)
-        cells = [v if same_type(v.type, target) else cast_unless_same(v, target, env.conf) for v in values]
+        cells = [cast_unless_same(v, target, env.conf) for v in values]
         typed.append(cells)
         columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
     _refuse_failing(rows, typed, node, env)
@@ -141,7 +141,7 @@ def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType
     if all(v.type == first for v in values):
         return first
     # Inline tables follow the rules of ANSI off in both modes.
-    found = wider_without_strings([v.type for v in values], ansi=False, fraction=env.conf.keep_fraction)
+    found = wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
         raise env.rejected(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",

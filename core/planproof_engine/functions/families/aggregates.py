@@ -43,6 +43,10 @@ Pretty = Callable[[Expr], str]
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
 
 
+def _grouping_id(args: Args, conf: Conf) -> DataType:
+    return INT if conf.integer_grouping_id else LONG
+
+
 def _sum_type(args: Args, conf: Conf) -> DataType:
     given = args[0].type
     if isinstance(given, Decimal):
@@ -325,5 +329,5 @@ TABLE: Table = lines(
     fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_NTH),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
-    fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), _grouping_id, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
 )

@@ -50,16 +50,16 @@ def _size_nullable(args: Args, conf: Conf) -> bool:
     return args[0].nullable if conf.ansi or not conf.size_of_null else False
 
 
-Meeting = Callable[[DataType, DataType], "DataType | None"]
+Meeting = Callable[[DataType, DataType, Conf], "DataType | None"]
 
 
-def _tightest(left: DataType, right: DataType) -> DataType | None:
+def _tightest(left: DataType, right: DataType, conf: Conf) -> DataType | None:
     """`TypeCoercion.findTightestCommonType`: Spark's collection functions take it in ANSI mode, too."""
-    return tightest(left, right, ansi=False)
+    return tightest(left, right, conf.without_ansi)
 
 
-def _wider(left: DataType, right: DataType) -> DataType | None:
-    return wider_without_strings((left, right), ansi=False)
+def _wider(left: DataType, right: DataType, conf: Conf) -> DataType | None:
+    return wider_without_strings((left, right), conf.without_ansi)
 
 
 def _meets(meeting: Meeting, *, null: bool) -> Adjust:
@@ -69,7 +69,7 @@ def _meets(meeting: Meeting, *, null: bool) -> Adjust:
         array, value = args[0], args[1]
         if not isinstance(array.type, Array) or (value.type == VOID and not null):
             return args
-        found = None if same_type(array.type.element, value.type) else meeting(array.type.element, value.type)
+        found = None if same_type(array.type.element, value.type, conf.case_sensitive) else meeting(array.type.element, value.type, conf)
         if found is None:
             return args
         target = Array(found, array.type.contains_null)
@@ -101,12 +101,12 @@ def _element_check(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
     if not isinstance(array, Array):
         return _not_an_array(args)
-    return None if same_type(array.element, value) else _different_element(args)
+    return None if same_type(array.element, value, conf.case_sensitive) else _different_element(args)
 
 
 def _removed_check(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
-    if not isinstance(array, Array) or not same_type(array.element, value):
+    if not isinstance(array, Array) or not same_type(array.element, value, conf.case_sensitive):
         return _different_element(args)
     return _sorted_check(args, conf)
 
@@ -117,9 +117,9 @@ def _contains_nullable(args: Args, conf: Conf) -> bool:
 
 def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
-    if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element):
+    if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element, conf.case_sensitive):
         return args
-    found = _tightest(left.element, right.element)
+    found = _tightest(left.element, right.element, conf)
     if found is None:
         return args
     return [cast_unless_same(a, Array(found, t.contains_null), conf) for a, t in zip(args, (left, right))]
@@ -127,7 +127,7 @@ def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[0].type, args[1].type
-    if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element):
+    if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element, conf.case_sensitive):
         return _sorted_check(args, conf)
     return Mismatch(
         "BINARY_ARRAY_DIFF_TYPES",
@@ -135,19 +135,19 @@ def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def _element(left: Array, right: Array) -> DataType:
+def _element(left: Array, right: Array, conf: Conf) -> DataType:
     """The one element type of both, its flags loosest."""
-    return merged_flags([left.element, right.element]) or left.element
+    return merged_flags([left.element, right.element], conf) or left.element
 
 
 def _union_type(args: Args, conf: Conf) -> DataType:
     left, right = _item_of(args), _item_of(args, 1)
-    return Array(_element(left, right), left.contains_null or right.contains_null)
+    return Array(_element(left, right, conf), left.contains_null or right.contains_null)
 
 
 def _intersect_type(args: Args, conf: Conf) -> DataType:
     left, right = _item_of(args), _item_of(args, 1)
-    return Array(_element(left, right), left.contains_null and right.contains_null)
+    return Array(_element(left, right, conf), left.contains_null and right.contains_null)
 
 
 def _overlap_nullable(args: Args, conf: Conf) -> bool:

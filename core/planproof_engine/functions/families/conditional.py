@@ -37,8 +37,8 @@ def _compared(args: Args, conf: Conf) -> Mismatch | None:
 def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
     *rest, left, right = args
-    if not same_type(left.type, right.type):
-        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
+    if not same_type(left.type, right.type, conf.case_sensitive):
+        target = wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     return [*rest, left, right]
@@ -46,7 +46,7 @@ def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _branches_check(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[-2:]
-    return None if same_type(left.type, right.type) else different_types("if", (left, right))
+    return None if same_type(left.type, right.type, conf.case_sensitive) else different_types("if", (left, right))
 
 
 def _zeroed(args: list[Expr], conf: Conf) -> list[Expr]:

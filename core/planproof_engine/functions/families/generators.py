@@ -92,7 +92,7 @@ def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
         return args
     ready = list(args)
     for column in range(width):
-        places = [1 + r * width + column for r in range(rows) if 1 + r * width + column < len(args)]
+        places = range(1 + column, len(args), width)
         target = next((args[p].type for p in places if args[p].type != VOID), VOID)
         for place in places:
             if args[place].type == VOID:
@@ -101,12 +101,8 @@ def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _stacked(args: Args, conf: Conf) -> Columns:
-    rows, width = _width(args)
-    found: list[tuple[str, DataType, bool]] = []
-    for column in range(width):
-        cells = [args[1 + r * width + column] for r in range(rows) if 1 + r * width + column < len(args)]
-        found.append((f"col{column}", cells[0].type, True))
-    return found
+    _, width = _width(args)
+    return [(f"col{column}", args[1 + column].type, True) for column in range(width)]
 
 
 def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -114,8 +110,8 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
     if rows < 1:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
-        types = [args[1 + r * width + column].type for r in range(rows) if 1 + r * width + column < len(args)]
-        if any(not same_type(t, types[0]) for t in types[1:]):
+        first, *others = args[1 + column :: width]
+        if any(not same_type(other.type, first.type, conf.case_sensitive) for other in others):
             return Mismatch(
                 "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
             )

@@ -112,9 +112,9 @@ def _near(names: str) -> Table:
 
 def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
     """`greatest` and `least` meet without turning anything into strings."""
-    if all(same_type(x.type, args[0].type) for x in args[1:]):
+    if all(same_type(x.type, args[0].type, conf.case_sensitive) for x in args[1:]):
         return args
-    target = wider_without_strings([x.type for x in args], ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = wider_without_strings([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 

@@ -79,7 +79,7 @@ def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, Array) for t in types):
-        target = None if all(same_type(t, types[0]) for t in types) else common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
+        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else common(types, conf)
         return args if target is None else [cast_unless_same(x, target, conf) for x in args]
     if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
         return args

@@ -82,12 +82,18 @@ def _shared(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
 def _repeated(body: Expr) -> Iterator[Call]:
     """The loops that stand in the body more than once, each of them once, the outermost first."""
     found = [e for e in body.walk() if isinstance(e, Call) and e.span is not None and _loops(e)]
-    seen: list[Call] = []
-    for at, loop in enumerate(found[:-1]):
-        if not any(alike(loop, other) for other in seen):
-            seen.append(loop)
-            if any(alike(loop, other) for other in found[at + 1 :]):
-                yield loop
+    # Loops in loops begin alike, and none of them is as large as another.
+    by_size: dict[int, list[Call]] = {}
+    for loop in found:
+        by_size.setdefault(sum(1 for _ in loop.walk()), []).append(loop)
+    again = {id(loop) for loops in by_size.values() for loop in _first_of_several(loops)}
+    yield from (loop for loop in found if id(loop) in again)
+
+
+def _first_of_several(loops: list[Call]) -> Iterator[Call]:
+    for at, loop in enumerate(loops[:-1]):
+        if not any(alike(loop, other) for other in loops[:at]) and any(alike(loop, o) for o in loops[at + 1 :]):
+            yield loop
 
 
 def _loops(expr: Expr) -> bool:
