@@ -39,9 +39,9 @@ models:
 """
 
 _TAIL = """
-`PLANPROOF=off` in the environment leaves a run to dbt. `vars: {planproof: {on_unguarded: pass}}` in
-dbt_project.yml lets dbt run where the plugin cannot guard
-([more](guarantees.md#a-dbt-that-is-not-known)). `python tools/settings_page.py` makes this page.
+`vars: {planproof: {on_unguarded: pass}}` in dbt_project.yml lets dbt run where the plugin cannot
+guard ([more](guarantees.md#a-dbt-that-is-not-known)). `python tools/settings_page.py` makes this
+page.
 """
 
 
