@@ -11,7 +11,7 @@ from planproof_engine.finding import Finding, Verdict
 UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 """Codes that no setting can let through: Spark itself could not publish such a model, or the files would be damaged."""
 
-_SAID = "no setting can allow it: it would harm the table"
+_SAID = "no setting can allow it"
 
 
 def allowed(finding: Finding, settings: Settings) -> Finding:
