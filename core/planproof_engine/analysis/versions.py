@@ -36,6 +36,7 @@ _SINCE = {
     "localtime without parentheses": "4.3",
     "table functions called as what they are": "4.2",
     "a schema of builtin functions": "4.2",  # builtin.upper('a')
+    "aliases of keys as what they name": "4.2",  # SELECT a AS n .. GROUP BY a, ROLLUP (n)
     "names inside of grouping sets": "4.2",  # GROUP BY CUBE (struct(a AS x))
     "sorting grouping sets by what is not shown": "4.2",  # SELECT count(*) .. GROUP BY CUBE (a) ORDER BY a
     "grouping() of what is not shown": "4.2",  # ORDER BY grouping(b) over SELECT a .. GROUP BY CUBE (a, b)

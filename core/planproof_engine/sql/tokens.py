@@ -158,7 +158,11 @@ def _other(group: str, text: str, at: int, stop: int, double_quoted_identifiers:
     if group == "uri":
         return "IDENTIFIER_TOKEN"
     if group == "dollar":
-        raise Unknown("dollar-quoted text", place(text, at, stop))
+        if text.lstrip()[:6].upper() == "CREATE":
+            raise Unknown("dollar-quoted text", place(text, at, stop))
+        # Only the body of a function is written so.
+        quote = text[at : text.index("$", at + 1) + 1]
+        raise AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{quote}'.", place(text, at, stop))
     return group
 
 

@@ -16,6 +16,7 @@ _SINCE = {
     "pipe": "4.0",  # |>
     "dollar quotes": "4.3",  # $$text$$
     "bar before a pipe's word": "4.2",  # `a | left` is no expression
+    "time travel by @": "4.3",
     "doubled quotes": "4.1",  # 'it''s' is one token
     "letters beyond ASCII": "4.0",  # in a name without quotes, which a later check refuses
     "COLLATE": "4.0",

@@ -88,7 +88,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
         return False
     sql = unterminated(draft.model.sql)
     start, stop = origin.start, origin.stop
-    other = f"{sql[:start]}if({counting.condition}, {instead}, {sql[start:stop]}){sql[stop:]}"
+    other = f"{sql[:start]}if({counting.at_value}, {instead}, {sql[start:stop]}){sql[stop:]}"
     column = quoted((check.alone[0],))
     try:
         before, after = (
@@ -126,8 +126,9 @@ def _is_counted(check: Check, overflow: str) -> bool:
 
 
 def _uncounted(check: Check, overflow: str) -> Finding | None:
-    """With `overflow: count` arithmetic, and a cast, that cannot be decided are unproved."""
-    if check.finding.code not in UNDECIDED or overflow != "count":
+    """With `overflow: count` arithmetic, and a cast, that cannot be decided are unproved; a cast in a subquery always
+    is."""
+    if check.finding.code not in UNDECIDED or not (overflow == "count" or check.in_subquery):
         return None
     message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
     return replace(check.finding, verdict=Verdict.UNPROVED, message=message)
