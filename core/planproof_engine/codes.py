@@ -423,8 +423,9 @@ _TABLE = (
     Code(
         "PP604",
         "locked",
-        "Another publish of this table is under way, or was killed.",
-        "Wait for it, or run `planproof recover --force` if its owner is dead.",
+        "Another publish of this table is under way: its owner is alive, or renewed the lock within the last minute.",
+        "Wait for it; the next publish takes over what a killed one held, after 60 seconds at most. Only one that "
+        "hangs needs `planproof recover --force`.",
     ),
     Code(
         "PP605",

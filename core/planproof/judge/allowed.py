@@ -1,4 +1,4 @@
-"""Which findings a model's settings let through, and which no setting can."""
+"""Which findings a model's settings, or the lack of a promise, let through, and which no setting can."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ def allowed(finding: Finding, settings: Settings) -> Finding:
         return finding if _SAID in finding.message else replace(finding, message=f"{finding.message} ({_SAID})")
     message = f"{finding.message} (allowed by the settings)"
     return replace(finding, verdict=Verdict.WARNING, message=message)
+
+
+def unpromised(finding: Finding) -> Finding:
+    """A hazard that came true where no contract promises anything: a warning. What dbt publishes without a promise
+    planproof publishes too."""
+    if finding.verdict is not Verdict.VIOLATED:
+        return finding
+    return replace(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises the column")
 
 
 def forbids(findings: Iterable[Finding]) -> bool:

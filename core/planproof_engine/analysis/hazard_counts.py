@@ -45,23 +45,26 @@ class Counting(NamedTuple):
         """The query that shows some of the rows."""
         value = f"{self.value} AS value" if self.value is not None else ""
         block = self.block or f"SELECT {', '.join(filter(None, (value, '*' if self.rows else '')))}"
-        return f"{self.before}SELECT *\nFROM {_made(block, [self.condition], self.rows)}\nWHERE c0\nLIMIT {MOST}"
+        return f"{self.before}SELECT *\nFROM {_made(block, [self.condition], self.rows)}\nWHERE {_NAME}0\nLIMIT {MOST}"
 
 
 MOST = 5
+_NAME = "counted_"
+"""Conditions as columns begin so: no column that is counted may have the same name, and of a set operation these are
+`c0`, `c1`, ..."""
 
 
 def together(counts: Sequence[Counting]) -> str:
     """One query that makes all counts of one query block, a column for each."""
     first, conditions = counts[0], [count.condition for count in counts]
     if first.block is not None:
-        numbers = ", ".join(f"count_if(c{at})" for at in range(len(counts)))
+        numbers = ", ".join(f"count_if({_NAME}{at})" for at in range(len(counts)))
         return f"{first.before}SELECT {numbers}\nFROM {_made(first.block, conditions, first.rows)}"
     return f"{first.before}SELECT {', '.join(f'count_if({one})' for one in conditions)}\n{first.rows}"
 
 
 def _made(block: str, conditions: Sequence[str], rows: str) -> str:
-    columns = "".join(f", {one} AS c{at}" for at, one in enumerate(conditions))
+    columns = "".join(f", {one} AS {_NAME}{at}" for at, one in enumerate(conditions))
     return f"(\n{block}{columns}\n{rows}\n) AS counted"
 
 

@@ -1,7 +1,9 @@
 """What the analyzer of an older Spark refuses or takes otherwise, and what its errors were called.
 
-All differences between versions in the analysis stand here. Functions have theirs on their own lines
-(`planproof_engine.functions`), the grammar in `planproof_engine.sql.versions`.
+Here stands what is accepted, construct by construct (`Environment.lacks`), and what errors are called. Where a rule
+computes something else, `conf.before("4.1")` stands in its place: `grep -rn 'before("' .` finds them all. Functions
+have `since`, `changed` and `until` on their lines (`planproof_engine.functions`), the grammar has
+`planproof_engine.sql.versions`.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _computable(t: DataType) -> bool:
     return is_numeric(t) or isinstance(t, Interval) or t in (n.CALENDAR_INTERVAL, VOID)
 
 
-def is_divisible(t: DataType) -> bool:
+def is_div_operand(t: DataType) -> bool:
     """Whether `div` takes operands of this type as they are (Spark's `IntegralDivide.inputType`)."""
     return t == LONG or isinstance(t, (Decimal, Interval))
 
@@ -181,7 +181,7 @@ def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
     """`div` widens byte, short and int to long."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     ready = [cast_unless_equal(a, LONG, conf) if is_integral(a.type) else a for a in ready]
-    return _bare_nulls(meet(ready, conf, is_divisible), LONG, conf)
+    return _bare_nulls(meet(ready, conf, is_div_operand), LONG, conf)
 
 
 def comparison(args: list[Expr], conf: Conf) -> list[Expr]:

@@ -1,4 +1,4 @@
-"""What the grammar of an older Spark lacks, construct by construct: the one place where the parser's versions differ.
+"""What the grammar of an older Spark lacks, construct by construct.
 
 A word that is no keyword yet is an identifier to that version's lexer (`planproof_engine.sql.keywords`); most of what a
 newer Spark brought is no grammar there for that reason alone, and needs no entry here.

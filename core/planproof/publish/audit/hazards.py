@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.ranges import EMPTY, whole_numbers
+from planproof.judge.allowed import unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
@@ -34,7 +35,7 @@ WRAPS = (NARROWING, ARITHMETIC, LOSSY)
 
 
 def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Facts | None = None) -> None:
-    """Decides whether a hazard came true: violated where it did, proved where it did not.
+    """Decides whether a hazard came true: violated where it did and something is promised, proved where it did not.
 
     A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic and a cast
     by themselves are no hazard: a finding is added for them only when they are decided. `facts` tell of the new rows.
@@ -50,11 +51,14 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
         at = _place(draft, check)
         if found is None:
             continue
+        came_true = found.verdict is Verdict.VIOLATED
         found = _of_promised(draft, check, found)
         if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
+            came_true = False
             why = "rows that lose a value are left out later on"
             found = replace(check.finding, verdict=Verdict.PROVED, message=f"{found.message}; {why}", evidence=why)
-        _show(draft, check, found)
+        if came_true:
+            _show(draft, check, found)
         if at is not None:
             draft.findings[at] = replace(found, origin=draft.findings[at].origin)
         elif check.finding.code in UNDECIDED:
@@ -75,9 +79,8 @@ def _promised(draft: Draft, check: Check) -> bool:
 
 
 def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:
-    if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and not _promised(draft, check):
-        return replace(found, verdict=Verdict.WARNING, message=f"{found.message}; no contract promises the column")
-    return found
+    is_promised = draft.model.contract is not None and (check.finding.code != LOSSY or _promised(draft, check))
+    return found if is_promised else unpromised(found)
 
 
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
@@ -101,7 +104,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
 
 def _show(draft: Draft, check: Check, found: Finding) -> None:
     """Adds the query that shows the rows in which a value was lost."""
-    if found.verdict is Verdict.VIOLATED and check.counting is not None:
+    if check.counting is not None:
         rows = BrokenRows(found.code, found.promised, found.field, check.counting.showing)
         draft.tell(broken=(*(draft.details.broken or ()), rows))
 

@@ -54,7 +54,9 @@ from planproof_engine.sql.names import bare, name_parts
 
 @dataclass(slots=True)
 class Items:
-    """A bound select list: each item a Column or an Alias; generators stand apart. `content` is what stands in them.
+    """A bound select list: each item a Column or an Alias; generators stand apart.
+
+    `content` says in bits what they hold (AGGREGATE, WINDOW, ...).
 
     `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
     `late` is an alias named inside an aggregate function, refused only where all else of the Aggregate is right.
@@ -239,7 +241,10 @@ def _inlined(
     items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
 ) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
     """References to aliases on the left replaced by what these aliases name; the items that had such references; and
-    the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`)."""
+    the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`).
+
+    Spark computes the alias in a Project below instead: types, flags and names are the same, but a volatile alias is
+    drawn once there, and here it stands twice in the plan. What runs is the text, not this plan."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
     sizes: dict[int, int] = {}
     done: list[Expr] = []

@@ -367,6 +367,7 @@ def _with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list
 
 
 def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+    """Source: `ResolveLambdaVariables`; the parameters' types are those of `HigherOrderFunction.bind`."""
     place = function.inputs[at]
     assert isinstance(place, LambdaOf)
     assert function.variables is not None

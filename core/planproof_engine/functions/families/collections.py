@@ -10,7 +10,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Adjust, Args, 
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Elements
 from planproof_engine.functions.bind import cast_unless_same, unexpected
-from planproof_engine.functions.families.line import Table, element, fn, lines, same
+from planproof_engine.functions.families.line import Table, element, fn, lines, type_of
 from planproof_engine.functions.families.rules import foldable, implicitly
 from planproof_engine.types import (
     BOOLEAN,
@@ -248,23 +248,23 @@ TABLE: Table = lines(
     fn("array_size", (ANY_ARRAY,), INT, EITHER, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
     fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, traits=PURE),
     fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, traits=PURE),
-    fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, traits=PURE, plain=True),
+    fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, traits=PURE, plain=True),
     fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
     fn("array_append", (ANY_ARRAY, ANY), _appended, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
     fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
     fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
     fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
-    fn("array_except", (ANY_ARRAY, ANY_ARRAY), same(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
+    fn("array_except", (ANY_ARRAY, ANY_ARRAY), type_of(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
     fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE),
-    fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
+    fn("array_distinct", (ANY_ARRAY,), type_of(0), EITHER, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
     fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, traits=PURE, plain=True),
     fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
     fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
     fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _joined_type, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, traits=PURE),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, traits=RAISES, plain=True),
-    fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
-    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
+    fn("slice", (ANY_ARRAY, INT, INT), type_of(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
+    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), type_of(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
     fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW)),
     fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW), plain=True),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),

@@ -10,7 +10,7 @@ from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce
 from planproof_engine.expr.nodes import Alias, Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
 from planproof_engine.functions.bind import cast_unless_same, different_types
-from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.operators import merged
 from planproof_engine.functions.families.rules import key_mismatch
@@ -126,6 +126,6 @@ TABLE: Table = lines(
     fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
     fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
-    fn("namedargumentexpression", (ANY,), same(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
+    fn("namedargumentexpression", (ANY,), type_of(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
     fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
 )

@@ -7,7 +7,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, 
 from planproof_engine.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
 from planproof_engine.expr.traits import PURE, RAISES, RANDOM
 from planproof_engine.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.operators import merged
 from planproof_engine.functions.families.rules import Pretty, is_foldable, key_mismatch
@@ -233,6 +233,6 @@ TABLE: Table = lines(
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, show=_zipped, traits=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, traits=RANDOM),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, traits=RANDOM),
 )
 

@@ -8,7 +8,7 @@ from planproof_engine.expr.nodes import Cast
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.failing import raises
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import foldable, is_foldable, null_for_null
 from planproof_engine.types import INT, Array, DataType
 from planproof_engine.types.kinds import ANY_STRING
@@ -44,12 +44,12 @@ def _part_fits(args: Args, conf: Conf) -> Mismatch | None:
 _TEXTS = (ANY_STRING, ANY_STRING)
 
 TABLE: Table = lines(
-    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, check=_start, traits=RAISES),
-    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, traits=RAISES),
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), type_of(0), EITHER, check=_start, traits=RAISES),
+    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), type_of(0), EITHER, traits=RAISES),
     fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, traits=RAISES),
     fn("regexp_count", _TEXTS, INT, EITHER, traits=RAISES),
-    fn("regexp_substr", _TEXTS, same(0), ALWAYS, traits=RAISES),
+    fn("regexp_substr", _TEXTS, type_of(0), ALWAYS, traits=RAISES),
     fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, traits=RAISES),
     fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, traits=RAISES),
-    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, check=_part_fits, evidence=null_for_null, traits=RAISES),
+    fn("split_part", (*_TEXTS, INT), type_of(0), ALWAYS, check=_part_fits, evidence=null_for_null, traits=RAISES),
 )
