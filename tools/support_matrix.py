@@ -203,11 +203,10 @@ def page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> str:
         lines += _table(matrix, columns, rows, results)
     lines += ["## Offline", "", *_offline(matrix)]
     lines += ["## Try it yourself", "", f"`make suites` runs all of them. {_UNTRIED}: no run is on record.", ""]
-    lines += ["| command | combinations | last run |", "|---|---|---|"]
+    lines += ["| command | last run |", "|---|---|"]
     commands = {**dict.fromkeys(point.run.command for point in matrix.points), **results}
     for command in commands:
-        many = sum(point.run.command == command for point in matrix.points)
-        lines.append(f"| `{command}` | {many or _UNTRIED} | {results.get(command, _UNTRIED)} |")
+        lines.append(f"| `{command}` | {results.get(command, _UNTRIED)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -73,7 +73,7 @@ def test_a_cell_counts_the_tests_that_a_green_run_holds() -> None:
 
 def test_the_last_run_of_any_suite_stands_on_the_page() -> None:
     results = {"make walks WALKS=50": Result("abc", "green", 1, "50 passed", "abc", "2026-11-26")}
-    assert "| `make walks WALKS=50` | - | green at abc (2026-11-26) |" in support_matrix.page(MATRIX, results)
+    assert "| `make walks WALKS=50` | green at abc (2026-11-26) |" in support_matrix.page(MATRIX, results)
 
 
 def _with(**changes: object) -> str:

@@ -155,7 +155,10 @@ def page(code: Code) -> str:
     example = EXAMPLES.get(code.id)
     if example is not None:
         mode = " (ANSI on)" if example.failing.ansi else ""
-        parts += [f"**Failing{mode}**", _fenced(example.failing), "**Mended**", _fenced(example.fixed)]
+        failing, fixed = example.failing, example.fixed
+        if (fixed.columns, fixed.settings) == (failing.columns, failing.settings):
+            fixed = Case(fixed.sql)  # The YAML stays.
+        parts += [f"**Failing{mode}**", _fenced(failing), "**Mended**", _fenced(fixed)]
     elif code.id in _SHOWN_BY:
         parts += _wrapped(f"**Shown by:** {_SHOWN_BY[code.id]}.")
     parts += _wrapped(f"**Next:** {code.next_step}")

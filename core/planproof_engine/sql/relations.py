@@ -226,7 +226,7 @@ def _names_values(c: Cursor) -> bool:
     if c.peek() not in WORDS or c.peek() in _JOIN_WORDS or after in (")", "AS"):
         return False
     if after == ",":
-        return c.peek(3) in WORDS or c.peek(3) == "("
+        return c.peek(4 if c.peek(3) == "(" else 3) in WORDS
     return _name_ends(c, 2) or after in ("GROUP", "LIMIT", "ON", "ORDER", "USING")
 
 
@@ -302,6 +302,10 @@ def _time_travel(c: Cursor) -> q.Version | None:
         at: q.Node = string_literal(c) if c.kind == "STRING_LITERAL" else number(c)
     else:
         at = value(c)
+        named = (n.parts[-1].text.lower() for n in at.find_all(q.Column))
+        if not any(at.find_all(q.Query)) and any(not name.startswith(("current_", "local")) for name in named):
+            text = "Invalid time travel spec: timestamp expression cannot refer to any columns."
+            c.later("_LEGACY_ERROR_TEMP_0056", text, *at.span)
     return c.placed(q.Version(kind, at), start)
 
 

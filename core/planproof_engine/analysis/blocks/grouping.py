@@ -124,8 +124,8 @@ def _having(
 ) -> Expr:
     named = over.names(ctx, every=True)
     for found in named.values():
-        # Windows are computed above HAVING.
-        found[:] = [a for a in found if not holds_window(a.child)]
+        # Windows are computed above HAVING. An item that only repeats an alias on its left is the same column.
+        found[:] = {a.id: a for a in found if not holds_window(a.child)}.values()
     ctx = evolve(ctx, clause="HAVING", shown=empty(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)

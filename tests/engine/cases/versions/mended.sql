@@ -202,3 +202,7 @@ select note || 'x', count(*) from days group by week order by grouping(note)
 select id from orders limit explode(array(1))
 select * from orders o join days d on explode(array(true))
 select status from orders group by rollup(status) order by max(grouping(status))
+select from_json(status, 'a int', map(status, 'a')), to_json(buyer) from orders
+select split_part('a', ',', 2147483648), 1
+select greatest(123.456, 1.25) as la, la as lb, lb from days having lb is null
+select * from nope timestamp as of id
