@@ -385,6 +385,42 @@ def test_a_note_of_leaving_moves_no_folder_of_others(scene: Scene) -> None:
             scene.store.delete(note)
 
 
+def test_a_note_of_leaving_deletes_no_version_of_others(scene: Scene) -> None:
+    """Versions of one mark go together, and a note may name one that is not there, beside those of another table."""
+    before, note = scene.state(), f"{scene.home}/.planproof/leaving/{scene.database}.t.json"
+    version = f"{scene.version.rpartition('.')[0]}.zz_9"
+    form = {"table": f"`{scene.database}`.`t`", "version": version, "home": f"{scene.home}/t", "form": 1}
+    scene.store.write(note, json.dumps(form))
+    for force in (False, True):
+        leave(scene.session, scene.store, [scene.home], force)
+        assert scene.state() == before
+
+
+def test_an_old_table_is_no_folder_of_others(scene: Scene) -> None:
+    """The table that stands aside is this publish's; where its data lie, the entry alone says."""
+    entry = replace(scene.entry(), strategy="rename", content=None)
+    scene.spark.sql(f"create table {entry.away} using parquet as select 1 as id")
+    before, versions = scene.state(), entry.stage_location.rpartition("/")[0]
+    Path(versions.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+    for place in (
+        scene.version,
+        f"{scene.version.rpartition('.')[0]}.zz_9",
+        f"{versions}/../../near",
+        f"{versions}/../../../{Path(scene.theirs).name}/victim",
+        f"{versions}/{'../' * 40}{str(scene.folder).lstrip('/')}",
+        f"{scene.folder}/__planproof/t/x",
+    ):
+        Path(f"{scene.folder}/__planproof/t/x").mkdir(parents=True, exist_ok=True)
+        for managed in (False, True):
+            for step in ("clean", "swap", "undo"):
+                scene.write(replace(entry, step=step, prior=Prior("table", managed, place, False)))
+                reports = Guard(scene.spark).recover(force=True)
+                assert [f.code for r in reports for f in r.findings] == ["PP622"], (place, managed, step)
+                assert Path(f"{scene.folder}/__planproof/t/x").is_dir()
+                emptied(scene)
+        assert scene.state() == before, place
+
+
 STEPS = (*STATES, "")
 STRATEGIES = (*SWAPS, "")
 
