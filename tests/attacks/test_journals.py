@@ -223,14 +223,13 @@ def test_a_view_gets_no_statement_from_a_file(scene: Scene) -> None:
     assert (report.outcome, scene.state()) == ("rejected", before)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "[" * 5000, '{"form": 2}', '{"form": 3}', "\0", '{"form": 2, "run": 1e999}']
-)
-def test_what_is_no_entry_keeps_no_other_from_being_settled(text: str, scene: Scene) -> None:
-    scene.write(replace(scene.entry(), step="stage"))
-    scene.store.write(f"{scene.home}/.planproof/journal/near.{RUN}_1.1.json", text)
-    assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed", "rejected"]
-    assert read(scene.store, scene.home, f"t.{RUN}_1") is None
+def test_what_is_no_entry_keeps_no_other_from_being_settled(scene: Scene) -> None:
+    entry = replace(scene.entry(), step="stage")
+    for text in ("", "{", "[]", "[" * 5000, '{"form": 2}', '{"form": 3}', "\0", '{"form": 2, "run": 1e999}'):
+        scene.write(entry)
+        scene.store.write(f"{scene.home}/.planproof/journal/near.{RUN}_1.1.json", text)
+        assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed", "rejected"], text
+        assert read(scene.store, scene.home, f"t.{RUN}_1") is None
 
 
 def test_a_link_in_the_place_of_a_version_leads_nowhere(scene: Scene) -> None:
