@@ -275,9 +275,9 @@ def test_nothing_is_raised_after_the_work() -> None:
 
     def work() -> None:
         for tenth in range(6):
-            with suppress(OverBudget), bounded(0.1):
-                spinning(0.02 * tenth + 0.05)
-            spinning(0.15)
+            with suppress(OverBudget), bounded(0.2):
+                spinning(0.04 * tenth + 0.1)
+            spinning(0.25)
 
     in_a_thread(work)
     until = time.monotonic() + 5
