@@ -14,10 +14,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 _HEAD = """# Settings
 
-Settings go where dbt users expect them: `meta: planproof:` of a model, a folder or a project.
-The command line, the Airflow operators and Python use the same names.
-An unknown key or value stops its model in `dbt build`, and a whole `check`; the message names the
-nearest one.
+The command line, the Airflow operators and Python use the same names as `meta: planproof:`. An
+unknown key or value stops its model in `dbt build`, and a whole `check`. **dbt takes the nearest
+`planproof:` as a whole** and merges no keys: a model repeats what it keeps of its folder's.
 
 | where | how | wins over |
 |---|---|---|
@@ -40,9 +39,9 @@ models:
 """
 
 _TAIL = """
-`PLANPROOF=off` in the environment leaves dbt as it is. `vars: {planproof: {on_unguarded: pass}}` in
-dbt_project.yml lets dbt run where the plugin cannot guard
-([more](guarantees.md#a-dbt-that-is-not-known)). `python tools/settings_page.py` makes this page.
+`vars: {planproof: {on_unguarded: pass}}` in dbt_project.yml lets dbt run where the plugin cannot
+guard ([more](guarantees.md#a-dbt-that-is-not-known)). `python tools/settings_page.py` makes this
+page.
 """
 
 

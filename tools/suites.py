@@ -35,17 +35,19 @@ _HEAD = "# Written by `make suites`: the last result of each suite, and the last
 @dataclass(frozen=True, slots=True)
 class Result:
     """What came of a suite's last run: `green` is the last commit at which it passed, if any; `said` is what its last
-    pytest said of its tests."""
+    pytest said of its tests; `date` is the day of the run, as 2026-11-26."""
 
     commit: str
     result: str
     seconds: int
     said: str
     green: str | None = None
+    date: str | None = None
 
     def __str__(self) -> str:
+        day = f" ({self.date})" if self.date else ""
         before = f", green at {self.green}" if self.result != "green" and self.green else ""
-        return f"{self.result} at {self.commit}{before}"
+        return f"{self.result} at {self.commit}{day}{before}"
 
 
 def commands(form: Mapping[str, Any]) -> list[str]:
@@ -103,7 +105,7 @@ def run_suites(wanted: Sequence[str], root: Path = ROOT) -> Iterator[tuple[str, 
             continue
         result, seconds, said = run(command, root)
         green = here if result == "green" else before.green if before is not None else None
-        results[command] = Result(here, result, seconds, said, green)
+        results[command] = Result(here, result, seconds, said, green, time.strftime("%Y-%m-%d"))
         write_results(results, root)
         yield command, results[command]
 

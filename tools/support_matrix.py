@@ -27,7 +27,7 @@ AXES = ("spark", "dbt", "connection", "catalog", "format", "airflow")
 """What a point of the matrix is made of. `none` stands where a test does without, and is no column of a table."""
 
 _NONE = "none"
-_UNTRIED = "not tried"
+_UNTRIED = "-"
 _SLOW = ("conformance", "slow", "faults")
 """Marks of tests that `make test` leaves out."""
 
@@ -191,20 +191,22 @@ def page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> str:
     lines = [
         "# What was tried",
         "",
-        "**held**: tests publish healthy models there and stop broken ones. Anything less is named.",
-        f"**{_UNTRIED}**: no test says so. That is no judgement; see [your platform](platforms.md).",
-        "A number counts the tests and leads to them (`python tools/support_matrix.py` makes this page).",
-        "A commit is the last at which the suite was green; where none stands, `make suites` has not run it.",
+        "Each cell counts its tests, leads to them, and names the last commit at which they were green.",
+        "**held**: they publish healthy models there and stop broken ones. Anything less is named.",
+        "**tests**: the same, but no green run is on record. `20 of 26`: it is on record for 20 of them.",
+        f"**{_UNTRIED}**: no test. That is no judgement; see [your platform](platforms.md).",
+        "",
+        "`python tools/support_matrix.py` makes this page from support.yml and suites.yml.",
         "",
     ]
     for columns, rows in _TABLES:
         lines += _table(matrix, columns, rows, results)
     lines += ["## Offline", "", *_offline(matrix)]
-    lines += ["## Try it yourself", "", "| command | combinations | last run |", "|---|---|---|"]
+    lines += ["## Try it yourself", "", f"`make suites` runs all of them. {_UNTRIED}: no run is on record.", ""]
+    lines += ["| command | last run |", "|---|---|"]
     commands = {**dict.fromkeys(point.run.command for point in matrix.points), **results}
     for command in commands:
-        many = sum(point.run.command == command for point in matrix.points)
-        lines.append(f"| `{command}` | {many} | {results.get(command, 'not run')} |")
+        lines.append(f"| `{command}` | {results.get(command, _UNTRIED)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -237,21 +239,25 @@ def _cell(matrix: Matrix, where: dict[str, str], results: Mapping[str, Result]) 
     if not found:
         return _UNTRIED
     whole = [point for point in found if point.what in WHOLE]
-    tests = len({test for point in found for test in point.tests})
     shown = whole or found
-    said = "**held**" if whole else found[0].what
-    return f"{said} [{tests}]({DATA.name}#L{shown[0].line}){_at(shown, results)}"
+    tests = {test for point in shown for test in point.tests}
+    green = {test for point in shown if _is_green(point, results) for test in point.tests}
+    some = f"{len(green)} of {len(tests)}" if green and green != tests else str(len(tests))
+    said = found[0].what if not whole else "**held**" if green else "tests"
+    return f"{said} [{some}]({DATA.name}#L{shown[0].line}){''.join(_at(shown, results))}"
 
 
-def _at(points: Sequence[Point], results: Mapping[str, Result]) -> str:
-    """At which commit one of the points was green: now, or before it became red."""
-    found = [result for point in points if (result := results.get(point.run.command)) is not None]
-    best = min(found, key=lambda r: (r.result != "green", r.green is None), default=None)
-    if best is None:
-        return ""
-    if best.green is None:
-        return ", red"
-    return f", {'' if best.result == 'green' else 'was green at '}{best.green}"
+def _is_green(point: Point, results: Mapping[str, Result]) -> bool:
+    return point.run.command in results and results[point.run.command].result == "green"
+
+
+def _at(points: Sequence[Point], results: Mapping[str, Result]) -> Iterator[str]:
+    """At which commits the suites of the points were green, and which are red now."""
+    found = {point.run.command: results[point.run.command] for point in points if point.run.command in results}
+    yield from dict.fromkeys(f", {result.green}" for result in found.values() if result.result == "green")
+    for result in found.values():
+        if result.result != "green":
+            yield f", red{f' (was green at {result.green})' if result.green else ''}"
 
 
 def main() -> int:

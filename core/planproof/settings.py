@@ -85,8 +85,9 @@ SETTINGS = (
         "guard",
         "choice",
         "on",
-        "whether a model is published only when its contract holds (on); is published in any case, and a warning says "
-        "what would have stopped it (watch); or is left to dbt as if planproof were absent (off)",
+        "whether a model is published only when its contract holds (on); is published all the same, and a warning says "
+        "what would have stopped it (watch); or is left to dbt as if planproof were absent (off): dbt may drop the "
+        "table, and then fail",
         ("on", "watch", "off"),
     ),
     Setting(
@@ -212,8 +213,7 @@ SETTINGS = (
         "spark",
         "",
         "the version of Spark for which an offline check answers, such as 3.5, or databricks-16.4 for that of a "
-        "Databricks Runtime; without it the one that `planproof "
-        "freeze` saw, else the newest that planproof knows. In a run Spark itself says which it is",
+        "Databricks Runtime; without it the one that `planproof freeze` saw, else the newest that planproof knows",
         commands=("check",),
     ),
 )
@@ -253,9 +253,11 @@ class Settings:
 
     @property
     def in_force(self) -> Settings:
-        """The settings by which a model is judged: one that is only watched is never stopped, and no row of it is set
-        aside."""
-        return replace(self, fail_on="never", on_violation="stop") if self.guard == "watch" else self
+        """The settings by which a model is judged: no finding and no error of planproof's own stops one that is only
+        watched, and no row of it is set aside."""
+        if self.guard != "watch":
+            return self
+        return replace(self, fail_on="never", on_violation="stop", on_internal_error="pass")
 
 
 def checked(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:

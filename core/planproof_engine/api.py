@@ -14,9 +14,9 @@ from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import unresolved_routine
 from planproof_engine.analysis.growth import Growth
-from planproof_engine.analysis.hazard_counts import Counting, counting_query, reads_one
+from planproof_engine.analysis.hazard_counts import Counting, counting_query, is_in_subquery, reads_one
 from planproof_engine.analysis.names.places import output_origins
-from planproof_engine.analysis.refusals.earlier import window_in_where
+from planproof_engine.analysis.refusals.earlier import unbound_parameter, undefined_window, window_in_where
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
 from planproof_engine.analysis.versions import as_called
 from planproof_engine.budget import OverBudget, bounded, is_bounded
@@ -27,9 +27,9 @@ from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Suspicion, hazards
 from planproof_engine.hazards.bounds import Fits
+from planproof_engine.logical.duplicates import bare, repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
-from planproof_engine.logical.repeated import bare, repeated
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.records import evolve
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
@@ -66,7 +66,8 @@ class Check:
 
     `fits` says of which values of the sources no row does: statistics may tell, and no count is needed. A `cheap` count
     reads one relation, without what the query computes before; `counting` is its query in parts. `reaches` names the
-    output columns that hold what is lost, `alone` those that have a NULL for each such value.
+    output columns that hold what is lost, `alone` those that have a NULL for each such value. `in_subquery`: it is a
+    cast in a scalar or lateral subquery.
     """
 
     finding: Finding
@@ -77,6 +78,7 @@ class Check:
     counting: Counting | None = None
     reaches: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    in_subquery: bool = False
 
 
 class RegistryMismatch(ValueError):
@@ -170,6 +172,8 @@ def plan(
 
 
 def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
+    for key, value in sorted(env.conf.unfollowed):
+        raise Unknown(f"the setting {key}={value}")
     try:
         env, tree = parsed(sql, env)
     except AnalysisError as error:
@@ -177,7 +181,8 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        earlier = unresolved_routine(tree, error, env) or window_in_where(tree, error, env)
+        earlier = unbound_parameter(tree, env) or undefined_window(tree, env) or unresolved_routine(tree, error, env)
+        earlier = earlier or window_in_where(tree, error, env)
         raise _answered(earlier or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
@@ -186,7 +191,7 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     said = (s.finding for s in suspected if s.finding.code not in UNDECIDED)
     findings = (*_duplicates(root, origins, env.conf.case_sensitive), *said)
     identity = env.catalog.identity, env.registry.identity
-    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql), env)
+    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql, env), env)
 
 
 def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown:
@@ -206,11 +211,24 @@ def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
     return evolve(suspicion, finding=evolve(suspicion.finding, origin=place(sql, *suspicion.span)))
 
 
-def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check, ...]:
+def _is_accepted(sql: str, env: Environment) -> bool:
+    """Whether a query can be planned on its own."""
+    try:
+        bind_query(parse(sql, env.conf), evolve(env, text=sql, widths={}, growth=Growth()), None)
+    except (AnalysisError, Unknown):
+        return False
+    return True
+
+
+def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str, env: Environment) -> tuple[Check, ...]:
     """The counts that can be cut out of the text. EXECUTE IMMEDIATE has another text than the one that is read."""
     if is_immediate(sql):
         return ()
-    cut = [(s, s.count, counting_query(tree, sql, s.count)) for s in suspected if s.count is not None]
+    cut = [
+        (s, s.count, counting_query(tree, sql, s.count, lambda one: _is_accepted(one, env)))
+        for s in suspected
+        if s.count is not None
+    ]
     return tuple(
         Check(
             s.finding,
@@ -221,6 +239,7 @@ def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str) -> tuple[Check
             query,
             count.reaches,
             count.alone,
+            count.cast and is_in_subquery(tree, count.span),
         )
         for s, count, query in cut
         if query is not None or count.sql is not None or count.fits is not None or count.reaches

@@ -401,7 +401,13 @@ _TABLE = (
         "allows, or they cannot be quarantined.",
         "Follow the reason in the message.",
     ),
-    Code("PP601", "publish refused", "The target cannot be replaced safely.", "Follow the reason in the message."),
+    Code(
+        "PP601",
+        "publish refused",
+        "The target cannot be replaced safely: its folder holds another table's files, say, a relation of another "
+        "format stands there, or a file of a killed publish cannot be read.",
+        "Follow the reason in the message.",
+    ),
     Code(
         "PP602",
         "publish undone",
@@ -417,8 +423,9 @@ _TABLE = (
     Code(
         "PP604",
         "locked",
-        "Another publish of this table is under way, or was killed.",
-        "Wait for it, or run `planproof recover --force` if its owner is dead.",
+        "Another publish of this table is under way: its owner is alive, or renewed the lock within the last minute.",
+        "Wait for it; the next publish takes over what a killed one held, after 60 seconds at most. Only one that "
+        "hangs needs `planproof recover --force`.",
     ),
     Code(
         "PP605",
@@ -429,14 +436,15 @@ _TABLE = (
     Code(
         "PP606",
         "schema change refused",
-        "The delta's columns differ from the stored table's in a way that `on_schema_change` forbids, or that Spark "
+        "The new rows' columns differ from the stored table's in a way that `on_schema_change` forbids, or that Spark "
         "cannot apply to a Parquet table (a dropped column, another type). No schema change was applied.",
-        "Run with full_refresh, or go back to the stored columns in the SELECT.",
+        "Go back to the stored columns in the SELECT, or run with full_refresh, which builds the table anew from what "
+        "its sources hold today.",
     ),
     Code(
         "PP607",
         "schema change applied",
-        "The delta brought new columns; they were added to the table after the audit, as `on_schema_change` says.",
+        "The new rows brought new columns; they were added to the table after the audit, as `on_schema_change` says.",
         "Nothing to do.",
     ),
     Code(
@@ -470,7 +478,7 @@ _TABLE = (
         "evicted",
         "Another run, or `recover --force`, took the table over during this publish. This publish stopped and "
         "touched nothing more: the table is what the other one made of it.",
-        "Run the model again. If it happens without `--force`, the machine stood still for longer than a lease.",
+        "Run the model again. If it happens without `--force`, the machine stood still for more than 60 seconds.",
     ),
     Code(
         "PP621",

@@ -34,6 +34,8 @@ _ABSENT: dict[str, tuple[str, bool]] = {
     "preserve_char_varchar": ("4.0", False),
     "bang_equals_not": ("4.0", True),
     "legacy_raise_error": ("4.0", False),
+    "retain_scale": ("4.0", False),
+    "consecutive_literals": ("4.1", False),
     "legacy_identifier_clause": ("4.1", True),
     "ordinals_first": ("4.1", False),
     "python_logging": ("4.1", False),
@@ -122,12 +124,20 @@ class Conf:
     parameterless_count: bool = False
     count_of_table_star: bool = False
     legacy_raise_error: bool = False
+    integer_grouping_id: bool = False
+    exponent_as_decimal: bool = False
+    empty_collections_of_strings: bool = False
+    retain_scale: bool = False
+    set_operations_alike: bool = False
+    consecutive_literals: bool = False
     create_table_provider: str = "parquet"
     spark: str = SPARKS[-1]
     databricks: bool = False
     """Whether the query is Databricks': by `spark`'s rules, but for what Databricks adds to that Spark."""
     stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """The settings that were set by name: they hold on every version."""
+    unfollowed: frozenset[tuple[str, str]] = frozenset()
+    """Settings of `UNFOLLOWED` with a value other than Spark's default: what a query means under them is not known."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "spark", spark_version(self.spark))
@@ -182,25 +192,43 @@ class Conf:
         return SPARKS[-1] if self.databricks else self.spark
 
     @property
-    def keep_fraction(self) -> bool:
-        """Whether a decimal that is wider than 38 digits keeps its scale, and loses whole digits: before Spark 4.0."""
-        return self.before("4.0")
+    def keeps_scale(self) -> bool:
+        """Whether the common type of two decimals that is wider than 38 digits keeps its scale, and loses whole
+        digits: before Spark 4.0, and where a setting says so."""
+        return self.retain_scale or self.before("4.0")
+
+    @property
+    def without_ansi(self) -> Conf:
+        """The same settings with ANSI mode off: some rules of Spark ask for it whatever the session says."""
+        return replace(self, ansi=False) if self.ansi else self
+
+    def name_key(self, name: str) -> str:
+        """By what names are compared."""
+        return name if self.case_sensitive else name.lower()
 
     def with_setting(self, key: str, value: str) -> Conf:
         """The conf after `SET key=value`; a key that changes no schema leaves it as it is."""
         name = _FIELDS.get(key.lower())
         if name is None:
-            return self
+            return self._with_unfollowed(key, value.strip())
         current = getattr(self, name)
         parsed: Any = _TRUE.get(value.strip().lower(), current) if isinstance(current, bool) else value.strip()
         changed: dict[str, Any] = {name: parsed, "stated": self.stated | {name}}
         return replace(self, **changed)
 
+    def _with_unfollowed(self, key: str, value: str | None) -> Conf:
+        default = _UNFOLLOWED.get(key.lower())
+        if default is None:
+            return self
+        rest = frozenset((k, v) for k, v in self.unfollowed if k.lower() != key.lower())
+        is_default = value is None or value.lower() == default.lower()
+        return replace(self, unfollowed=rest if is_default else rest | {(key, value or "")})
+
     def reset(self, key: str) -> Conf:
         """The conf after `RESET key`."""
         name = _FIELDS.get(key.lower())
         if name is None:
-            return self
+            return self._with_unfollowed(key, None)
         changed: dict[str, Any] = {name: getattr(Conf.of(self.spark), name), "stated": self.stated - {name}}
         return replace(self, **changed)
 
@@ -243,13 +271,57 @@ SETTINGS = {
     "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount": "count_of_table_star",
     "spark.sql.legacy.raiseErrorWithoutErrorClass": "legacy_raise_error",
     "spark.sql.lateralColumnAlias.enableImplicitResolution": "lateral_column_alias",
+    "spark.sql.legacy.integerGroupingId": "integer_grouping_id",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "exponent_as_decimal",
+    "spark.sql.legacy.createEmptyCollectionUsingStringType": "empty_collections_of_strings",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "retain_scale",
+    "spark.sql.legacy.setopsPrecedence.enabled": "set_operations_alike",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "consecutive_literals",
 }
 """By Spark's name for a setting, in Spark's own spelling: the field of `Conf` that it sets. A session answers to that
 spelling only."""
 
+UNFOLLOWED = {
+    "spark.sql.analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions": "false",
+    "spark.sql.analyzer.preferColumnOverLcaInArrayIndex": "true",
+    "spark.sql.analyzer.singlePassResolver.enabled": "false",
+    "spark.sql.analyzer.singlePassResolver.enabledTentatively": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.binByRelationOperator.enabled": "false",
+    "spark.sql.collation.allowInMapKeys": "false",
+    "spark.sql.collation.schemaLevel.enabled": "false",
+    "spark.sql.enforceTypeCoercionBeforeUnionDeduplication.enabled": "true",
+    "spark.sql.legacy.allowHashOnMapType": "false",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+    "spark.sql.legacy.allowNullComparisonResultInArraySort": "false",
+    "spark.sql.legacy.allowUdfParameterToShadowParameterlessFunction": "false",
+    "spark.sql.legacy.allowZeroIndexInFormatString": "false",
+    "spark.sql.legacy.collationAwareHashFunctions": "false",
+    "spark.sql.legacy.cteDuplicateAttributeNames": "false",
+    "spark.sql.legacy.fromDayTimeString.enabled": "false",
+    "spark.sql.legacy.histogramNumericPropagateInputType": "true",
+    "spark.sql.legacy.inSubqueryNullability": "false",
+    "spark.sql.legacy.lpadRpadAlwaysReturnString": "false",
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "false",
+    "spark.sql.legacy.persistentCatalogFirst": "false",
+    "spark.sql.legacy.scalarSubqueryAllowGroupByNonEqualityCorrelatedPredicate": "false",
+    "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
+    "spark.sql.parser.eagerEvalOfUnresolvedInlineTable": "true",
+    "spark.sql.runCollationTypeCastsBeforeAliasAssignment.enabled": "true",
+    "spark.sql.stableDerivedColumnAlias.enabled": "false",
+    "spark.sql.tvf.allowMultipleTableArguments.enabled": "false",
+}
+"""Settings that decide which queries Spark takes, or which types and names it gives, and that `Conf` does not follow,
+with the default by which it plans: under another value every plan is `Unknown`. A setting that only takes queries away,
+such as `spark.sql.ansi.enforceReservedKeywords`, is not looked at.
+
+Source: `SQLConf`, the settings that the parser, the analyzer and the expressions ask for.
+"""
+
 _FIELDS = {key.lower(): name for key, name in SETTINGS.items()}
+_UNFOLLOWED = {key.lower(): default for key, default in UNFOLLOWED.items()}
 
 
 def holds(key: str) -> bool:
-    """Whether `Conf` follows the setting; the key in any case, as SET takes it."""
-    return key.lower() in _FIELDS
+    """Whether `Conf` looks at the setting; the key in any case, as SET takes it."""
+    return key.lower() in _FIELDS or key.lower() in _UNFOLLOWED

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from dbt.adapters.base.meta import available
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.gate import Gate
 from dbt_planproof.listed import relations
+from dbt_planproof.scope import unreachable
 
 
 class Gated:
@@ -22,7 +24,11 @@ class Gated:
 
     @available.parse(lambda *given: "")
     def planproof_guards(self) -> str:
-        """Nothing to print: a project whose `on-run-start` calls it does not run where this adapter is missing."""
+        """Nothing to print: a project whose `on-run-start` calls it does not run where this adapter is missing, or
+        cannot guard."""
+        why = unreachable(self.planproof.reach.method)
+        if why is not None:
+            raise DbtRuntimeError(why)
         return ""
 
     def pre_model_hook(self, config: Any) -> Any:

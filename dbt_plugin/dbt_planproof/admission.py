@@ -12,11 +12,11 @@ from dbt_planproof.dbts import Adapter, Node, flags, names_of
 from dbt_planproof.questions import Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
-from dbt_planproof.scope import METHODS, is_logged, is_reachable, is_written, stored_elsewhere, unguarded
+from dbt_planproof.scope import is_logged, is_written, stored_elsewhere, unguarded, unreachable
 from dbt_planproof.seeds import EMPTY, Seed
-from dbt_planproof.statement_models import plain_form, stored_form
+from dbt_planproof.statement_models import plain_form, stored_form, without_contract
 from dbt_planproof.states import GuardedNode, NodeState
-from planproof.project.errors import ProjectError
+from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.nodes import guard_of, inherits_quarantine, model_of, stores_no_rows
 from planproof_engine.catalog import RelationName
 
@@ -40,20 +40,22 @@ class Admission:
         guard = _guard_of(node)
         if guard == "off":
             self.say_unguarded(node.name, "guard: off", node.resource_type)
-        return self._guarded(node) if guard == "on" and self._can_ask(node) else None
+        return self._guarded(node, guard) if guard != "off" and self._can_ask(node) else None
 
     def _can_ask(self, node: Node) -> bool:
         """Whether Spark can be asked about the node; where it cannot, that is said."""
-        if not is_reachable(self.reach.method):
-            self._say_unreachable(node)
+        unreached = unreachable(self.reach.method)
+        if unreached is not None:
+            self._remarked(node.name, f"dbt reaches Spark by {self.reach.method}", node.resource_type)
+            self._say_once(unreached)
             return False
         why_not = self.reach.refusal()
         if why_not is not None:
             self.say_unguarded(node.name, why_not, node.resource_type)
         return why_not is None
 
-    def _guarded(self, node: Node) -> NodeState | None:
-        """The state of a node with `guard: on`; None where dbt writes it, and it has no query to check."""
+    def _guarded(self, node: Node, guard: str) -> NodeState | None:
+        """The state of a node with `guard: on` or `watch`; None where dbt writes it, and it has no query to check."""
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
         if existing is not None and existing.information == "":
@@ -68,7 +70,8 @@ class Admission:
         reason = reason or distance
         if reason is not None:
             self.say_unguarded(node.name, reason, node.resource_type)
-        _refuse_quarantine(node, reason)
+        if guard == "on":
+            _refuse_quarantine(node, reason)
         is_left = node.resource_type != "model" and reason is not None
         if is_left or node.language != "sql" or not (node.resource_type == "seed" or node.compiled_code):
             return None
@@ -87,19 +90,6 @@ class Admission:
         delta = self.reach.delta() if is_logged(node, ("delta",)) else None
         return delta or self.reach.other_catalog()
 
-    def watched(self, node: Node) -> NodeState | None:
-        """The state of a node with `guard: watch`, which dbt has written; None where nothing of it can be looked at.
-        Raises `ProjectError` where its settings or its contract cannot be read."""
-        if not is_written(node, command()) or _guard_of(node) != "watch":
-            return None
-        if not self._can_ask(node):
-            return None
-        if not _has_query(node):
-            self.say_unguarded(node.name, _kind_of(node), node.resource_type)
-            return None
-        relation = self.adapter.Relation.create_from(self.adapter.config, node)
-        return self._begun(node, names_of(relation), unguarded(node), self.reach.distance(node, None))
-
     def _begun(self, node: Node, target: RelationName, reason: str | None, distance: str | None) -> NodeState:
         form = node.to_dict()
         if node.resource_type != "model":
@@ -110,7 +100,14 @@ class Admission:
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
         conf = self.reach.session().conf if promises else None
-        model = model_of(plain_form(form) if reason else form, defaults={"rewrite": "suggest"}, conf=conf)
+        described = plain_form(form) if reason else form
+        try:
+            model = model_of(described, defaults={"rewrite": "suggest"}, conf=conf)
+        except UnreadableContract as error:
+            if _guard_of(node) != "watch":
+                raise
+            log.warn(f"planproof watches {node.name} without its contract: {error}")
+            model = model_of(without_contract(described), defaults={"rewrite": "suggest"})
         return NodeState.of(GuardedNode(model, form, target, (node.compiled_code or "").strip(), reason, distance))
 
     def _stored(self, node: Node, form: dict[str, Any], target: RelationName) -> NodeState:
@@ -119,12 +116,6 @@ class Admission:
         model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
         seed = Seed(target) if node.resource_type == "seed" else None
         return NodeState.of(GuardedNode(model, form, target, compiled), seed)
-
-    def _say_unreachable(self, node: Node) -> None:
-        """One warning for the invocation, and a remark for each node."""
-        how = self.reach.method
-        self._remarked(node.name, f"dbt reaches Spark by {how}", node.resource_type)
-        self._say_once(f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {how}")
 
     def _say_once(self, line: str) -> None:
         """A warning that this invocation gives once."""
@@ -151,14 +142,6 @@ def _guard_of(node: Node) -> str:
     return guard_of({"name": node.name, "resource_type": node.resource_type, "config": {"meta": node.config.meta}})
 
 
-def _has_query(node: Node) -> bool:
-    return node.resource_type == "model" and node.language == "sql" and bool(node.compiled_code)
-
-
-def _kind_of(node: Node) -> str:
-    return f"it is a {node.language} model" if node.resource_type == "model" else f"it is a {node.resource_type}"
-
-
 def _own(node: Node, key: str) -> Any:
     """The node's value of one setting. Its other settings, which may be the ones that fail, are not read."""
     own = (node.config.meta or {}).get("planproof")
@@ -166,8 +149,8 @@ def _own(node: Node, key: str) -> Any:
 
 
 def lets_own_errors_pass(node: Node) -> bool:
-    """The node's value of `on_internal_error`."""
-    return bool(_own(node, "on_internal_error") == "pass")
+    """Whether an error of planproof's leaves the node to dbt."""
+    return bool(_own(node, "on_internal_error") == "pass" or _own(node, "guard") == "watch")
 
 
 def _refuse_quarantine(node: Node, reason: str | None) -> None:

@@ -96,7 +96,6 @@ class Gate:
                     # A project's own materialization may drop a table and make no new one.
                     self.run_put_off()
                 self._is_built()
-                self._watch()
             self._end_of(self.here.running, ended_well)
         finally:
             self._drop_seed_views()
@@ -109,7 +108,9 @@ class Gate:
             self.admission.say_unguarded(state.node.name, "dbt ended it without a statement that writes it")
         is_dbts = state.phase in (Phase.DBTS, Phase.WRITTEN) and state.node.distance is None
         if is_dbts and not isinstance(state.seen, Unseen) and state.node.model.contract is not None:
-            self.questions.audit()
+            self.questions.audit(ended_well)
+        elif state.node.is_watched:
+            self.questions.tell_check()
 
     def end(self) -> None:
         """dbt is done with its adapter. The closing line comes after dbt's own where dbt tells when that is."""
@@ -125,21 +126,6 @@ class Gate:
     def _is_built(self) -> None:
         if self.here.node is not None:
             self.trials.is_built(self.here.node.unique_id)
-
-    def _watch(self) -> None:
-        """Looks at a node that dbt wrote as if planproof were absent. Nothing that goes wrong here is the node's."""
-        node = self.here.node
-        if node is None or self.here.state is not None:
-            return
-        try:
-            self.here.state = self.admission.watched(node)
-            if self.here.state is not None:
-                self.questions.watch()
-        except Exception as error:
-            log.debug(traceback.format_exc())
-            log.warn(f"planproof cannot look at {node.name}, and dbt has written it: {describe(error)}")
-        finally:
-            self.here.state = None
 
     # --- statements -------------------------------------------------------------------------------------------------
 
@@ -229,7 +215,7 @@ class Gate:
             log.debug(traceback.format_exc())
             state, said = self.here.running, describe(error)
             self.questions.forget_all()  # The statement may write to any table.
-            if state is not None and state.node.model.settings.on_internal_error != "pass":
+            if state is not None and state.node.settings.on_internal_error != "pass":
                 self._note(Phase.STOPPED)
                 raise Stopped(f"planproof stopped {state.node.name}: {said}; {_WAY_ON}") from error
             self.run_put_off()

@@ -25,6 +25,7 @@ def choose_adapter() -> None:
     """
     remove()
     if absence.is_switched_off():
+        _let_pass()
         return
     kind = profile_type()
     if kind is not None and kind != "spark":
@@ -39,7 +40,7 @@ def choose_adapter() -> None:
     lacking = relied.missing()
     if not lacking:
         try:
-            _swap()
+            _swap_guarded()
         except Exception as error:
             lacking = [f"the guarded adapter cannot be made: {type(error).__name__}: {error}"]
     if lacking:
@@ -70,21 +71,47 @@ def remove() -> None:
         plugin.adapter = plain
 
 
-def _swap() -> None:
-    import dbt.adapters.spark as spark
-    from dbt.adapters.factory import FACTORY
+def _let_pass() -> None:
+    """Under `PLANPROOF=off` a project that insists on the guard runs without it, and says so: dbt's adapter stays as it
+    is, but for the method by which the project insists."""
+    if "dbt.adapters.spark" in sys.modules:
+        try:
+            _swap(_without_guard)
+        except Exception:  # dbt is to be as if planproof were absent.
+            remove()
 
+
+def _without_guard(plain: type) -> type:
+    from dbt.adapters.base.meta import available
+
+    def planproof_guards(adapter: Any) -> str:
+        absence.warn("planproof does not guard this run: PLANPROOF=off switches it off")
+        return ""
+
+    own = {"__module__": plain.__module__, "__qualname__": plain.__qualname__}
+    shown = available.parse(lambda *given: "")(planproof_guards)
+    return type(plain)(plain.__name__, (plain,), {**own, "planproof_guards": shown})
+
+
+def _swap_guarded() -> None:
     from dbt_planproof.adapter import guarded
 
-    plain = spark.Plugin.adapter
-    spark.Plugin.adapter = guarded(plain)
-    _plain.append((spark.Plugin, plain))
-    if FACTORY.get_adapter_class_by_name("spark") is not spark.Plugin.adapter:
-        raise RuntimeError("dbt does not take the class that was put in its place")
+    _swap(guarded)
     if not relied.missing(relied.OF_TESTS):
         from dbt_planproof import runners
 
         _hooked.extend(runners.swap())
+
+
+def _swap(made_of: Callable[[type], type]) -> None:
+    import dbt.adapters.spark as spark
+    from dbt.adapters.factory import FACTORY
+
+    plain = spark.Plugin.adapter
+    spark.Plugin.adapter = made_of(plain)
+    _plain.append((spark.Plugin, plain))
+    if FACTORY.get_adapter_class_by_name("spark") is not spark.Plugin.adapter:
+        raise RuntimeError("dbt does not take the class that was put in its place")
 
 
 def _builds_on_spark(kind: str) -> bool:

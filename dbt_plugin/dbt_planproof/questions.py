@@ -72,7 +72,7 @@ class Questions:
 
     def check(self, sql: str) -> None:
         """The planes before a run. Raises `Stopped` where the contract is broken for every possible data."""
-        report, settings = self._checked(sql), self.state.node.model.settings
+        report, settings = self._checked(sql), self.state.node.settings
         violated = settings.fail_on != "never" and report.of(Verdict.VIOLATED)
         if violated or (_is_ours(report) and settings.on_internal_error == "fail"):
             self._stop(replace(report, outcome="rejected") if violated else report)
@@ -85,43 +85,43 @@ class Questions:
         self.here.change(self.state, seen=PlanesSeen())
         report = self._asked(model, lambda guard: guard.check(model, counting=counting))
         places = {f.field: f.origin for f in report.findings if f.field and f.origin}
-        self.here.change(self.state, seen=PlanesSeen(places))
+        self.here.change(self.state, seen=PlanesSeen(places, report if self.state.node.is_watched else None))
         return report
 
     def weigh(self, source: Source) -> None:
         """Counts the rows that a merge or an insert of dbt's is about to store against the contract."""
         node = self.state.node
         model, contract = node.model, node.model.contract
-        if contract is None or node.distance is not None or isinstance(self.state.seen, Unseen):
+        is_counted = contract is not None and node.settings.fail_on != "never"
+        if contract is None or not is_counted or node.distance is not None or isinstance(self.state.seen, Unseen):
             return
         terms = _stored_terms(contract, source.columns)
         report = self._asked(model, lambda guard: guard.audit(source.relation, terms, model.settings))
         details = replace(report.details, altered=self.state.has_altered)
-        if model.settings.fail_on != "never" and report.of(Verdict.VIOLATED):
+        if report.of(Verdict.VIOLATED):
             self._stop(replace(report, model=model.name, details=details, outcome="rejected"))
 
-    def audit(self) -> None:
+    def audit(self, ended_well: bool) -> None:
         """Audits what dbt wrote itself: findings are reported, too late to stop it."""
-        model, contract = self.state.node.model, self.state.node.model.contract
+        model, contract, seen = self.state.node.model, self.state.node.model.contract, self.state.seen
         assert contract is not None
         report = self._asked(model, lambda guard: guard.audit(model.name, contract, model.settings))
-        if report.outcome == "failed":
-            return
-        self._recorded(report)
-        for line in remarks(report):
-            log.warn(line)
+        if isinstance(seen, PlanesSeen) and seen.report is not None:
+            report = both(seen.report, report)
+            report = replace(report, details=replace(report.details, published=ended_well or None))
+        if report.outcome != "failed":
+            self._tell(report)
 
-    def watch(self) -> None:
-        """Looks at what dbt has published, and warns of what would have stopped it."""
-        node = self.state.node
-        model, contract = replace(node.model, sql=unterminated(node.compiled)), node.model.contract
-        report = self._asked(model, lambda guard: guard.check(model, counting=contract is not None))
-        if contract is not None and node.distance is None:
-            stored = self._asked(model, lambda guard: guard.audit(model.name, contract, model.settings))
-            report = both(report, stored)
-        report = replace(report, details=replace(report.details, published=True))
+    def tell_check(self) -> None:
+        """Tells what the check found of a watched node that has not come to a publish or an audit."""
+        seen = self.state.seen
+        if isinstance(seen, PlanesSeen) and seen.report is not None:
+            self._tell(seen.report)
+
+    def _tell(self, report: Report) -> None:
+        """Records the report of a node that was not stopped, and warns of what was found, or would have stopped it."""
         path = self._recorded(report)
-        for line in [watched(report, node.name, path)] if would_stop(report) else remarks(report):
+        for line in [watched(report, self.state.node.name, path)] if would_stop(report) else remarks(report):
             log.warn(line)
 
     def publish(self, model: Model) -> Report | None:
@@ -136,7 +136,10 @@ class Questions:
         try:
             tests = self.trials.of(self.state)
         except ProjectError as error:
-            raise Stopped(f"planproof: {node.name}: {error}") from error
+            if not node.is_watched:
+                raise Stopped(f"planproof: {node.name}: {error}") from error
+            log.warn(f"planproof: {node.name}: {error}")
+            tests = None
         report = self._asked(model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{node.name}: {report.error}; dbt runs this model as if planproof were absent")
@@ -144,9 +147,7 @@ class Questions:
         if report.outcome != "published":
             self._stop(report)
         self.trials.keep_answers(self.state, tests, self.reach.session())
-        self._recorded(report)
-        for line in remarks(report):
-            log.warn(line)
+        self._tell(report)
         for line in changes(report):
             log.info(line)
         for line in suggestions(report):
@@ -266,4 +267,4 @@ def _may_pass(report: Report, model: Model) -> bool:
     """Whether dbt may run the statement itself. After a delta's publish began, dbt could add the rows a second time. A
     table that is half way is for `recover`, which would replace dbt's table by the one that it knows."""
     began = model.materialized == "incremental" and bool(report.strategy)
-    return model.settings.on_internal_error == "pass" and not began and not report.details.unsettled
+    return model.settings.in_force.on_internal_error == "pass" and not began and not report.details.unsettled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.reach import Reach
-from dbt_planproof.scope import is_reachable
+from dbt_planproof.scope import unreachable
 from planproof.publish.transaction.names import PREFIX
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decoded
@@ -20,7 +20,7 @@ from planproof_engine.texts import Statement
 def with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:
     """Runs a rename, and has the table point at its files again. False, and nothing is done, where it needs no help."""
     old, new = statement.relation, statement.clauses["to"]
-    if not is_reachable(reach.method) or reach.refusal() is not None:
+    if unreachable(reach.method) is not None or reach.refusal() is not None:
         return False
     try:
         stored = reach.session().registered(quoted(old))

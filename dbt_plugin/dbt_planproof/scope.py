@@ -23,9 +23,11 @@ def is_written(node: Node, command: str) -> bool:
     return node.resource_type in STORED and command not in WRITES_NOTHING and command != "clone"
 
 
-def is_reachable(method: str) -> bool:
-    """Whether the guard can reach Spark in the way in which dbt does."""
-    return method in METHODS
+def unreachable(method: str) -> str | None:
+    """Why the guard cannot reach Spark in the way in which dbt does, None where it can."""
+    if method in METHODS:
+        return None
+    return f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {method}"
 
 
 def unguarded(node: Node) -> str | None:

@@ -179,7 +179,12 @@ def stored_form(form: dict[str, Any]) -> dict[str, Any]:
     is_snapshot = form.get("resource_type") == "snapshot"
     config["materialized"] = "incremental" if is_snapshot else "table"
     config["incremental_strategy"] = "merge" if is_snapshot else None
-    return {**form, "resource_type": "model", "contract": None, "config": {**config, "contract": None}}
+    return without_contract({**form, "resource_type": "model", "config": config})
+
+
+def without_contract(form: dict[str, Any]) -> dict[str, Any]:
+    """The node with nothing promised."""
+    return {**form, "contract": None, "config": {**(form.get("config") or {}), "contract": None}}
 
 
 def plain_form(form: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planproof.contract import Model
+from planproof.settings import Settings
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import Origin
 from planproof_engine.texts import Query, Statement
@@ -16,6 +17,7 @@ from planproof_engine.texts import Query, Statement
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Column, Relation
     from dbt_planproof.seeds import Seed
+    from planproof.report.model import Report
     from planproof.session.protocol import SparkPlanes
 
 SCHEMA_CHANGES = ("add_columns", "retype_column")
@@ -52,9 +54,11 @@ class ColumnsSeen:
 
 @dataclass(frozen=True)
 class PlanesSeen:
-    """The whole check before a run saw the query. `places` are where the bare query writes columns."""
+    """The whole check before a run saw the query. `places` are where the bare query writes columns. `report` is kept
+    of a check that let pass what stops other nodes."""
 
     places: Mapping[str, Origin] = field(default_factory=dict)
+    report: Report | None = None
 
 
 Seen = Unseen | ColumnsSeen | PlanesSeen
@@ -80,6 +84,15 @@ class GuardedNode:
     @property
     def is_snapshot(self) -> bool:
         return bool(self.form.get("resource_type") == "snapshot")
+
+    @property
+    def settings(self) -> Settings:
+        """The settings by which the node is stopped, or is not."""
+        return self.model.settings.in_force
+
+    @property
+    def is_watched(self) -> bool:
+        return self.settings.guard == "watch"
 
     @cached_property
     def query(self) -> Query:

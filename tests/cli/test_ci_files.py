@@ -118,6 +118,30 @@ def test_the_gitlab_job(broken):
     assert "<failure" in (broken / job["artifacts"]["reports"]["junit"]).read_text()
 
 
+@pytest.mark.parametrize("recipe", ["github-actions.yml", "gitlab-ci.yml"])
+def test_a_recipe_that_builds_installs_what_the_guard_imports(recipe: str) -> None:
+    text = (ROOT / "docs/ci" / recipe).read_text()
+    assert "dbt build" in text
+    project = (ROOT / "pyproject.toml").read_text()
+    extras = dict(re.findall(r"(?m)^([a-z]+) = (\[.*\])$", project))
+    assert "pyarrow" in extras["spark"]
+    asked = re.findall(r'pip install "\./planproof\[(.*?)\]"', text)
+    assert asked
+    assert all("spark" in each.split(",") or "planproof[spark]" in extras[each] for each in asked)
+
+
+def test_the_page_shows_the_action_and_the_hook_as_they_are_used() -> None:
+    page = (ROOT / "docs/pull-requests.md").read_text()
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    used = [yaml.safe_load(text) for text in re.findall(r"(?s)```yaml\n(.*?)```", page)]
+    steps = [step for found in used if isinstance(found, list) for step in found]
+    (action,) = (step for step in steps if "uses" in step)
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    assert action["uses"] == "./planproof"
+    assert action["with"].keys() <= inputs.keys()
+    assert [h["id"] for step in steps if "repo" in step for h in step["hooks"]] == [hook["id"]]
+
+
 def test_the_pre_commit_hook(broken):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     found = bash(shlex.join(shlex.split(hook["entry"])), broken)

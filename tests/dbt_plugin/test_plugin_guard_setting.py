@@ -1,4 +1,5 @@
-"""`guard: off` leaves a model to dbt, `guard: watch` says what would have stopped it; neither is a reason to stop."""
+"""`guard: off` leaves a model to dbt; `guard: watch` publishes it in spite of its findings, and says what would have
+stopped it."""
 
 from __future__ import annotations
 
@@ -28,13 +29,16 @@ FILES = {
     "models/mistyped.sql": BROKEN.format("table", "{'guard': 'wach'}"),
     "models/guarded.sql": "{{ config(materialized='table') }} select 1 as id",
     "models/reads_left.sql": "{{ config(materialized='table') }} select id from {{ ref('left') }}",
+    "models/reads_watched.sql": "{{ config(materialized='table') }} select id from {{ ref('watched') }}",
 }
 PROMISED = """
       - name: {}
         config: {{contract: {{enforced: true}}}}
         columns: [{{name: id, data_type: bigint, constraints: [{{type: not_null}}]}}]
     """
-CONTRACTED = ("left", "left_with_mistakes", "watched", "watched_adds", "watched_healthy", "reads_left")
+CONTRACTED = (
+    *("left", "left_with_mistakes", "watched", "watched_adds", "watched_healthy", "reads_left", "reads_watched"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +66,18 @@ def capfd_module() -> Any:
 
 def test_neither_setting_stops_a_model(dbt: Any, built: str) -> None:
     statuses = dbt.statuses
-    assert {name for name, status in statuses.items() if status != "success"} == {"mistyped", "reads_left"}
+    assert {name for name, status in statuses.items() if status != "success"} == {
+        "mistyped",
+        "reads_left",
+        "reads_watched",
+    }
     assert dbt.rows("left") == dbt.rows("watched") == [(0,), (1,), (3,), (4,), (None,)]
     assert len(dbt.rows("watched_adds")) == 10
 
 
-def test_what_is_left_to_dbt_proves_nothing_to_those_that_read_it(dbt: Any, built: str) -> None:
-    assert "PP505" in dbt.results["reads_left"]["message"]
+@pytest.mark.parametrize("reader", ["reads_left", "reads_watched"])
+def test_what_was_not_held_proves_nothing_to_those_that_read_it(dbt: Any, built: str, reader: str) -> None:
+    assert "PP505" in dbt.results[reader]["message"]
 
 
 def test_a_value_that_is_not_known_is_refused_with_the_nearest_one(dbt: Any, built: str) -> None:
@@ -78,7 +87,7 @@ def test_a_value_that_is_not_known_is_refused_with_the_nearest_one(dbt: Any, bui
 
 def test_the_closing_line_names_what_was_left_and_what_would_have_been_stopped(dbt: Any, built: str) -> None:
     assert built.splitlines()[-1].partition("planproof: ")[2] == (
-        "1 published (1 without a contract), 1 stopped, 1 could not run, "
+        "1 published (1 without a contract), 2 stopped, 1 could not run, "
         "3 watched (2 would have been stopped: watched, watched_adds), "
         "2 left to dbt (2 models: left: guard: off; left_with_mistakes: guard: off); "
         f"report {dbt.root}/target/planproof/report.json"
@@ -104,7 +113,7 @@ def test_the_report_holds_what_was_seen(dbt: Any, built: str) -> None:
     reports = dbt.reports
     assert "left" not in reports
     found = reports["watched"]
-    assert (found["outcome"], found["verdict"], found["details"]["guard"]) == ("audited", "violated", "watch")
+    assert (found["outcome"], found["verdict"], found["details"]["guard"]) == ("published", "violated", "watch")
     assert {p["plane"] for p in found["planes"] if p["status"] == "read"} >= {
         "contract",
         "logical",
@@ -116,9 +125,9 @@ def test_the_report_holds_what_was_seen(dbt: Any, built: str) -> None:
     assert "left was not guarded: guard: off" in remarks
 
 
-def test_dbt_writes_both_in_its_own_way(dbt: Any, built: str) -> None:
+def test_only_what_is_off_is_written_by_dbt(dbt: Any, built: str) -> None:
     """A table that the guard publishes lies in a folder of its own."""
-    for name, own in (("left", True), ("watched", True), ("guarded", False)):
+    for name, own in (("left", True), ("watched", False), ("guarded", False)):
         rows = dbt.spark.sql(f"describe extended {dbt.place}.{name}").collect()
         (location,) = [row[1] for row in rows if row[0] == "Location"]
         assert location.endswith(f"/{name}") is own
@@ -127,11 +136,79 @@ def test_dbt_writes_both_in_its_own_way(dbt: Any, built: str) -> None:
 def test_an_error_of_our_own_is_said_of_a_watched_model_and_stops_nothing(
     dbt: Any, built: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dbt_planproof.questions
+    from planproof.publish import kernel
 
     def broken(*given: Any, **named: Any) -> Any:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(dbt_planproof.questions.Questions, "_asked", broken)
+    monkeypatch.setattr(kernel, "begin", broken)
     assert dbt.run("run", "--select", "watched_healthy").success
-    assert "cannot look at watched_healthy, and dbt has written it: internal error in planproof" in dbt.log
+    said = "watched_healthy: internal error in planproof: ZeroDivisionError: a defect"
+    assert said in dbt.log
+    assert "dbt runs this model as if planproof were absent" in dbt.log
+
+
+HARMFUL = {
+    "another_type": "select cast(id as int) as id from range(5)",
+    "no_column": "select 1 as other",
+    "no_source": "select id from nowhere",
+    "fails": "select id + cast(raise_error('no rows today') as bigint) as id from range(5)",
+}
+"""Queries whose table nobody can publish; dbt alone drops the old table before it finds out."""
+KINDS = ("table", "incremental", "view")
+CASES = [(kind, "contract", name) for kind in KINDS for name in HARMFUL]
+CASES += [(kind, "nothing", name) for kind in KINDS for name in ("no_source", "fails")]
+HEAD = (
+    "{{ config(materialized='KIND', file_format='parquet', on_schema_change='fail', "
+    "meta={'planproof': {'guard': 'watch'}}) }}\n"
+)
+
+
+@pytest.fixture(scope="module")
+def harmed(dbt: Any) -> dict[str, str]:
+    """Each model's status, after all were built once and then given a query of `HARMFUL`."""
+    heads = {kind: HEAD.replace("KIND", kind) for kind in KINDS}
+    contracts = [PROMISED.format("_".join(case)).rstrip() for case in CASES if case[1] == "contract"]
+    dbt.write({"models/harm/contracts.yml": f"models:{''.join(contracts)}\n"})
+    for healthy in (True, False):
+        for kind, has, name in CASES:
+            query = "select id from range(3)" if healthy else HARMFUL[name]
+            dbt.write({f"models/harm/{kind}_{has}_{name}.sql": heads[kind] + query})
+        dbt.run("run", "--full-refresh", "--select", "harm")
+        assert not healthy or set(dbt.statuses.values()) == {"success"}, dbt.results
+    return dbt.statuses
+
+
+@pytest.mark.parametrize(("kind", "has", "name"), CASES)
+def test_what_nobody_can_publish_leaves_a_watched_table_as_it_was(
+    dbt: Any, harmed: dict[str, str], kind: str, has: str, name: str
+) -> None:
+    is_unread = (kind, has, name) == ("view", "nothing", "fails")
+    assert harmed[f"{kind}_{has}_{name}"] == ("success" if is_unread else "error")
+    if not is_unread:
+        assert dbt.rows(f"{kind}_{has}_{name}") == [(0,), (1,), (2,)]
+
+
+def test_what_dbts_own_contract_ends_is_told_too(dbt: Any, harmed: dict[str, str]) -> None:
+    for kind in KINDS:
+        assert f"planproof would have stopped {kind}_contract_another_type: 1 violation. Nothing was written" in dbt.log
+
+
+def test_a_contract_that_planproof_cannot_read_is_left_to_dbt_and_the_publish_is_not(dbt: Any) -> None:
+    dbt.write(
+        {
+            "models/unread/unread.sql": """
+                {{ config(materialized='table', meta={'planproof': {'guard': 'watch'}}, file_format='parquet') }}
+                select 1 as id
+                """,
+            "models/unread/contracts.yml": """
+                models:
+                  - name: unread
+                    config: {contract: {enforced: true}}
+                    columns: [{name: id, data_type: int, constraints: [{type: check}]}]
+                """,
+        }
+    )
+    assert dbt.run("run", "--select", "unread").success, dbt.results
+    assert "planproof watches unread without its contract: " in dbt.log
+    assert (dbt.reports["unread"]["outcome"], dbt.reports["unread"]["details"]["guard"]) == ("published", "watch")

@@ -236,15 +236,25 @@ def test_an_adapter_made_of_dbt_sparks_is_named(project: Any, monkeypatch: pytes
     assert said == []
 
 
-def test_a_project_can_demand_the_guard(project: Any) -> None:
+def test_a_project_can_demand_the_guard(
+    project: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     unsaid = (project.root / "dbt_project.yml").read_text("utf-8")
     project.write({"dbt_project.yml": unsaid + 'on-run-start: "{{ adapter.planproof_guards() }}"\n'})
     try:
         assert project.run("run").success, project.results
         before = project.state("kept")
-        ended = project.run("run", "--vars", "{bad: true}", guarded=False)
-        assert not ended.success
+        with monkeypatch.context() as patch:
+            patch.setattr("dbt_planproof.plugin.PlanproofPlugin.initialize", lambda plugin: install.remove())
+            assert not project.run("run", "--vars", "{bad: true}").success
+        with monkeypatch.context() as patch:
+            patch.setattr("dbt_planproof.reach.Reach.method", "http")
+            assert not project.run("run", "--vars", "{bad: true}").success
+            assert "it reaches Spark by session or thrift, not by http" in capsys.readouterr().out
         assert project.state("kept") == before
+        assert project.run("run", guarded=False).success, project.results
+        assert "planproof does not guard this run: PLANPROOF=off switches it off" in capsys.readouterr().out
+        assert project.run("run").success, project.results
     finally:
         project.write({"dbt_project.yml": unsaid})
 

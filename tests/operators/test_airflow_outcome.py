@@ -57,6 +57,12 @@ def test_what_is_only_watched_fails_no_task() -> None:
     end_task(RunReport((Report("m", "published", (BROKEN,), details=Details(guard="watch")),)), "violated", None)
 
 
+def test_a_watched_model_that_nobody_could_publish_fails_its_task() -> None:
+    refused = Finding(Verdict.VIOLATED, "PP110", "analyzed", message="no such column")
+    with pytest.raises(PlanproofViolation):
+        end_task(RunReport((Report("m", "rejected", (refused,), details=Details(guard="watch")),)), "violated", None)
+
+
 def test_nothing_is_called_proved_of_a_model_without_a_contract() -> None:
     reports = [Report("m", "published", details=Details(contract=known)) for known in (False, True)]
     bare, promised = summary(reports)

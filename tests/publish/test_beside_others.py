@@ -1,4 +1,4 @@
-"""What others do while a publish is at work: recover by force, drop, alter, insert, leave. Whatever it is, the table is
+"""What others do while a publish is at work: recover by force, drop, alter, insert. Whatever it is, the table is
 what one of the writers left, each report says what became of its rows, and nobody's files are deleted but one's own."""
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from planproof.publish.transaction import lock
 from planproof.publish.transaction.leave import leave
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import Publication
-from planproof.publish.transaction.recover import roots
 from planproof.session import open as opened
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local, store_of
@@ -222,50 +221,6 @@ def test_what_was_read_before_the_lock_is_read_again_under_it(spark: Any, databa
         assert guard.publish(model).outcome == "published"
     found = spark.newSession().sql(f"select id from {database}.t order by id").collect()
     assert [row[0] for row in found] == [0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize("placed", [False, True])
-@pytest.mark.parametrize("runs", [1, 2, 3])
-def test_leaving_after_overwritten_partitions_loses_no_row(
-    placed: bool, runs: int, spark: Any, database: str, tmp_path: Any
-) -> None:
-    options = {"location_root": str(tmp_path / "lake")} if placed else {}
-    table = f"{database}.t"
-    for run in range(runs):
-        days = "(1, 'x'), (2, 'y')" if run == 0 else f"({run + 10}, 'x'), ({run + 20}, 'n{run}')"
-        model = Model(table, f"select * from values {days} as v(id, d)", options=options, **OVERWRITE)
-        assert Guard(spark).publish(model).outcome == "published"
-    held = spark.newSession().sql(f"select * from {table} order by id").collect()
-    session = opened(spark)
-    at = [r for r in roots(session, None) if database in r]
-    reports = leave(session, store_of(session), at)
-    assert {r.outcome for r in reports} <= {"moved"}, [r.error for r in reports]
-    assert spark.newSession().sql(f"select * from {table} order by id").collect() == held
-    assert leave(session, store_of(session), at) == [], "it is finished"
-    spark.sql(f"refresh table {table}")
-    spark.sql(f"insert into {table} values (99, 'x')")
-    assert spark.newSession().sql(f"select * from {table}").count() == len(held) + 1
-    for folder in (tmp_path / "lake", at[0].removeprefix("file:")):
-        assert "__planproof" not in store_of(session).names(str(folder))
-
-
-def test_leaving_by_force_deletes_no_partition_that_the_catalog_knows(spark: Any, database: str) -> None:
-    table = f"{database}.t"
-    for day in ("x", "y", "z"):
-        model = Model(table, f"select * from values (1, '{day}') as v(id, d)", **OVERWRITE)
-        assert Guard(spark).publish(model).outcome == "published"
-    session = opened(spark)
-    at = [r for r in roots(session, None) if database in r]
-    # Another table has its data in a version's folder.
-    [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'y')").collect() if r[0] == "Location"][:1]
-    spark.sql(f"create table {database}.clone (id int) using parquet location '{row[1]}'")
-    [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'z')").collect() if r[0] == "Location"][:1]
-    spark.sql(f"create table {database}.other (id int, d string) using orc partitioned by (d)")
-    spark.sql(f"alter table {database}.other add partition (d = 'q') location '{row[1]}'")
-    leave(session, store_of(session), at, force=True)
-    assert store_of(session).contents(row[1]), "a partition of another format's table has its data there, too"
-    assert spark.newSession().sql(f"select * from {table}").count() == 3
-    assert spark.newSession().sql(f"select * from {database}.clone").count() == 1
 
 
 def test_a_staged_folder_that_somebody_deleted_is_not_finished(

@@ -1,4 +1,5 @@
-"""Hazards that data decide: violated where values changed, proved where none did, a warning where nobody can tell."""
+"""Hazards that data decide: violated where values changed, proved where none did, a warning where nobody can tell, or
+nothing was promised."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from planproof import Guard, Model, Report, Settings
+from planproof import Contract, Guard, Model, Report, Settings
+from planproof.report.parts import query_of
 
 SETUP = (
     "create table {db}.a using parquet as select 1 as id, 10 as customer, '007' as code, 5L as big",
@@ -51,12 +53,21 @@ def found(spark: Any, database: str, ansi: Any) -> Any:
     for statement in SETUP:
         spark.sql(statement.format(db=database))
 
-    def publish(sql: str, on: bool, settings: Settings | None = None, kind: str = "table") -> Report:
+    def publish(
+        sql: str, on: bool, settings: Settings | None = None, kind: str = "table", promised: bool = True
+    ) -> Report:
         ansi(on)
-        model = Model(f"{database}.t_{kind}", sql.format(db=database), materialized=kind)
+        text = sql.format(db=database)
+        contract = promise(spark, text) if promised else None
+        model = Model(f"{database}.t_{kind}", text, materialized=kind, contract=contract)
         return Guard(spark, settings=settings).publish(model)
 
     return publish
+
+
+def promise(spark: Any, sql: str) -> Contract:
+    """What the query gives, nulls and all."""
+    return Contract([(field.name, field.dataType.simpleString(), True) for field in spark.sql(sql).schema])
 
 
 def test_a_count_decides(found: Any) -> None:
@@ -64,6 +75,23 @@ def test_a_count_decides(found: Any) -> None:
         report = found(sql, on)
         assert [f.verdict.value for f in report.findings if f.code == code] == [verdict], (sql, report.findings)
         assert report.outcome == ("rejected" if verdict == "violated" else "published"), sql
+
+
+def test_without_a_promise_a_hazard_that_came_true_is_a_warning_with_its_query(found: Any, spark: Any) -> None:
+    """dbt publishes such a model, and so does planproof."""
+    for sql, on, code, verdict in CASES:
+        if verdict != "violated":
+            continue
+        report = found(sql, on, promised=False)
+        assert report.outcome == "published", (sql, report.findings)
+        [finding] = [f for f in report.findings if f.code == code]
+        assert (finding.verdict.value, report.verdict.value) == ("warning", "proved"), (sql, finding)
+        assert "; counted: " in finding.message
+        assert finding.message.endswith("; no contract promises the column")
+        if report.details.broken is not None:
+            assert spark.sql(query_of(report, finding)).count() >= 1, sql
+    report = found("select cast(big as int) big from {db}.b", False, promised=False)
+    assert report.details.broken is not None
 
 
 def test_footers_spare_a_count(found: Any) -> None:
@@ -93,9 +121,11 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
     spark.sql(f"create view {database}.v as select * from {database}.small")
     guard = Guard(spark)
 
-    def told(sql: str, overflow: str = "", **more: Any) -> tuple[str, list[tuple[str, str]]]:
+    def told(sql: str, overflow: str = "", promised: bool = True, **more: Any) -> tuple[str, list[tuple[str, str]]]:
         settings = Settings(overflow=overflow, **more)
-        report = guard.publish(Model(f"{database}.m", sql.format(d=database), settings=settings))
+        text = sql.format(d=database)
+        model = Model(f"{database}.m", text, settings=settings, contract=promise(spark, text) if promised else None)
+        report = guard.publish(model)
         said = [(f.verdict.value, f.message) for f in report.findings if f.code in ("PP126", "PP136")]
         return report.outcome, [(v, m.split("; ")[-1]) for v, m in said]
 
@@ -127,13 +157,20 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
         "rejected",
         [("violated", "the constant lies outside of it")],
     )
+    none = "no contract promises the column"
+    for overflow in ("", "count"):
+        for sql in ("select b * a as n from {d}.large", "select cast(99999999999L as int) as m"):
+            assert told(sql, overflow, promised=False) == ("published", [("warning", none)])
     assert told("select 2147483647 + 1 as m from {d}.small") == ("rejected", [("violated", "counted: 5 values wrap")])
-    none = ("published", [("proved", "0 values wrap, counted over the model's sources")])
-    assert told("select 2147483647 + 1 as m from {d}.small where a < 0") == none
-    assert told("select b from {d}.small union all select cast(99999999999L as int) from {d}.small where a < 0") == none
+    harmless = ("published", [("proved", "0 values wrap, counted over the model's sources")])
+    assert told("select 2147483647 + 1 as m from {d}.small where a < 0") == harmless
+    assert (
+        told("select b from {d}.small union all select cast(99999999999L as int) from {d}.small where a < 0")
+        == harmless
+    )
     assert told("select b, cast(99999999999L as int) as m from {d}.small limit 0") == ("published", [])
     assert told("select a from {d}.small where exists (select b * a from {d}.large)") == ("published", [])
     guarded = "select case when b < 9 then cast(b * 10L as int) end as n from {d}.large"
-    assert told(guarded) == none
+    assert told(guarded) == harmless
     assert told("select case when a > 99 then 2147483647 + 1 end as m from {d}.small") == ("published", [])
     assert told("select b * a as n from {d}.large", allow=("PP136",))[0] == "published"

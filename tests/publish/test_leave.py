@@ -14,6 +14,8 @@ from planproof import Contract, Guard, Model
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.leave import leave
 from planproof.publish.transaction.names import PREFIX, STATE
+from planproof.publish.transaction.recover import roots
+from planproof.session import open as opened
 from planproof.session.store import local, store_of
 
 CONTRACT = Contract([("id", "bigint", True)])
@@ -173,3 +175,50 @@ def test_partitions_that_were_overwritten_go_with_the_table_that_is_replaced(
     assert not any("--force" in text for text in said), said
     assert sorted(p.name for p in (far / "t").rglob("*.parquet")), "the author's own files stay"
     assert [tuple(row) for row in spark.table(name).collect()] == [(4, "y")]
+
+
+OVERWRITE = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
+
+
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_leaving_after_overwritten_partitions_loses_no_row(
+    placed: bool, runs: int, spark: Any, database: str, tmp_path: Any
+) -> None:
+    options = {"location_root": str(tmp_path / "lake")} if placed else {}
+    table = f"{database}.t"
+    for run in range(runs):
+        days = "(1, 'x'), (2, 'y')" if run == 0 else f"({run + 10}, 'x'), ({run + 20}, 'n{run}')"
+        model = Model(table, f"select * from values {days} as v(id, d)", options=options, **OVERWRITE)
+        assert Guard(spark).publish(model).outcome == "published"
+    held = spark.newSession().sql(f"select * from {table} order by id").collect()
+    session = opened(spark)
+    at = [r for r in roots(session, None) if database in r]
+    reports = leave(session, store_of(session), at)
+    assert {r.outcome for r in reports} <= {"moved"}, [r.error for r in reports]
+    assert spark.newSession().sql(f"select * from {table} order by id").collect() == held
+    assert leave(session, store_of(session), at) == [], "it is finished"
+    spark.sql(f"refresh table {table}")
+    spark.sql(f"insert into {table} values (99, 'x')")
+    assert spark.newSession().sql(f"select * from {table}").count() == len(held) + 1
+    for folder in (tmp_path / "lake", at[0].removeprefix("file:")):
+        assert "__planproof" not in store_of(session).names(str(folder))
+
+
+def test_leaving_by_force_deletes_no_partition_that_the_catalog_knows(spark: Any, database: str) -> None:
+    table = f"{database}.t"
+    for day in ("x", "y", "z"):
+        model = Model(table, f"select * from values (1, '{day}') as v(id, d)", **OVERWRITE)
+        assert Guard(spark).publish(model).outcome == "published"
+    session = opened(spark)
+    at = [r for r in roots(session, None) if database in r]
+    # Another table has its data in a version's folder.
+    [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'y')").collect() if r[0] == "Location"][:1]
+    spark.sql(f"create table {database}.clone (id int) using parquet location '{row[1]}'")
+    [row] = [r for r in spark.sql(f"describe extended {table} partition (d = 'z')").collect() if r[0] == "Location"][:1]
+    spark.sql(f"create table {database}.other (id int, d string) using orc partitioned by (d)")
+    spark.sql(f"alter table {database}.other add partition (d = 'q') location '{row[1]}'")
+    leave(session, store_of(session), at, force=True)
+    assert store_of(session).contents(row[1]), "a partition of another format's table has its data there, too"
+    assert spark.newSession().sql(f"select * from {table}").count() == 3
+    assert spark.newSession().sql(f"select * from {database}.clone").count() == 1

@@ -225,6 +225,22 @@ HEALTHY = [
 ]
 
 
+IN_SUBQUERIES = [
+    (True, "(select max(cast(t.n as int)) from {db}.texts t where t.id = w.id) as v from {db}.clean w"),
+    (False, "(select max(cast(t.n as int)) from {db}.texts t where t.id = w.id) as v from {db}.clean w where id > 2"),
+    (True, "(select cast(max(t.n) as int) from {db}.texts t where t.id = w.id) as v from {db}.clean w"),
+    (False, "if(id = 1, (select max(cast(n as int)) from {db}.texts t where t.id = w.id), 0) as v from {db}.clean w"),
+    (True, "l.v from {db}.texts t, lateral (select cast(t.n as int) as v) l"),
+    (False, "l.v from {db}.texts t, lateral (select cast(t.n as int) as v) l where t.id <> 2"),
+    (False, "v from (select l.v from {db}.texts t, lateral (select cast(t.n as int) as v) l) where v is not null"),
+    (False, "v from (select (select cast(max(t.n) as int) from {db}.texts t where t.id = w.id) as v, id "
+            "from {db}.clean w) where id <> 2"),
+    (True, "l.v from {db}.clean c left join lateral (select cast(max(t.n) as int) as v from {db}.texts t "
+           "where t.id = c.id) l on true"),
+]  # fmt: skip
+"""Casts in subqueries that use the query around them, and whether a value is lost in its rows."""
+
+
 @pytest.fixture
 def publish(spark: Any, database: str, ansi: Any) -> Any:
     for statement in SETUP:
@@ -272,6 +288,25 @@ def test_nothing_is_said_where_no_value_is_lost(publish: Any, every: int) -> Non
         if report.outcome != "published" or set(of_casts(report)) - {"proved"}:
             wrong[sql] = (report.outcome, [str(f) for f in report.findings])
     assert wrong == {}
+
+
+@pytest.mark.parametrize("every", EXTENT)
+def test_a_cast_in_a_subquery_is_counted_for_the_rows_around_it(publish: Any, spark: Any, every: int) -> None:
+    wrong = {}
+    for loses, sql in IN_SUBQUERIES[::every]:
+        report = publish("int", f"select {sql}")
+        said = ("rejected", "violated") if loses else ("published", "proved")
+        if (report.outcome, *of_casts(report)) != said:
+            wrong[sql] = (report.outcome, [str(f) for f in report.findings])
+        for rows in report.details.broken or ():
+            assert spark.sql(rows.query).count() >= 1, (sql, rows.query)
+    assert wrong == {}
+
+
+def test_a_cast_in_a_subquery_that_cannot_be_counted_is_unproved(publish: Any) -> None:
+    limited = "(select cast(t.n as int) from {db}.texts t where t.id = w.id order by 1 limit 1)"
+    report = publish("int", f"select {limited} as v from {{db}}.clean w where w.id in (1, 3)")
+    assert (report.outcome, of_casts(report)) == ("published", ["unproved"])
 
 
 def test_a_view_is_counted_too(publish: Any) -> None:

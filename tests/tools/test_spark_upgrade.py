@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from planproof_engine.conf import SETTINGS, Conf
+from planproof_engine.conf import SETTINGS, UNFOLLOWED, Conf
 from planproof_engine.functions.names import SINCE, release
 from planproof_engine.sql.keywords import SPELLINGS, keywords
 from spark_upgrade import answers, facts, page, places, raised, sparks
@@ -84,6 +84,11 @@ def test_a_function_is_there_from_its_version_on(version: str) -> None:
     assert sorted((ours & NEWEST.functions.keys()) - listed - spoken) == []
 
 
+def test_each_function_is_one_of_spark_s() -> None:
+    words = {token.lower() for token in NEWEST.tokens}
+    assert sorted(SINCE.keys() - NEWEST.functions.keys() - words) == []
+
+
 def test_each_setting_that_conf_follows_is_one_of_spark_s() -> None:
     assert sorted(SETTINGS.keys() - NEWEST.settings.keys()) == []
 
@@ -97,6 +102,16 @@ def test_the_defaults_of_conf_are_spark_s(version: str) -> None:
 
 
 _OF_THE_MACHINE = {"spark.sql.session.timeZone"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_planned_without_a_setting_is_planned_by_spark_s_default(version: str) -> None:
+    settings = KNOWN[version].settings
+    said = {key: settings[key][0] for key in UNFOLLOWED if key in settings}
+    assert {key: UNFOLLOWED[key] for key in said} == said
+    if version == VERSIONS[-1]:
+        assert sorted(UNFOLLOWED.keys() - settings.keys()) == []
+        assert sorted(UNFOLLOWED.keys() & SETTINGS.keys()) == []
 
 
 def test_each_text_of_the_form_of_a_condition_is_one_of_spark_s() -> None:

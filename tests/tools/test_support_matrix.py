@@ -54,10 +54,26 @@ def test_a_cell_says_at_which_commit_its_suite_was_green() -> None:
         lines = support_matrix.page(MATRIX, {"make test-airflow2": result}).splitlines()
         return next(line for line in lines if line.startswith("| 2.11 |"))
 
-    assert ", abc" in row(Result("abc", "green", 1, "1 passed", "abc"))
-    assert ", was green at abc" in row(Result("def", "red", 1, "1 failed", "abc"))
+    assert re.match(r"\| 2.11 \| \*\*held\*\* \S+, abc \|", row(Result("abc", "green", 1, "1 passed", "abc")))
+    assert ", red (was green at abc) |" in row(Result("def", "red", 1, "1 failed", "abc"))
     assert ", red |" in row(Result("def", "red", 1, "1 failed"))
-    assert "green" not in support_matrix.page(MATRIX, {}).partition("## ")[2]
+
+
+def test_nothing_is_held_without_a_green_run_on_record() -> None:
+    red = dict.fromkeys((point.run.command for point in MATRIX.points), Result("def", "red", 1, "1 failed", "abc"))
+    for results in ({}, red):
+        assert "held" not in support_matrix.page(MATRIX, results).partition("## ")[2]
+
+
+def test_a_cell_counts_the_tests_that_a_green_run_holds() -> None:
+    page = support_matrix.page(MATRIX, {"make test": Result("abc", "green", 1, "1 passed", "abc")})
+    row = next(line for line in page.partition("## Catalog")[2].splitlines() if line.startswith("| Hive |"))
+    assert re.match(r"\| Hive \| \*\*held\*\* \[\d+ of \d+\]", row)
+
+
+def test_the_last_run_of_any_suite_stands_on_the_page() -> None:
+    results = {"make walks WALKS=50": Result("abc", "green", 1, "50 passed", "abc", "2026-11-26")}
+    assert "| `make walks WALKS=50` | green at abc (2026-11-26) |" in support_matrix.page(MATRIX, results)
 
 
 def _with(**changes: object) -> str:
@@ -66,12 +82,12 @@ def _with(**changes: object) -> str:
     return yaml.safe_dump({**FORM, "tried": [{**entry, **changes}]})
 
 
-def test_a_cell_says_what_holds_and_leads_to_its_tests_and_the_others_say_not_tried() -> None:
+def test_a_cell_says_what_holds_and_leads_to_its_tests_and_the_others_are_dashes() -> None:
     told = support_matrix.page(support_matrix.read(_with())).splitlines()
     text = _with()
     line = text[: text.index("- catalog: Hive\n")].count("\n") + 1
-    assert f"| 4.3 | not tried | not tried | not tried | read [1](support.yml#L{line}) |" in told
-    assert "| 4.2 | not tried | not tried | not tried | not tried |" in told
+    assert f"| 4.3 | - | - | - | read [1](support.yml#L{line}) |" in told
+    assert "| 4.2 | - | - | - | - |" in told
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ EXAMPLES: dict[str, Example] = {
 def accept(code: str) -> str:
     """How to live with a finding of the code: the setting that lets it pass, or why none does."""
     if code in UNPUBLISHABLE:
-        return "No setting can allow it: it would harm the table."
+        return "No setting can allow it."
     if code[2] in "369":
         return "There is nothing to allow: it is about the run, not about the model."
     return f"Set `meta: {{planproof: {{allow: [{code}]}}}}`: it is a warning then."
@@ -155,7 +155,10 @@ def page(code: Code) -> str:
     example = EXAMPLES.get(code.id)
     if example is not None:
         mode = " (ANSI on)" if example.failing.ansi else ""
-        parts += [f"**Failing{mode}**", _fenced(example.failing), "**Mended**", _fenced(example.fixed)]
+        failing, fixed = example.failing, example.fixed
+        if (fixed.columns, fixed.settings) == (failing.columns, failing.settings):
+            fixed = Case(fixed.sql)  # The YAML stays.
+        parts += [f"**Failing{mode}**", _fenced(failing), "**Mended**", _fenced(fixed)]
     elif code.id in _SHOWN_BY:
         parts += _wrapped(f"**Shown by:** {_SHOWN_BY[code.id]}.")
     parts += _wrapped(f"**Next:** {code.next_step}")
@@ -181,12 +184,13 @@ def index() -> str:
     head = [
         "# The codes",
         "",
-        "A code names a kind of finding and is never reused; `planproof explain PP505` prints its page.",
+        "A code names a kind of finding and is never reused; `planproof explain PP505` says the same.",
         "1xx: plan and hazards, 2xx: planning and rewriting, 3xx: run, 4xx: files, 5xx: contract,",
         "6xx: publishing, 9xx: planproof itself. A test runs every example.",
         "",
-        "A code without an example is shown by a run or an audit. To accept a finding, set",
-        "`meta: {planproof: {allow: [PP120: why]}}` on its model: it is a warning then.",
+        "A code without an example is shown by a run or an audit. To publish in spite of a finding, set",
+        "`meta: {planproof: {allow: [PP505: why]}}` on its model: it is a warning then. Where a page says",
+        "so, no setting can allow it. [Quarantine](../quarantine.md) keeps the bad rows out instead.",
         "",
         "| code | title |",
         "|---|---|",

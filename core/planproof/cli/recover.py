@@ -19,8 +19,9 @@ from planproof.report.run import run_report
 @click.option(
     "--force",
     is_flag=True,
-    help="Also takes over locks whose owner cannot be asked (be sure that it is dead), and gives up publishes that "
-    "this catalog does not know, with their files as they lie.",
+    help="Takes over every lock at once; without it, once the 60 seconds of its lease are over. An owner that is still "
+    "alive stops before its next step, and no table is harmed: run its model again. Also gives up publishes that this "
+    "catalog does not know, with their files as they lie.",
 )
 def recover(
     project_dir: Path,

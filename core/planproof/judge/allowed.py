@@ -1,4 +1,4 @@
-"""Which findings a model's settings let through, and which no setting can."""
+"""Which findings a model's settings, or the lack of a promise, let through, and which no setting can."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planproof_engine.finding import Finding, Verdict
 UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 """Codes that no setting can let through: Spark itself could not publish such a model, or the files would be damaged."""
 
-_SAID = "no setting can allow it: it would harm the table"
+_SAID = "no setting can allow it"
 
 
 def allowed(finding: Finding, settings: Settings) -> Finding:
@@ -22,6 +22,14 @@ def allowed(finding: Finding, settings: Settings) -> Finding:
         return finding if _SAID in finding.message else replace(finding, message=f"{finding.message} ({_SAID})")
     message = f"{finding.message} (allowed by the settings)"
     return replace(finding, verdict=Verdict.WARNING, message=message)
+
+
+def unpromised(finding: Finding) -> Finding:
+    """A hazard that came true where no contract promises anything: a warning. What dbt publishes without a promise
+    planproof publishes too."""
+    if finding.verdict is not Verdict.VIOLATED:
+        return finding
+    return replace(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises the column")
 
 
 def forbids(findings: Iterable[Finding]) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from planproof.claims import logical, spark
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
+from planproof.judge.allowed import unpromised
 from planproof.judge.doubts import Doubts, unsure
 from planproof.judge.draft import Draft, Judged
 from planproof.judge.rewritten import rewritten
@@ -208,19 +209,24 @@ def _planned(draft: Draft, plan: LogicalPlan) -> None:
     if overflow == "warn":
         suspected += [check.finding for check in plan.checks if check.finding.code in UNDECIDED]
     elif overflow != "off":
-        suspected = deeply(lambda: _with_constants(plan, suspected, draft.settings.allow))
+        has_contract = model.contract is not None
+        suspected = deeply(lambda: _with_constants(plan, suspected, draft.settings.allow, has_contract))
     found = (f for f in suspected if concerns(f, model.materialized, model.contract is not None))
     strict = draft.settings.planning == "strict"
     draft.add(replace(_strict(f) if strict else f, origin=_in(draft, f.origin)) for f in found)
     draft.enforced("I1", plan.looked_at)
 
 
-def _with_constants(plan: LogicalPlan, suspected: list[Finding], allowed: Collection[str]) -> list[Finding]:
-    """Adds the hazards. Arithmetic of constants that comes true is violated at once: no row could decide otherwise."""
+def _with_constants(
+    plan: LogicalPlan, suspected: list[Finding], allowed: Collection[str], has_contract: bool
+) -> list[Finding]:
+    """Adds the hazards. Arithmetic of constants that comes true is violated at once, where a contract stands: no row
+    could decide otherwise."""
     found = {id(f): f for f in suspected}
     for check in plan.checks:
         if check.fits is not None and check.fits.is_beyond and check.finding.code not in allowed:
-            found[id(check.finding)] = certain(check.finding, check.fits) or check.finding
+            surely = certain(check.finding, check.fits) or check.finding
+            found[id(check.finding)] = surely if has_contract else unpromised(surely)
     return list(found.values())
 
 

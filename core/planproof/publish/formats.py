@@ -1,4 +1,4 @@
-"""How tables of each format are published. Another format is another line here, and a name in `contract.FILE_FORMATS`.
+"""How tables of each format are published. CONTRIBUTING.md says what another format needs.
 
 A Parquet table is swapped in steps, under a lock and with a journal (`swaps`). An Iceberg table is committed by Iceberg
 itself (`iceberg`), a Delta table by Delta (`delta`): there is no journal.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planproof.contract import Model
 from planproof.judge.effect import Effect
-from planproof.publish.materialize.incremental import Delta
-from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.materialize.incremental import Increment
+from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
@@ -41,7 +41,7 @@ class Parquet:
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[Publication]:
         if job.model.materialized == "view":
             return View()
-        return Delta() if is_delta(job, full_refresh) else Table()
+        return Increment() if is_incremental_run(job, full_refresh) else Table()
 
     def staged(self, job: Job, publication: Publication) -> StagedFiles:
         return StagedFiles(job, publication)

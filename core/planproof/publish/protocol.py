@@ -30,7 +30,8 @@ class Format(Protocol[P]):
     is_journaled: bool
 
     def names(self, model: Model, run: str, attempt: int) -> Names:
-        """Raises `Refused` for a target that this format cannot be published to."""
+        """What the target and its staged rows are called in this try (`attempt`) of a `run`. Raises `Refused` for a
+        target that this format cannot be published to."""
 
     def target(self, names: Names) -> StoredTable | None:
         """The relation that stands there now."""
@@ -78,8 +79,9 @@ class QuarantineTable(Protocol[Q]):
         """The columns in the types that the format keeps."""
 
     def attach(self, bad: BadRows, raw: Q, publication: Q) -> None:
-        """Ties the bad rows to the publish of the good ones, before either is written; `raw` staged them all. Raises
-        `Moved` where the target has changed in between."""
+        """Ties the bad rows to the publish of the good ones, before either is written. `raw` is the first publish,
+        which staged all rows; `publication` the second, of the good rows alone. Raises `Moved` where the target has
+        changed in between."""
 
     def write(self, bad: BadRows, job: Job, publication: Q) -> None:
         """Writes the bad rows where nobody sees them."""

@@ -112,12 +112,12 @@ def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
 
 def fails(report: Report, fail_on: str | None = None) -> bool:
     """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too.
-    A model that is only watched never fails.
+    A model that is only watched fails where nothing of it could be published.
 
     What could not run is no finding, whatever it left open: only a violation that was found before counts there.
     """
     if report.details.guard == "watch":
-        return False
+        return report.outcome == "rejected"
     least = fail_on or report.details.fail_on or "violated"
     if report.outcome in ("failed", "skipped"):
         return least != "never" and bool(report.of(Verdict.VIOLATED))
@@ -290,7 +290,7 @@ def samples_of(report: Report, finding: Finding) -> list[str]:
 
 
 def _broken(report: Report, finding: Finding) -> BrokenRows | None:
-    if finding.verdict is not Verdict.VIOLATED:
+    if finding.verdict not in (Verdict.VIOLATED, Verdict.WARNING):
         return None
     key = (finding.code, finding.promised, finding.field)
     return next((b for b in report.details.broken or () if (b.code, b.promised, b.field) == key), None)

@@ -44,11 +44,12 @@ class Environment:
     """What the query blocks of a statement share while they are analyzed, and the CTEs that are visible here.
 
     `parameters` holds the values of parameter markers, by name; a marker without a name has the key `?` and its offset.
-    `functions` and `views` hold the `Routine`s and `View`s that a script declared, by name. `broken` says why some of
-    these views cannot be read (condition and message). `widths` says how many columns a select item gave, by the `id`
-    of its node, where that is not one; `growth` how large the plan is so far. Two fields are filled under some CTE
-    precedence policies only: `preferred` are CTEs that no WITH inside shadows, and `taken` are names that no CTE may
-    have (`taken_below`: in subqueries of expressions).
+        `functions` and `views` hold the `Routine`s and `View`s that a script declared, by name.
+    `broken` says why some of these views cannot be read: condition and message.
+    `widths` counts the columns of each select item that gave none or several (a star, say), by the `id` of its node.
+    `growth` is how large the plan is so far.
+    `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
+    `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
     """
 
     text: str
@@ -144,7 +145,7 @@ class Context:
     """Where one expression is bound.
 
     `aliases` are the select items to the left (lateral column aliases); in HAVING and ORDER BY all of them.
-    `place_name` is the clause, for messages. `windows` are the named windows of the block; `grouping` the grouping
+    `clause` is where it stands, for messages. `windows` are the named windows of the block; `grouping` the grouping
     expressions that `grouping()` may name; `time_windows` the columns that stand for `window(..)`. `shown`: the
     expression stands over an Aggregate and names the Aggregate's input; a name found in this scope means its output.
     `aliases_first`: an alias to the left hides a column, and not the reverse.

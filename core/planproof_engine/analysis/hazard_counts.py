@@ -6,7 +6,7 @@ cannot be cut out safely there is no query, and the hazard stays a warning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from planproof_engine.analysis.branches_taken import where_taken
@@ -21,7 +21,7 @@ class Counting(NamedTuple):
     `before` (WITH), `rows` (FROM and WHERE) and `block` are the same for all counts of one query block. `condition` is
     over the rows. With `block`, an own SELECT of the block up to its last column, the condition is one more column of
     it, and `rows` its other clauses: so an aggregate, a window or GROUP BY keep their meaning. `value` is what the
-    condition is about.
+    condition is about. `inside` is the condition where the value stands, if that is in a subquery of the block.
     """
 
     before: str
@@ -29,6 +29,12 @@ class Counting(NamedTuple):
     rows: str
     block: str | None = None
     value: str | None = None
+    inside: str | None = None
+
+    @property
+    def at_value(self) -> str:
+        """The condition where the value stands."""
+        return self.inside or self.condition
 
     @property
     def sql(self) -> str:
@@ -39,28 +45,34 @@ class Counting(NamedTuple):
         """The query that shows some of the rows."""
         value = f"{self.value} AS value" if self.value is not None else ""
         block = self.block or f"SELECT {', '.join(filter(None, (value, '*' if self.rows else '')))}"
-        return f"{self.before}SELECT *\nFROM {_made(block, [self.condition], self.rows)}\nWHERE c0\nLIMIT {MOST}"
+        return f"{self.before}SELECT *\nFROM {_made(block, [self.condition], self.rows)}\nWHERE {_NAME}0\nLIMIT {MOST}"
 
 
 MOST = 5
+_NAME = "counted_"
+"""Conditions as columns begin so: no column that is counted may have the same name, and of a set operation these are
+`c0`, `c1`, ..."""
 
 
 def together(counts: Sequence[Counting]) -> str:
     """One query that makes all counts of one query block, a column for each."""
     first, conditions = counts[0], [count.condition for count in counts]
     if first.block is not None:
-        numbers = ", ".join(f"count_if(c{at})" for at in range(len(counts)))
+        numbers = ", ".join(f"count_if({_NAME}{at})" for at in range(len(counts)))
         return f"{first.before}SELECT {numbers}\nFROM {_made(first.block, conditions, first.rows)}"
     return f"{first.before}SELECT {', '.join(f'count_if({one})' for one in conditions)}\n{first.rows}"
 
 
 def _made(block: str, conditions: Sequence[str], rows: str) -> str:
-    columns = "".join(f", {one} AS c{at}" for at, one in enumerate(conditions))
+    columns = "".join(f", {one} AS {_NAME}{at}" for at, one in enumerate(conditions))
     return f"(\n{block}{columns}\n{rows}\n) AS counted"
 
 
-def counting_query(tree: q.Node, text: str, count: Count) -> Counting | None:
-    """The query of a count; None where it cannot be cut out."""
+def counting_query(
+    tree: q.Node, text: str, count: Count, is_accepted: Callable[[str], bool] = lambda sql: True
+) -> Counting | None:
+    """The query of a count; None where it cannot be cut out. A subquery that does not stand alone, as it uses the query
+    around it, is counted there."""
     path = _path(tree, count.span)
     if path is None or any(isinstance(node, (q.Pipe, q.Transform)) for node in path):
         return None
@@ -72,7 +84,70 @@ def counting_query(tree: q.Node, text: str, count: Count) -> Counting | None:
         names = ", ".join(f"c{i}" for i in range(count.columns))
         rows = f"FROM (\n{text[start:stop]}\n) AS counted ({names})"
         return Counting(prefix, count.condition, rows)
-    return _in_block(path, text, count, prefix)
+    found = _in_block(path, text, count, prefix)
+    at = _in_subquery(path) if count.cast else None
+    if found is None or at is None or is_accepted(found.sql):
+        return found
+    return _around(path, at, text, found)
+
+
+def is_in_subquery(tree: q.Node, span: Span) -> bool:
+    """Whether the innermost query block of a place is a scalar or lateral subquery."""
+    return _in_subquery(_path(tree, span) or []) is not None
+
+
+def _in_subquery(path: Sequence[q.Node]) -> int | None:
+    """Where on the way to a place its query block begins, if that is a scalar or lateral subquery of another block."""
+    at = next((i for i in range(len(path) - 1, 0, -1) if isinstance(path[i], q.Select)), 0)
+    if at < 2 or not isinstance(path[at - 1], q.Subquery):
+        return None
+    holder = path[at - 2]
+    relation = isinstance(holder, (q.From, q.Joined)) and not (isinstance(holder, q.Joined) and holder.lateral)
+    outside = any(isinstance(node, q.Select) for node in path[: at - 1])
+    return at if outside and not relation and not isinstance(holder, (q.Query, q.CTE)) else None
+
+
+def _around(path: list[q.Node], at: int, text: str, found: Counting) -> Counting | None:
+    """The count over the rows of the block around a subquery, which tells for each of them whether a value is lost."""
+    block, outer = path[at], next(i for i in range(at - 1, -1, -1) if isinstance(path[i], q.Select))
+    around, prefix = path[outer], _with(path[: outer + 1], text, block.span)
+    if not isinstance(block, q.Select) or not isinstance(around, q.Select) or prefix is None or not _is_plain(block):
+        return None
+    clauses = [clause for clause in (around.from_, around.where) if clause is not None]
+    if isinstance(path[at - 2], q.Joined):
+        return _of_lateral(path[at - 1], block, around, text, found, prefix)
+    lost = f"coalesce(({found._replace(before='').sql}), 0) > 0"
+    taken = where_taken(path[outer + 1 : at], text, lost)
+    rows = _clauses(clauses, text)
+    if taken is None or rows is None or around.from_ is None:
+        return None
+    return Counting(prefix, taken, rows, inside=found.condition)
+
+
+def _of_lateral(
+    subquery: q.Node, block: q.Select, around: q.Select, text: str, found: Counting, prefix: str
+) -> Counting | None:
+    """The block around with one more column of the lateral subquery, which tells of each of its rows."""
+    alias = subquery.alias if isinstance(subquery, q.Subquery) else None
+    if around.from_ is None or (alias is not None and alias.columns):
+        return None
+    clauses = [clause for clause in (around.from_, around.where) if clause is not None]
+    rows = _clauses(clauses, text)
+    last, start = block.items[-1].span[1] if block.items else -1, around.from_.span[0]
+    if rows is None or last < start or start < 0:
+        return None
+    own = text[slice(*around.from_.span)]
+    other = f"{own[: last - start]}, {found.condition} AS {_LOST}{own[last - start :]}"
+    return Counting(prefix, _LOST, rows.replace(own, other, 1), inside=found.condition)
+
+
+_LOST = "planproof_lost"
+
+
+def _is_plain(block: q.Select) -> bool:
+    """Whether all rows of the block's FROM and WHERE count: nothing groups, picks or repeats them."""
+    picks = (block.group, block.having, block.qualify, block.limit, block.offset, block.distinct, block.with_)
+    return not any(picks)
 
 
 def _in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> Counting | None:

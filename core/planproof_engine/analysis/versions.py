@@ -1,7 +1,9 @@
 """What the analyzer of an older Spark refuses or takes otherwise, and what its errors were called.
 
-All differences between versions in the analysis stand here. Functions have theirs on their own lines
-(`planproof_engine.functions`), the grammar in `planproof_engine.sql.versions`.
+Here stands what is accepted, construct by construct (`Environment.lacks`), and what errors are called. Where a rule
+computes something else, `conf.before("4.1")` stands in its place: `grep -rn 'before("' .` finds them all. Functions
+have `since`, `changed` and `until` on their lines (`planproof_engine.functions`), the grammar has
+`planproof_engine.sql.versions`.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ _SINCE = {
     "localtime without parentheses": "4.3",
     "table functions called as what they are": "4.2",
     "a schema of builtin functions": "4.2",  # builtin.upper('a')
+    "aliases of keys as what they name": "4.2",  # SELECT a AS n .. GROUP BY a, ROLLUP (n)
     "names inside of grouping sets": "4.2",  # GROUP BY CUBE (struct(a AS x))
     "sorting grouping sets by what is not shown": "4.2",  # SELECT count(*) .. GROUP BY CUBE (a) ORDER BY a
     "grouping() of what is not shown": "4.2",  # ORDER BY grouping(b) over SELECT a .. GROUP BY CUBE (a, b)

@@ -156,19 +156,33 @@ Show = Callable[[Any, Callable[[Expr], str]], str]
 class Signature:
     """What is known of one function: the logical half (everything but `spark`) and the Spark half.
 
-    `spark` is the builtin's name in Spark, or the callable that a user handed over. `coerces` runs in place of `coerce`
-    where the function has rules of its own; `check` refuses argument types; `show` prints a call in output names;
-    `modifiers` says what an aggregate or window function takes besides arguments: `nulls` (IGNORE NULLS), `order`
-    (WITHIN GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given);
-    `names` are the parameter names for named arguments; `needs` is a field of `Conf`: while it is off, Spark refuses
-    each call; `foldable` marks what Spark can fold (a call over literals); `flag_holds` says for which arguments
-    Spark's NOT NULL is true, where it is not always: elsewhere the flag is no evidence. `operator` is what a query
-    writes between its two arguments, `tries` the operator that it is with NULL in place of an error; `in_words`: it is
-    written in keywords and as no call, `x IN (..)`; `plain`: in names that show Spark's `toString` (`expr/pretty.py`)
-    it is printed as elsewhere; `parameters` is what stands there behind the arguments.
+    Types and nulls: `inputs`, `returns`, `nullable` and `traits` are what every line states.
+    - `coerce`: how arguments meet their types; `coerces` runs in its place where the function has rules of its own.
+    - `check`: refuses argument types.
+    - `variables`: the parameters of its lambdas.
+    - `evidence`: why a result is not null although the flag says nullable.
+    - `flag_holds`: for which arguments Spark's NOT NULL is true, where it is not always: else the flag is no evidence.
+    - `columns`: what a table function gives.
 
-    Versions of Spark: the line stands from `since` on, and before `until`. `changed` is the version that last changed
-    what the line says: for an older Spark, where no older line of that name is given, the function is not known.
+    Calls: what a query may write.
+    - `names`: the parameters, for named arguments.
+    - `modifiers`: what an aggregate or window function takes besides arguments: `nulls` (IGNORE NULLS), `order` (WITHIN
+      GROUP), `order first` (its key is the first argument) or `order instead` (that, where none is given).
+    - `needs`: a field of `Conf`; while it is off, Spark refuses each call.
+    - `foldable`: Spark can compute a call over literals before it reads a row.
+
+    Texts: how a call is printed.
+    - `show`: prints a call in output names; `alias`: an alias is printed as it was written.
+    - `operator`: what a query writes between its two arguments; `tries`: the operator that it is with NULL in place of
+      an error; `in_words`: it is written in keywords and as no call, `x IN (..)`.
+    - `plain`: in names that show Spark's `toString` (`expr/pretty.py`) it is printed as elsewhere; `parameters` stands
+      there behind the arguments.
+
+    Halves and versions:
+    - `spark`: the builtin's name in Spark, or the callable that a user handed over.
+    - `since`, `until`: the line stands from one version on, and before the other.
+    - `changed`: the version that last changed what the line says. For an older Spark, where no older line of that name
+      is given, the function is not known.
     """
 
     name: str
@@ -268,6 +282,7 @@ def kind_of(given: Input) -> Expected | None:
 __all__ = [
     "ALWAYS",
     "EITHER",
+    "EITHER_BRANCH",
     "EVERY",
     "FIRST",
     "NEVER",

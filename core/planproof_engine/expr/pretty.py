@@ -6,7 +6,7 @@ vanish, string literals lose their quotes, every lambda variable is `namedlambda
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -154,9 +154,23 @@ def outer_references(plan: Any) -> list[x.Outer]:
     A column that a subquery inside refers to is a column of this one: Spark looks into the query right around, and no
     further. What a lateral subquery inside uses of the relations on its left is no column of a query around.
     """
-    found = [e for node in plan.walk() for root in node.expressions for e in root.walk() if isinstance(e, x.Outer)]
+    found = [e for node in plan.walk() for root in node.expressions for e in _outer_in(root)]
     made = {c.id for node in plan.walk() for c in node.output} if found else ()
     return [e for e in found if e.column.id not in made]
+
+
+def _outer_in(expr: x.Expr) -> Iterator[x.Outer]:
+    """The outer columns of an expression, in the order of Spark's own: `between` and `nullif` are a `With` there, which
+    holds the operand that they need twice behind what they do with it."""
+    pending = [expr]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, x.Outer):
+            yield part
+        children = part.children
+        if isinstance(part, x.Call) and part.function.traits.twice:
+            children = (*children[1:], children[0])
+        pending += children[::-1]
 
 
 def _session_variable(variable: x.SessionVariable) -> str:

@@ -1,6 +1,6 @@
 """What a function does when it runs, as its line in `functions/families/` declares it.
 
-Code that needs to know it asks the trait, and never looks at the function's name: what is known about Spark stands
+Code outside of `functions/` asks the trait, and never looks at the function's name: what is known about Spark stands
 once. `make conformance` compares the traits with real Spark, over edge values and nulls.
 """
 

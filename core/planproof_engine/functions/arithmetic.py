@@ -121,7 +121,7 @@ def meet(args: list[Expr], conf: Conf, fits: Callable[[DataType], bool] | None =
     one_decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
     if left == right or (one_decimal and VOID not in (left, right)):
         return args
-    target = tightest(left, right, ansi=conf.ansi)
+    target = tightest(left, right, conf)
     if target is None or (fits is not None and not fits(target)):
         return args
     return _cast_both(args, target, conf)
@@ -131,7 +131,7 @@ def _computable(t: DataType) -> bool:
     return is_numeric(t) or isinstance(t, Interval) or t in (n.CALENDAR_INTERVAL, VOID)
 
 
-def is_divisible(t: DataType) -> bool:
+def is_div_operand(t: DataType) -> bool:
     """Whether `div` takes operands of this type as they are (Spark's `IntegralDivide.inputType`)."""
     return t == LONG or isinstance(t, (Decimal, Interval))
 
@@ -181,7 +181,7 @@ def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
     """`div` widens byte, short and int to long."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     ready = [cast_unless_equal(a, LONG, conf) if is_integral(a.type) else a for a in ready]
-    return _bare_nulls(meet(ready, conf, is_divisible), LONG, conf)
+    return _bare_nulls(meet(ready, conf, is_div_operand), LONG, conf)
 
 
 def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -190,7 +190,7 @@ def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
     ready = meet_decimals(ready, conf)
     left, right = ready[0].type, ready[1].type
     if isinstance(left, Decimal) and isinstance(right, Decimal) and left != right:
-        return _cast_both(ready, wider_decimal(left, right, conf.keep_fraction), conf)
+        return _cast_both(ready, wider_decimal(left, right, conf.keeps_scale), conf)
     return meet(ready, conf)
 
 

@@ -99,7 +99,7 @@ def refused_cast(source: DataType, target: DataType, mode: str) -> Mismatch | No
 
 def cast_unless_same(child: Expr, target: DataType, conf: Conf) -> Expr:
     """The child itself where its type differs at most in nested flags."""
-    if same_type(child.type, target):
+    if same_type(child.type, target, conf.case_sensitive):
         return child
     if isinstance(child, Literal) and child.type == VOID:
         return Literal(None, target, child.text)
@@ -111,12 +111,17 @@ def cast_unless_equal(child: Expr, target: DataType, conf: Conf) -> Expr:
     return child if child.type == target else cast(child, target, conf)
 
 
+def _are_one_type(types: Sequence[DataType], conf: Conf) -> bool:
+    """Whether the types differ at most in nested flags."""
+    return all(same_type(t, types[0], conf.case_sensitive) for t in types[1:])
+
+
 def to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
     """The arguments cast to their common type; as they are where they have none, or differ only in nested flags."""
     types = [a.type for a in args]
-    if all(same_type(t, types[0]) for t in types[1:]):
+    if _are_one_type(types, conf):
         return list(args)
-    target = common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = common(types, conf)
     return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
 
 
@@ -198,7 +203,7 @@ def _check(function: Signature, args: Sequence[Expr], conf: Conf) -> None:
         for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
             if isinstance(place, LambdaOf) != isinstance(arg, Lambda):
                 raise Mismatch("UNEXPECTED_INPUT_TYPE", f"argument {index + 1} of `{function.name}` must be a lambda")
-    elif function.coerce is Coerce.COMMON and args and not all(same_type(a.type, args[0].type) for a in args[1:]):
+    elif function.coerce is Coerce.COMMON and not _are_one_type([a.type for a in args], conf):
         raise different_types(function.name, args)
     refused = function.check(args, conf) if function.check else None
     if refused is not None:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal as Number
 from typing import Any
 
-from planproof_engine.expr.function import Mismatch
-from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
+from planproof_engine.expr.function import EITHER, Mismatch
+from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, GetField, Literal
 from planproof_engine.origin import Unknown
-from planproof_engine.types import LONG, DataType, is_integral, is_numeric, is_string
+from planproof_engine.types import LONG, Array, DataType, is_integral, is_numeric, is_string
 
 Value = Any
 
@@ -43,11 +43,48 @@ def _value(expr: Expr) -> Value:
         return expr.value
     if isinstance(expr, Cast):
         return _converted(_value(expr.child), expr)
-    compute = COMPUTED.get(expr.function.name) if isinstance(expr, Call) else None
-    if compute is None or not isinstance(expr, Call):
+    if isinstance(expr, GetField):
+        return _value(_field(expr))
+    if not isinstance(expr, Call):
         raise _Uncomputed
-    found = compute([_value(a) for a in expr.args])
-    if found is None or (isinstance(found, int) and not _holds(expr.type, found)):
+    name, args = expr.function.name, expr.args
+    if name in _CASTS:
+        return _converted(_value(args[0]), Cast(args[0], expr.type, "legacy", True))
+    if name == "if":
+        return _value(args[1] if _value(args[0]) is True else args[2])
+    if name in ("coalesce", "nvl", "ifnull"):
+        return next((v for v in map(_value, args) if v is not None), None)
+    if name in _LENGTHS and isinstance(args[0], Call) and args[0].function.name == "array":
+        return len(args[0].args)
+    if name in _LENGTHS and isinstance(args[0].type, Array):
+        raise _Uncomputed
+    return _computed(expr, [_value(a) for a in args])
+
+
+_CASTS = ("bigint", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
+_LENGTHS = ("size", "cardinality", "array_size")
+
+
+def _field(expr: GetField) -> Expr:
+    """The field of a struct that the expression itself builds (`SimplifyExtractValueOps`)."""
+    made = _field(expr.child) if isinstance(expr.child, GetField) else expr.child
+    if not isinstance(made, Call) or made.function.name not in ("struct", "named_struct"):
+        raise _Uncomputed
+    values = made.args[1::2] if made.function.name == "named_struct" else made.args
+    value = values[expr.ordinal]
+    return value.child if isinstance(value, Alias) else value
+
+
+def _computed(call: Call, values: list[Value]) -> Value:
+    """NULL where a value is, of a function that gives NULL for NULL and for nothing else."""
+    signature = call.function
+    compute = COMPUTED.get(signature.name)
+    if compute is None:
+        raise _Uncomputed
+    if signature.nullable is EITHER and None in values:
+        return None
+    found = compute(values)
+    if found is None or (isinstance(found, int) and not _holds(call.type, found)):
         raise _Uncomputed
     return found
 
@@ -97,11 +134,47 @@ def _substring(values: list[Value]) -> Value:
     return text[max(begin, 0) : max(end, 0)]
 
 
+def _divided(left: int, right: int) -> int | None:
+    """The quotient, cut towards zero, as Java divides."""
+    quotient = abs(left) // abs(right) if right else None
+    return quotient if quotient is None or (left < 0) == (right < 0) else -quotient
+
+
+def _remainder(left: int, right: int) -> int | None:
+    """The remainder, with the sign of the dividend."""
+    quotient = _divided(left, right)
+    return None if quotient is None else left - quotient * right
+
+
+def _extreme(choose: Callable[[list[int]], int]) -> Callable[[list[Value]], Value]:
+    """`greatest` and `least`, which pass over NULL."""
+
+    def compute(values: list[Value]) -> Value:
+        given = [v for v in values if v is not None]
+        return choose(given) if given and all(type(v) is int for v in given) else None
+
+    return compute
+
+
 COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "+": _of(int, lambda a, b: a + b),
     "-": _of(int, lambda a, b: a - b),
     "*": _of(int, lambda a, b: a * b),
     "negative": _of(int, lambda a: -a),
+    "abs": _of(int, abs),
+    "%": _of(int, _remainder),
+    "mod": _of(int, _remainder),
+    "div": _of(int, _divided),
+    "&": _of(int, lambda a, b: a & b),
+    "|": _of(int, lambda a, b: a | b),
+    "^": _of(int, lambda a, b: a ^ b),
+    "~": _of(int, lambda a: ~a),
+    "/": lambda values: None if None in values or not values[1] else values[0] / values[1],
+    "bit_count": _of(int, lambda a: bin(a & (2**64 - 1)).count("1")),
+    "rint": _of(float, lambda a: float(round(a))),
+    "greatest": _extreme(max),
+    "least": _extreme(min),
+    **dict.fromkeys(("length", "len", "char_length", "character_length"), _of(str, len)),
     "concat": _of(str, lambda *texts: "".join(texts)),
     "lower": _of(str, str.lower),
     "upper": _of(str, str.upper),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
-from planproof_engine.conf import Conf
+from planproof_engine.conf import SPARKS, Conf
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.functions.families import FAMILIES
 from planproof_engine.functions.names import SINCE, SPARK_FUNCTIONS, release
@@ -68,7 +68,7 @@ class Registry:
         return Registry(dict(self.functions), self.internal, self.declared, self.known, dict(self.halves))
 
 
-def table(*families: Iterable[tuple[str, Signature]], version: str = "4.3") -> Registry:
+def table(*families: Iterable[tuple[str, Signature]], version: str = SPARKS[-1]) -> Registry:
     """Builtin families as a version of Spark has them; the Spark half of a line is the builtin of its name."""
     registry = Registry(known=frozenset(n for n, since in SINCE.items() if release(since)[:2] <= release(version)))
     for family in families:
@@ -93,7 +93,7 @@ def named(test: Callable[[Signature], bool]) -> tuple[str, ...]:
 
 
 @cache
-def builtin(version: str = "4.3") -> Registry:
+def builtin(version: str = SPARKS[-1]) -> Registry:
     """The functions of Spark that planproof knows, as that version has them."""
     return table(*FAMILIES, version=version)
 

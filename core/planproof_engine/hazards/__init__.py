@@ -1,4 +1,4 @@
-"""What no plane shows and a plan does: one hazard per file."""
+"""Hazards: queries whose types agree, but whose values may be wrong. One file each."""
 
 from __future__ import annotations
 

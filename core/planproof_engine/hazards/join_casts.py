@@ -32,7 +32,7 @@ def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     for _, expr in definitions.operations:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
-                common = wider(value.type, column.type, ansi=conf.ansi, fraction=conf.keep_fraction)
+                common = wider(value.type, column.type, conf)
                 if common is not None:
                     yield from _judged(value, common, None)
                     yield from _judged(column, common, None)

@@ -22,9 +22,11 @@ class Count:
     Without any of them nothing is counted.
 
     `cast`: the span is that of a cast, and the condition is about what it casts, in the rows that take the branch in
-    which it stands. `grouped`: the block makes the value, by an aggregate or a window. `null`: what is lost becomes
-    NULL, for which COALESCE may have another value. `reaches` names the output columns that hold the value, `alone`
-    those that have a NULL for each value that is lost.
+    which it stands.
+    `grouped`: the block makes the value, by an aggregate or a window.
+    `null`: a lost value becomes NULL, and a COALESCE around the cast may then give another value.
+    `reaches`: the output columns that hold the value.
+    `alone`: the output columns that have a NULL for each value that is lost.
     """
 
     span: Span

@@ -121,7 +121,8 @@ JOINS = frozenset({INNER, CROSS, LEFT, RIGHT, FULL, LEFT_SEMI, LEFT_ANTI})
 
 @record(frozen=True, slots=True)
 class Join(Plan):
-    """A join, of a kind in `JOINS`. An outer join makes the other side nullable and discards its evidence.
+    """A join, of a kind in `JOINS`. An outer join makes the other side nullable and discards its evidence. Source:
+    `Join.output`.
 
     `natural` holds the keys of a NATURAL join, which its author did not write; None for every other join.
     """
@@ -203,7 +204,7 @@ class Ordered(PassThrough):
 
 @record(frozen=True, slots=True)
 class Limit(PassThrough):
-    """LIMIT, OFFSET and TABLESAMPLE: fewer of the same rows. `what` says which."""
+    """LIMIT, OFFSET and TABLESAMPLE: fewer of the same rows. `what`: `limit`, `offset` or `sample`."""
 
     what: str
     child: Plan
@@ -297,7 +298,7 @@ def not_null_columns(condition: Expr) -> set[int]:
     """The ids of the columns that cannot be null in a row for which `condition` is true.
 
     A conjunction proves what either side proves; a comparison proves the columns that reach it through null-in-null-out
-    expressions alone (Spark's `QueryPlanConstraints.inferIsNotNullConstraints`).
+    expressions alone, as in `ConstraintHelper.inferIsNotNullConstraints`. OR, IN and IN (query) are planproof's own.
     """
     if isinstance(condition, InSubquery):
         return {i for value in condition.values for i in strict_columns(value)}

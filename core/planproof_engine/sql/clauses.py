@@ -122,7 +122,24 @@ def windows(c: Cursor) -> list[q.NamedWindow]:
                 f"Invalid SQL syntax: The definition of window `{name.text}` is repetitive.",
                 *name.span,
             )
+    _check_references(c, found)
     return found
+
+
+def _check_references(c: Cursor, windows: list[q.NamedWindow]) -> None:
+    """A window that stands for another one must be defined beside it, and not by a name again
+    (`AstBuilder.withWindowClause`)."""
+    defined = {w.name.text: w.window for w in windows}
+    for reference in (w.window.reference for w in windows):
+        if reference is None:
+            continue
+        meant = defined.get(reference.text)
+        if meant is None:
+            text = f"Invalid SQL syntax: Cannot resolve window reference `{reference.text}`."
+            c.later("INVALID_SQL_SYNTAX.UNRESOLVED_WINDOW_REFERENCE", text, *reference.span)
+        elif meant.reference is not None:
+            text = f"Invalid SQL syntax: Window reference `{reference.text}` is not a window specification."
+            c.later("INVALID_SQL_SYNTAX.INVALID_WINDOW_REFERENCE", text, *reference.span)
 
 
 def _named_window(c: Cursor) -> q.NamedWindow:

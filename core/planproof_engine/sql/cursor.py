@@ -11,7 +11,7 @@ from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.strings import unescape, verbatim
-from planproof_engine.sql.tokens import tokenize
+from planproof_engine.sql.tokens import tokens_of
 from planproof_engine.sql.versions import lacking
 
 Node = TypeVar("Node", bound=q.Node)
@@ -37,9 +37,7 @@ class Cursor:
     gives its node. `kind` is the kind of the token at hand, `i` its index."""
 
     def __init__(self, text: str, conf: Conf, rules: Rules, as_far: bool = False) -> None:
-        # Spark reads double quotes as identifiers only while ANSI mode is on too.
-        quoted = conf.double_quoted_identifiers and conf.ansi
-        tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.grammar, as_far=as_far)
+        tokens = tokens_of(text, conf, as_far)
         self.lacks = lacking(conf.grammar)
         self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
         self.text, self.conf, self.rules = text, conf, rules

@@ -11,7 +11,7 @@ from planproof_engine.sql.calls import ENDS
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import PIPE_WORDS
 from planproof_engine.sql.literals import string_literal
-from planproof_engine.sql.primary import primary, query_at
+from planproof_engine.sql.primary import closing, primary, query_at
 from planproof_engine.sql.tokens import NUMBERS
 
 _BINARY: dict[str, tuple[int, type[q.Binary]]] = {
@@ -189,7 +189,7 @@ def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
 def _in(c: Cursor, left: q.Node) -> q.Node:
     start = c.start
     c.take("(")
-    if query_at(c, c.i):
+    if query_at(c, c.i) and not _calls_values(c):
         if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
             c.later(
                 "UNSUPPORTED_TYPED_LITERAL",
@@ -212,6 +212,11 @@ def _in(c: Cursor, left: q.Node) -> q.Node:
     members = [] if c.kind == ")" else expressions(c)
     c.take(")")
     return q.In(left, members)
+
+
+def _calls_values(c: Cursor) -> bool:
+    """Whether Spark reads `values (1)` as a call of a function: behind IN it tries expressions before queries."""
+    return c.kind == "VALUES" and c.peek() == "(" and c.kinds[closing(c, c.i + 1) + 1] in (",", ")")
 
 
 def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:

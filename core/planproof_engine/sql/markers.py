@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from planproof_engine.conf import Conf
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.splice import splice
-from planproof_engine.sql.tokens import Tokens, tokenize
+from planproof_engine.sql.tokens import Tokens, tokens_of
 
 
 def with_values(text: str, values: Mapping[str, str | None], conf: Conf) -> str:
@@ -16,8 +16,7 @@ def with_values(text: str, values: Mapping[str, str | None], conf: Conf) -> str:
     >>> with_values("SELECT :a, v:a", {"a": "'x'"}, Conf())
     "SELECT 'x', v:a"
     """
-    quoted = conf.double_quoted_identifiers and conf.ansi
-    tokens = tokenize(text, double_quoted_identifiers=quoted, spark=conf.grammar)
+    tokens = tokens_of(text, conf)
     changes = []
     for at, kind in enumerate(tokens.kinds):
         if kind != ":" or tokens.kinds[at + 1] not in WORDS or _is_path(tokens, at):

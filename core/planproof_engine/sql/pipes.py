@@ -94,6 +94,7 @@ def _filter(c: Cursor, before: q.Query) -> q.Pipe:
 
 
 def _aggregate(c: Cursor, before: q.Query) -> q.Pipe:
+    start = c.start
     c.advance()
     found: list[q.Node] = []
     if not (c.kind == "GROUP" and c.peek() == "BY") and c.kind in WORDS | _EXPRESSION_STARTS:
@@ -101,7 +102,23 @@ def _aggregate(c: Cursor, before: q.Query) -> q.Pipe:
     node = q.PipeAggregate(before, found)
     if c.kind == "GROUP" and c.peek() == "BY":
         node.group = group(c, aliases=True)
+    _check_aggregate(c, node, start)
     return node
+
+
+def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
+    """AGGREGATE groups by plain keys, and computes something (`AstBuilder.visitOperatorPipeAggregate`)."""
+    keys = node.group.keys if node.group is not None else ()
+    plain = node.group is None or not (node.group.with_kind or node.group.is_all)
+    if not plain or any(isinstance(key, q.GroupingAnalytics) for key in keys):
+        text = "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL."
+        c.later("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
+    if node.group is None and not node.items:
+        text = (
+            "Operation not allowed: The AGGREGATE clause requires a list of aggregate expressions or a list of "
+            "grouping expressions, or both."
+        )
+        c.later("_LEGACY_ERROR_TEMP_0035", text, start, c.stops[c.i - 1])
 
 
 def _combine(c: Cursor, before: q.Query) -> q.Pipe:

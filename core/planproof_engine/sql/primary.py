@@ -272,7 +272,7 @@ def _identifier_clause(c: Cursor) -> q.Node:
 
 def _parenthesis(c: Cursor) -> q.Node:
     start = c.start
-    if query_at(c, c.i + 1):
+    if query_at(c, c.i + 1) and not _rows_of_calls(c):
         c.advance()
         subquery = q.Subquery(c.rules.query(c))
         c.take(")")
@@ -293,6 +293,12 @@ def _parenthesis(c: Cursor) -> q.Node:
         c.fail()
     c.take(")")
     return c.placed(q.Paren(first), start)
+
+
+def _rows_of_calls(c: Cursor) -> bool:
+    """Whether Spark reads `(values (1), (2))` as a row, which it tries before a query: a call of `values` comes first
+    in it."""
+    return c.peek() == "VALUES" and c.peek(2) == "(" and c.kinds[closing(c, c.i + 2) + 1] == ","
 
 
 def _parameters_follow(c: Cursor) -> bool:

@@ -84,13 +84,14 @@ def _cte(c: Cursor) -> q.CTE:
 
 
 def _query_term(c: Cursor, floor: int) -> q.Query:
-    """Set operations and pipes: INTERSECT binds before UNION, EXCEPT and MINUS, and a pipe after them all."""
+    """Set operations and pipes: INTERSECT binds before UNION, EXCEPT and MINUS, if a setting does not make them alike,
+    and a pipe after them all."""
     start = c.start
     left = query_primary(c)
     while True:
         kind = c.kind
         if kind in SETS:
-            strength = 3 if kind == "INTERSECT" else 2
+            strength = 3 if kind == "INTERSECT" and not c.conf.set_operations_alike else 2
             if strength < floor:
                 return left
             c.advance()

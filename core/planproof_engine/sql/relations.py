@@ -133,7 +133,7 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
             c.later("INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, c.stop)
     node = q.Joined(left, right, kind, natural=natural, lateral=lateral)
     if natural:
-        pass
+        _check_natural(c, kind, start)
     elif c.skip("ON"):
         node.on = expression(c)
     elif c.kind == "USING":
@@ -149,6 +149,14 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
     elif c.kind in ("APPROX", "EXACT") and c.peek() == "NEAREST":
         c.unknown("NEAREST BY")
     return c.placed(node, start)
+
+
+def _check_natural(c: Cursor, kind: str, start: int) -> None:
+    """NATURAL stands before inner and outer joins alone (`AstBuilder.withJoinRelations`, `NaturalJoin`)."""
+    if kind == "CROSS":
+        c.later("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", start, c.stop)
+    elif kind.endswith(("SEMI", "ANTI")):
+        c.later("IllegalArgumentException", f"Unsupported natural join type {kind}.", start, c.stop)
 
 
 def _join_kind(c: Cursor) -> str:
@@ -173,7 +181,7 @@ def relation_primary(c: Cursor) -> q.Node:
     kind, start = c.kind, c.start
     if kind == "(":
         return _parenthesized_relation(c, start)
-    if kind == "VALUES" and not _name_ends(c, 1) and not (c.peek() == "(" and c.peek(2) == ")"):
+    if kind == "VALUES" and not _names_values(c) and not (c.peek() == "(" and c.peek(2) == ")"):
         return inline_table(c)
     if kind == "UNNEST" and c.peek() == "(":
         return _unnest(c, start)
@@ -209,6 +217,19 @@ def _name_ends(c: Cursor, ahead: int) -> bool:
     return following in (".", ")", ",", "EOF", ";", "AS") or following in _JOIN_WORDS or following == "WHERE"
 
 
+def _names_values(c: Cursor) -> bool:
+    """Whether a table called VALUES stands here. Spark tries that before the clause: `values a, b` are two tables, the
+    first of them under the name a."""
+    if _name_ends(c, 1):
+        return True
+    after = c.peek(2)
+    if c.peek() not in WORDS or c.peek() in _JOIN_WORDS or after in (")", "AS"):
+        return False
+    if after == ",":
+        return c.peek(4 if c.peek(3) == "(" else 3) in WORDS
+    return _name_ends(c, 2) or after in ("GROUP", "LIMIT", "ON", "ORDER", "USING")
+
+
 def _identifier_relation(c: Cursor, start: int) -> q.Node:
     found = identifier_clause(c)
     if isinstance(found, list):
@@ -224,8 +245,8 @@ def _named_relation(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     if c.kind == "(":
         name, given = called(parts)
         return _table_function(c, name, start, given)
-    if c.kind == "@":
-        c.unknown("time travel by @")
+    if c.kind == "@" and "time travel by @" in c.lacks:
+        c.fail()
     return _table(c, table_name(c, parts), start)
 
 
@@ -238,7 +259,7 @@ def _table(c: Cursor, node: q.Table, start: int) -> q.Table:
     """What may follow a table's name."""
     if c.kind == "CHANGES" and c.peek() == "FROM":
         c.unknown("CHANGES")
-    node.version = _time_travel(c)
+    node.version = _version_in_name(c) if c.kind == "@" else _time_travel(c)
     if c.kind == "WITH" and c.peek() == "(" and "table options" not in c.lacks:
         node.options = properties_text(c)
     _sample_and_alias(c, node)
@@ -254,6 +275,17 @@ def properties_text(c: Cursor) -> str:
     return c.text[start : c.stop]
 
 
+def _version_in_name(c: Cursor) -> q.Version:
+    """`t@v12`, or `t@20240131000000000`, a moment of as many digits."""
+    start = c.start
+    text = c.text[c.starts[c.i + 1] : c.stops[c.i + 1]]
+    if not re.fullmatch(r"[vV]?\d+", text):
+        c.unknown("time travel by @")
+    c.advance()
+    c.advance()
+    return c.placed(q.Version("VERSION", q.Literal(text.lstrip("vV"), False)), start)
+
+
 def _time_travel(c: Cursor) -> q.Version | None:
     ahead = 1 if c.kind == "FOR" else 0
     word = c.peek(ahead)
@@ -265,9 +297,15 @@ def _time_travel(c: Cursor) -> q.Version | None:
     c.back(c.i + ahead + 3)
     kind = "VERSION" if word.endswith("VERSION") else "TIMESTAMP"
     if kind == "VERSION":
+        if c.kind in ("-", "+"):
+            c.fail()
         at: q.Node = string_literal(c) if c.kind == "STRING_LITERAL" else number(c)
     else:
         at = value(c)
+        named = (n.parts[-1].text.lower() for n in at.find_all(q.Column))
+        if not any(at.find_all(q.Query)) and any(not name.startswith(("current_", "local")) for name in named):
+            text = "Invalid time travel spec: timestamp expression cannot refer to any columns."
+            c.later("_LEGACY_ERROR_TEMP_0056", text, *at.span)
     return c.placed(q.Version(kind, at), start)
 
 
@@ -300,7 +338,9 @@ def sample(c: Cursor) -> q.TableSample:
         else:
             # So many buckets out of none are no share of a table.
             _check_fraction(c, taken / of if of else math.inf, start)
-    elif c.kind != ")":
+    elif c.kind == ")":
+        c.later("_LEGACY_ERROR_TEMP_0014", "TABLESAMPLE does not accept empty inputs.", start, c.stops[c.i])
+    else:
         size = expression(c)
         if c.kind == "PERCENT":
             _check_percentage(c, size, start)

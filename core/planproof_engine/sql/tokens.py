@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from planproof_engine.conf import SPARKS
+from planproof_engine.conf import SPARKS, Conf
 from planproof_engine.origin import AnalysisError, Unknown, place
 from planproof_engine.sql.keywords import SPELLINGS, keywords
 from planproof_engine.sql.versions import lacking
@@ -45,9 +45,10 @@ _YOUNGER = {
 
 
 @lru_cache(maxsize=16)
-def _lexer(spark: str) -> re.Pattern[str]:
+def _lexer(spark: str, doubled_quotes: bool) -> re.Pattern[str]:
     pattern = _TOKEN
-    for construct in _YOUNGER.keys() & lacking(spark):
+    unread = lacking(spark) if doubled_quotes else {*lacking(spark), "doubled quotes"}
+    for construct in _YOUNGER.keys() & unread:
         for text, older in _YOUNGER[construct]:
             pattern = pattern.replace(text, older)
     return re.compile(pattern, re.X | re.S)
@@ -82,16 +83,23 @@ class Tokens:
 
 
 def tokenize(
-    text: str, *, double_quoted_identifiers: bool = False, spark: str = SPARKS[-1], as_far: bool = False
+    text: str,
+    *,
+    double_quoted_identifiers: bool = False,
+    doubled_quotes: bool = True,
+    spark: str = SPARKS[-1],
+    as_far: bool = False,
 ) -> Tokens:
     """The tokens of `text` in a version of Spark. Raises `AnalysisError` or `Unknown` for what its lexer cannot read.
+    `doubled_quotes`: `'it''s'` is one text with a quote, where the version has that; else two texts, one after the
+    other.
 
     With `as_far` the tokens end there instead: the EOFs then stand where the text cannot be read on.
     """
     tokens = Tokens([], [], [])
     end = len(text)
     try:
-        _read(text, tokens, double_quoted_identifiers, spark)
+        _read(text, tokens, double_quoted_identifiers, spark, _lexer(spark, doubled_quotes))
     except (AnalysisError, Unknown):
         if not as_far:
             raise
@@ -103,9 +111,17 @@ def tokenize(
     return tokens
 
 
-def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str) -> None:
+def tokens_of(text: str, conf: Conf, as_far: bool = False) -> Tokens:
+    """The tokens of a text as a session reads it; what `tokenize` raises."""
+    # Spark reads double quotes as identifiers only while ANSI mode is on too.
+    quoted = conf.double_quoted_identifiers and conf.ansi
+    doubled = not conf.consecutive_literals
+    return tokenize(text, double_quoted_identifiers=quoted, doubled_quotes=doubled, spark=conf.grammar, as_far=as_far)
+
+
+def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str, lexer: re.Pattern[str]) -> None:
     kinds, starts, stops = tokens.kinds, tokens.starts, tokens.stops
-    match, at, size = _lexer(spark).match, 0, len(text)
+    match, at, size = lexer.match, 0, len(text)
     known = keywords(spark)
     while at < size:
         found = match(text, at)
@@ -142,7 +158,11 @@ def _other(group: str, text: str, at: int, stop: int, double_quoted_identifiers:
     if group == "uri":
         return "IDENTIFIER_TOKEN"
     if group == "dollar":
-        raise Unknown("dollar-quoted text", place(text, at, stop))
+        if text.lstrip()[:6].upper() == "CREATE":
+            raise Unknown("dollar-quoted text", place(text, at, stop))
+        # Only the body of a function is written so.
+        quote = text[at : text.index("$", at + 1) + 1]
+        raise AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{quote}'.", place(text, at, stop))
     return group
 
 

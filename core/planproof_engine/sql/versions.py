@@ -1,4 +1,4 @@
-"""What the grammar of an older Spark lacks, construct by construct: the one place where the parser's versions differ.
+"""What the grammar of an older Spark lacks, construct by construct.
 
 A word that is no keyword yet is an identifier to that version's lexer (`planproof_engine.sql.keywords`); most of what a
 newer Spark brought is no grammar there for that reason alone, and needs no entry here.
@@ -16,6 +16,7 @@ _SINCE = {
     "pipe": "4.0",  # |>
     "dollar quotes": "4.3",  # $$text$$
     "bar before a pipe's word": "4.2",  # `a | left` is no expression
+    "time travel by @": "4.3",
     "doubled quotes": "4.1",  # 'it''s' is one token
     "letters beyond ASCII": "4.0",  # in a name without quotes, which a later check refuses
     "COLLATE": "4.0",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from planproof_engine.conf import Conf
 from planproof_engine.types import kinds as k
 from planproof_engine.types import nodes as n
 from planproof_engine.types.casts import (
@@ -27,24 +28,23 @@ def bounded_decimal(precision: int, scale: int) -> n.Decimal:
 
 
 def adjusted_decimal(precision: int, scale: int) -> n.Decimal:
-    """`DecimalType.adjustPrecisionScale`: beyond 38 digits the scale gives way, down to 6."""
+    """`DecimalType.adjustPrecisionScale`: beyond 38 digits the scale gives way, but one of 6 or less stays."""
     if precision <= 38:
         return n.Decimal(precision, scale)
     whole = precision - scale
     return n.Decimal(38, max(38 - whole, min(scale, 6)))
 
 
-def wider_decimal(a: n.Decimal, b: n.Decimal, fraction: bool = False) -> n.Decimal:
-    """`DecimalPrecision.widerDecimalType`: the whole part of both and, as far as 38 digits reach, the scale of both.
-
-    `fraction` keeps the scale instead, as Spark did before 4.0.
+def wider_decimal(a: n.Decimal, b: n.Decimal, keeps_scale: bool) -> n.Decimal:
+    """`DecimalPrecisionTypeCoercion.widerDecimalType` (3.5: `DecimalPrecision`): the whole part of both and, as far as
+    38 digits reach, the scale of both. `keeps_scale`: whole digits give way instead (`Conf.keeps_scale`).
     """
     scale = max(a.scale, b.scale)
     whole = max(a.precision - a.scale, b.precision - b.scale)
-    return n.Decimal(min(whole + scale, 38), min(scale, 38) if fraction else min(scale, 38 - whole))
+    return n.Decimal(min(whole + scale, 38), min(scale, 38) if keeps_scale else min(scale, 38 - whole))
 
 
-def _complex(a: n.DataType, b: n.DataType, find: Common) -> n.DataType | None:
+def _complex(a: n.DataType, b: n.DataType, find: Common, conf: Conf) -> n.DataType | None:
     if isinstance(a, n.Array) and isinstance(b, n.Array):
         element = find(a.element, b.element)
         if element is None:
@@ -54,7 +54,7 @@ def _complex(a: n.DataType, b: n.DataType, find: Common) -> n.DataType | None:
     if isinstance(a, n.Map) and isinstance(b, n.Map):
         return _common_map(a, b, find)
     if isinstance(a, n.Struct) and isinstance(b, n.Struct) and len(a.fields) == len(b.fields):
-        return _common_struct(a, b, find)
+        return _common_struct(a, b, find, conf)
     return None
 
 
@@ -66,10 +66,10 @@ def _common_map(a: n.Map, b: n.Map, find: Common) -> n.DataType | None:
     return n.Map(key, value, a.value_contains_null or b.value_contains_null or forced)
 
 
-def _common_struct(a: n.Struct, b: n.Struct, find: Common) -> n.DataType | None:
+def _common_struct(a: n.Struct, b: n.Struct, find: Common, conf: Conf) -> n.DataType | None:
     fields = []
     for x, y in zip(a.fields, b.fields):
-        found = find(x.type, y.type) if x.name.lower() == y.name.lower() else None
+        found = find(x.type, y.type) if conf.name_key(x.name) == conf.name_key(y.name) else None
         if found is None:
             return None
         forced = force_nullable(x.type, found) or force_nullable(y.type, found)
@@ -94,14 +94,14 @@ def _tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | 
     return n.DOUBLE if ansi and wider == n.FLOAT else wider
 
 
-def tightest(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
+def tightest(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
     """`findTightestCommonType`: no precision is lost. Decimals of different precision or scale have no such type."""
     if a == b or b == n.VOID:
         return a
     if a == n.VOID:
         return b
     if n.is_numeric(a) and n.is_numeric(b):
-        return _tightest_numeric(a, b, ansi)
+        return _tightest_numeric(a, b, conf.ansi)
     if k.is_datetime(a) and k.is_datetime(b):
         return n.TIMESTAMP if n.TIMESTAMP in (a, b) else n.TIMESTAMP_NTZ
     if isinstance(a, n.Time) and isinstance(b, n.Time):
@@ -110,15 +110,15 @@ def tightest(a: n.DataType, b: n.DataType, *, ansi: bool) -> n.DataType | None:
         return n.Geo(a.kind, n.ANY_SYSTEM) if a.kind == b.kind else None
     if isinstance(a, n.Interval) and isinstance(b, n.Interval):
         return _wider_interval(a, b) if a.year_month == b.year_month else None
-    return _complex(a, b, lambda x, y: tightest(x, y, ansi=ansi))
+    return _complex(a, b, lambda x, y: tightest(x, y, conf), conf)
 
 
-def _wider_with_decimal(a: n.DataType, b: n.DataType, fraction: bool) -> n.DataType | None:
+def _wider_with_decimal(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
     if not (n.is_numeric(a) and n.is_numeric(b)) or not (isinstance(a, n.Decimal) or isinstance(b, n.Decimal)):
         return None
     if a in n.FRACTIONAL_ATOMS or b in n.FRACTIONAL_ATOMS:
         return n.DOUBLE
-    return wider_decimal(decimal_for(a), decimal_for(b), fraction)
+    return wider_decimal(decimal_for(a), decimal_for(b), conf.keeps_scale)
 
 
 def promoted_from_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
@@ -151,19 +151,19 @@ def _promoted_to_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
     return None
 
 
-def wider(a: n.DataType, b: n.DataType, *, ansi: bool, fraction: bool = False) -> n.DataType | None:
+def wider(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
     """`findWiderTypeForTwo`: some loss of precision is allowed, and strings take part."""
-    found = tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b, fraction)
+    found = tightest(a, b, conf) or _wider_with_decimal(a, b, conf)
     if found is None:
-        found = promoted_from_string(a, b) if ansi else _promoted_to_string(a, b)
-    return found or _complex(a, b, lambda x, y: wider(x, y, ansi=ansi, fraction=fraction))
+        found = promoted_from_string(a, b) if conf.ansi else _promoted_to_string(a, b)
+    return found or _complex(a, b, lambda x, y: wider(x, y, conf), conf)
 
 
-def wider_without_strings(types: Iterable[n.DataType], *, ansi: bool, fraction: bool = False) -> n.DataType | None:
+def wider_without_strings(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findWiderTypeWithoutStringPromotion`, over any number of types."""
 
     def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
-        return tightest(a, b, ansi=ansi) or _wider_with_decimal(a, b, fraction) or _complex(a, b, pair)
+        return tightest(a, b, conf) or _wider_with_decimal(a, b, conf) or _complex(a, b, pair, conf)
 
     return _fold(types, pair)
 
@@ -181,20 +181,20 @@ def _holds_string(t: n.DataType) -> bool:
     return n.is_string(t) or (isinstance(t, n.Array) and _holds_string(t.element))
 
 
-def common(types: Iterable[n.DataType], *, ansi: bool, fraction: bool = False) -> n.DataType | None:
+def common(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findWiderCommonType` of any number of types. With ANSI off strings come first, as Spark orders them."""
     ordered = list(types)
-    if not ansi:
+    if not conf.ansi:
         strings = list(dict.fromkeys(t for t in ordered if _holds_string(t)))
         ordered = strings + [t for t in ordered if not _holds_string(t)]
-    return _fold(ordered, lambda a, b: wider(a, b, ansi=ansi, fraction=fraction))
+    return _fold(ordered, lambda a, b: wider(a, b, conf))
 
 
-def merged_flags(types: Iterable[n.DataType]) -> n.DataType | None:
+def merged_flags(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findCommonTypeDifferentOnlyInNullFlags`: types equal but for nested flags, merged to the looser flags."""
 
     def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
-        return a if a == b else _complex(a, b, pair)
+        return a if a == b else _complex(a, b, pair, conf)
 
     ordered = list(types)
     found: n.DataType | None = ordered[0]

@@ -434,15 +434,18 @@ def same_structure(a: DataType, b: DataType) -> bool:
     return same_type(a, b)
 
 
-def same_type(a: DataType, b: DataType) -> bool:
-    """Spark's `DataType.sameType`: equal but for nested nullability; struct names compared without case."""
+def same_type(a: DataType, b: DataType, case_sensitive: bool = False) -> bool:
+    """Spark's `DataType.sameType`: equal but for nested nullability, and for the case of struct names if that does not
+    count."""
     if isinstance(a, Array) and isinstance(b, Array):
-        return same_type(a.element, b.element)
+        return same_type(a.element, b.element, case_sensitive)
     if isinstance(a, Map) and isinstance(b, Map):
-        return same_type(a.key, b.key) and same_type(a.value, b.value)
+        return same_type(a.key, b.key, case_sensitive) and same_type(a.value, b.value, case_sensitive)
     if isinstance(a, Struct) and isinstance(b, Struct):
         return len(a.fields) == len(b.fields) and all(
-            x.name.lower() == y.name.lower() and same_type(x.type, y.type) for x, y in zip(a.fields, b.fields)
+            (x.name == y.name if case_sensitive else x.name.lower() == y.name.lower())
+            and same_type(x.type, y.type, case_sensitive)
+            for x, y in zip(a.fields, b.fields)
         )
     if isinstance(a, String) and isinstance(b, String):
         return (a.collation or "UTF8_BINARY") == (b.collation or "UTF8_BINARY")

@@ -21,6 +21,7 @@ CATALOG = Catalog(
     [
         ("SELECT * FROM abs(1)", "NOT_A_TABLE_FUNCTION"),
         ("SELECT * FROM t LATERAL VIEW abs(x) v AS y", "UNSUPPORTED_GENERATOR.NOT_GENERATOR"),
+        ("SELECT max(x) AS (a, b) FROM t", "MULTI_ALIAS_WITHOUT_GENERATOR"),
         ("SELECT percentile_cont(x, x) FROM t", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
     ],
 )

@@ -288,9 +288,7 @@ def test_parentheses_around_queries_and_expressions(text: str) -> None:
         assert isinstance(subquery.query, q.Query)
 
 
-@pytest.mark.parametrize(
-    "text", ["SELECT * FROM STREAM t", "SELECT * FROM a ASOF JOIN b MATCH_CONDITION (a.x >= b.x)", "SELECT * FROM t@v1"]
-)
+@pytest.mark.parametrize("text", ["SELECT * FROM STREAM t", "SELECT * FROM a ASOF JOIN b MATCH_CONDITION (a.x >= b.x)"])
 def test_what_the_tree_cannot_say_is_unknown(text: str) -> None:
     with pytest.raises(Unknown):
         parse(text)

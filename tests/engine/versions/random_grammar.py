@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from random_clauses import Clauses
 from random_queries import AGGREGATES, Scope
+from random_rare import Rare
 
 TYPES = (
     "int", "bigint", "smallint", "tinyint", "string", "double", "float", "decimal(10,2)", "decimal(38,18)", "decimal(5,0)",
@@ -20,13 +20,15 @@ TYPES = (
 )  # fmt: skip
 
 
-class Wide(Clauses):
-    """Writes the forms above and, half of the time, those of `Writer`."""
+class Wide(Rare):
+    """Writes the forms above, those of `Rare`, and at times those of `Writer`."""
 
     def write(self) -> str:
         self.aliases = 0
-        if self.maybe(0.35):
+        if self.maybe(0.2):
             return super().write()
+        if self.maybe(0.6):
+            return self.random.choice(self.rare())()
         forms: list[Callable[[], str]] = [
             self.coerced_set,
             self.coerced_items,

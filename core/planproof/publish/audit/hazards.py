@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.ranges import EMPTY, whole_numbers
+from planproof.judge.allowed import unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
@@ -34,7 +35,7 @@ WRAPS = (NARROWING, ARITHMETIC, LOSSY)
 
 
 def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Facts | None = None) -> None:
-    """Decides whether a hazard came true: violated where it did, proved where it did not.
+    """Decides whether a hazard came true: violated where it did and something is promised, proved where it did not.
 
     A hazard that the settings allow is not counted; one that cannot be counted stays a warning. Arithmetic and a cast
     by themselves are no hazard: a finding is added for them only when they are decided. `facts` tell of the new rows.
@@ -50,11 +51,14 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
         at = _place(draft, check)
         if found is None:
             continue
+        came_true = found.verdict is Verdict.VIOLATED
         found = _of_promised(draft, check, found)
         if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
+            came_true = False
             why = "rows that lose a value are left out later on"
             found = replace(check.finding, verdict=Verdict.PROVED, message=f"{found.message}; {why}", evidence=why)
-        _show(draft, check, found)
+        if came_true:
+            _show(draft, check, found)
         if at is not None:
             draft.findings[at] = replace(found, origin=draft.findings[at].origin)
         elif check.finding.code in UNDECIDED:
@@ -75,9 +79,8 @@ def _promised(draft: Draft, check: Check) -> bool:
 
 
 def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:
-    if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and not _promised(draft, check):
-        return replace(found, verdict=Verdict.WARNING, message=f"{found.message}; no contract promises the column")
-    return found
+    is_promised = draft.model.contract is not None and (check.finding.code != LOSSY or _promised(draft, check))
+    return found if is_promised else unpromised(found)
 
 
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
@@ -88,7 +91,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
         return False
     sql = unterminated(draft.model.sql)
     start, stop = origin.start, origin.stop
-    other = f"{sql[:start]}if({counting.condition}, {instead}, {sql[start:stop]}){sql[stop:]}"
+    other = f"{sql[:start]}if({counting.at_value}, {instead}, {sql[start:stop]}){sql[stop:]}"
     column = quoted((check.alone[0],))
     try:
         before, after = (
@@ -101,7 +104,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
 
 def _show(draft: Draft, check: Check, found: Finding) -> None:
     """Adds the query that shows the rows in which a value was lost."""
-    if found.verdict is Verdict.VIOLATED and check.counting is not None:
+    if check.counting is not None:
         rows = BrokenRows(found.code, found.promised, found.field, check.counting.showing)
         draft.tell(broken=(*(draft.details.broken or ()), rows))
 
@@ -126,8 +129,9 @@ def _is_counted(check: Check, overflow: str) -> bool:
 
 
 def _uncounted(check: Check, overflow: str) -> Finding | None:
-    """With `overflow: count` arithmetic, and a cast, that cannot be decided are unproved."""
-    if check.finding.code not in UNDECIDED or overflow != "count":
+    """With `overflow: count` arithmetic, and a cast, that cannot be decided are unproved; a cast in a subquery always
+    is."""
+    if check.finding.code not in UNDECIDED or not (overflow == "count" or check.in_subquery):
         return None
     message = f"{check.finding.message}; whether a value does cannot be counted apart from the query"
     return replace(check.finding, verdict=Verdict.UNPROVED, message=message)

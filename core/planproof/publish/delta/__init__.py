@@ -12,7 +12,7 @@ from planproof.publish.delta.change import Change
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.quarantine import DeltaQuarantine
 from planproof.publish.delta.table import Replacement
-from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.publication import tell_of_replaced
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
@@ -23,7 +23,7 @@ from planproof_engine.finding import Finding
 
 
 class DeltaLake:
-    """Delta tables of the session's own catalog; see `planproof.publish.formats.Format`."""
+    """Delta tables of the session's own catalog; see `planproof.publish.protocol.Format`."""
 
     is_journaled = False
 
@@ -57,7 +57,7 @@ class DeltaLake:
         return DeltaQuarantine(self._session, self._tables)
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[DeltaPublication]:
-        return Change(self._tables) if is_delta(job, full_refresh) else Replacement(self._tables)
+        return Change(self._tables) if is_incremental_run(job, full_refresh) else Replacement(self._tables)
 
     def staged(self, job: Job, publication: DeltaPublication) -> StagedVersion:
         return StagedVersion(job, publication)

@@ -14,7 +14,7 @@ from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.quarantine import QuarantineCommits
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
-from planproof.publish.materialize.materialization import Job, Materialization, is_delta
+from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.publication import tell_of_replaced
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
@@ -90,7 +90,7 @@ class Iceberg(_Committed):
         return cls(session, tables)
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
-        if is_delta(job, full_refresh):
+        if is_incremental_run(job, full_refresh):
             return Change(self._transactions)
         return OverView(self._transactions) if self._takes_a_views_place(job) else Replacement(self._transactions)
 
@@ -134,7 +134,7 @@ class OnBranches(_Committed):
             )
         swept(job, self._tables)
         job.draft.add(self._left(job))
-        return Change(self._tables) if is_delta(job, full_refresh) else RowsReplaced(self._tables)
+        return Change(self._tables) if is_incremental_run(job, full_refresh) else RowsReplaced(self._tables)
 
     def quarantine(self) -> QuarantineCommits:
         raise Unquarantinable("this session opens no transactions")

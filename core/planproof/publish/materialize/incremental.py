@@ -33,7 +33,7 @@ LOOKED_AT = 200
 """Older files whose footers are read before rows are added; an audit reads all."""
 
 
-class Delta:
+class Increment:
     """A later run of an incremental model; the first one, and a full refresh, is a table."""
 
     def begin(self, job: Job) -> Publication | None:

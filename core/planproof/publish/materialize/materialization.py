@@ -43,7 +43,7 @@ class Job:
 
 
 class Standing(Protocol):
-    """What is known of a publish from outside: names are quoted, `staging` can be read by SQL once rows are staged."""
+    """What the kernel and reports know of a publish. Names are quoted; SQL can read `staging` once rows are staged."""
 
     @property
     def model(self) -> str: ...
@@ -95,7 +95,7 @@ P = TypeVar("P", bound=Publishing)
 
 
 class Materialization(Protocol[P]):
-    """The steps of one materialization: begin, stage, audit, publish."""
+    """The steps of one materialization: begin, stage, audit. The commit is the format's."""
 
     def begin(self, job: Job) -> P | None:
         """The publication, by the strategy that is safe for this target; nothing is written yet.
@@ -110,10 +110,10 @@ class Materialization(Protocol[P]):
         """Adds to the job's draft what the staged data show."""
 
     def written(self, job: Job, publication: P) -> PhysicalSchema:
-        """The schema that the target's files now have, whatever the query's is."""
+        """The schema that the published files have; the query's may differ (flags, column order)."""
 
 
-def is_delta(job: Job, full_refresh: bool) -> bool:
+def is_incremental_run(job: Job, full_refresh: bool) -> bool:
     """Whether an incremental's rows are added; its first run, and a full refresh, is a table. Raises `Refused`."""
     if job.model.materialized not in ("table", "incremental"):
         raise Refused(f"{job.model.name} is {job.model.materialized}: planproof publishes table, view and incremental")

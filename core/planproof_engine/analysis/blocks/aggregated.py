@@ -8,7 +8,7 @@ output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.groupby import aliases_of, nameless
@@ -135,9 +135,18 @@ class Aggregated:
         shown = self._shown
         self.refuse_computed(expr, operator, ctx)
         if self.of_sets:
+            self._refuse_nested(expr, node, ctx)
             self.refuse_expanded(expr, shown, node, ctx)
             self._refuse_groupings(expr, shown, node, ctx)
         return transform_down(expr, lambda e: self._change(e, shown, node, ctx))
+
+    def _refuse_nested(self, expr: Expr, node: q.Node, ctx: Context) -> None:
+        """`grouping(..)` in an aggregate function has a meaning among the items alone: from above, the function goes
+        into the Aggregate as it is written."""
+        calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
+        if any(is_grouping(e) for call in calls for e in call.walk()):
+            text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""
@@ -217,10 +226,19 @@ class Aggregated:
             text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
             raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
         renamed = {i.child for i in self.items if isinstance(i, Alias)}
-        found = next((a for a in arguments if not isinstance(a, Column) or (a in unseen and a in renamed)), None)
-        if found is not None:
-            text = f"Column of grouping ({pretty(found)}) can't be found in the grouping columns."
-            raise ctx.env.rejected("GROUPING_COLUMN_MISMATCH", text, node)
+        self.refuse_computed_grouping(expr, node, ctx, {a for a in unseen if a in renamed})
+
+    def refuse_computed_grouping(
+        self, expr: Expr, node: q.Node, ctx: Context, unseen: Collection[Expr] = frozenset()
+    ) -> None:
+        """Refuses `grouping(x)` of a computed key above the Aggregate: an Expand has put a column in its place, with
+        which `x` is compared (`ResolveGroupingAnalytics.replaceGroupingFunc`)."""
+        for call in filter(is_grouping, expr.walk()):
+            found = next((a for a in call.args if not isinstance(a, Column) or a in unseen), None)
+            if found is not None:
+                one = call.function.name == "grouping"
+                text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
+                raise ctx.env.rejected(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
 
     def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output."""

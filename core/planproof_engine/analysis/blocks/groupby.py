@@ -21,6 +21,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
 
 Sets = tuple[tuple[int, ...], ...]
 Positions = tuple[int, ...]
@@ -76,7 +77,7 @@ class _Clause:
     ctx: Context
     named: Aliases
     found: list[Expr] = field(default_factory=list)
-    _places: dict[Expr, int] = field(default_factory=dict)
+    _places: dict[tuple[Expr, int], int] = field(default_factory=dict)
 
     @property
     def names_all(self) -> bool:
@@ -134,10 +135,22 @@ class _Clause:
             members = [member.operand]
         else:
             members = [member]
-        return tuple(self._position(self.expression(one)) for one in members)
+        return tuple(self._position(self.expression(one), 0 if whole else self._item(one)) for one in members)
 
-    def _position(self, bound: Expr) -> int:
-        at = self._places.setdefault(nameless(bound), len(self.found))
+    def _item(self, node: q.Node) -> int:
+        """The id of the item that a member of grouping sets means by its position or alias. Older Sparks take it for
+        another key than the same expression elsewhere: they compare it with its alias."""
+        if not self.ctx.lacks("aliases of keys as what they name"):
+            return 0
+        if is_position(node) and self.ctx.conf.group_by_ordinal:
+            item = self.items[int(node.text) - 1]
+            return item.id if isinstance(item, Alias) else 0
+        parts = name_parts(node)
+        named = self.named.get(self.ctx.key(parts[0]), []) if len(parts) == 1 else []
+        return named[0].id if named and not self.ctx.scope.matches(parts)[0] else 0
+
+    def _position(self, bound: Expr, item: int) -> int:
+        at = self._places.setdefault((nameless(bound), item), len(self.found))
         if at == len(self.found):
             self.found.append(bound)
         return at
@@ -154,7 +167,7 @@ class _Clause:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
                 raise self._refuse_lateral(node)
             bound = without_aliases(bound, self.named)
-        if holds_aggregate(bound):
+        if any(map(is_aggregate, bound.walk())):
             found = next(e for e in bound.walk() if is_aggregate(e))
             raise self.ctx.env.rejected_at(
                 "GROUP_BY_AGGREGATE",

@@ -5,7 +5,7 @@ Source: `ResolveReferencesInAggregate`, `ResolveGroupingAnalytics`, `CheckAnalys
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
 from planproof_engine.analysis.blocks.evidence import left_out, nulled, proved_by_groups
@@ -75,6 +75,8 @@ def aggregate(
         refuse_outer(groups, "the grouping", group or node, ctx.env)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
     keys = Keys(groups, within=within, of_sets=sets is not None)
+    if sets is not None:
+        _check_grouping_calls(items, groups, node, ctx)
     for item, source in zip(items, _sources(node, items)):
         if first_window_in_aggregate(item) is not None:
             raise ctx.env.rejected(
@@ -88,8 +90,6 @@ def aggregate(
             group or node,
         )
     if sets is not None:
-        for item in items:
-            _check_grouping_calls(item, groups, node, ctx)
         absent = left_out(groups, sets)
         items = [nulled(i, absent, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
@@ -124,15 +124,15 @@ def _having(
 ) -> Expr:
     named = over.names(ctx, every=True)
     for found in named.values():
-        # Windows are computed above HAVING.
-        found[:] = [a for a in found if not holds_window(a.child)]
+        # Windows are computed above HAVING. An item that only repeats an alias on its left is the same column.
+        found[:] = {a.id: a for a in found if not holds_window(a.child)}.values()
     ctx = evolve(ctx, clause="HAVING", shown=empty(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
     bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
-        _check_grouping_calls(bound, groups, node, ctx)
+        _check_grouping_calls([bound], groups, node, ctx)
     settled = over.settled(bound, node, block, ctx)
     if sets is not None:
         settled = nulled(settled, left_out(groups, sets), ctx.conf)
@@ -181,7 +181,8 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
 
 
 def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
-    if isinstance(expr, (Literal, Outer)) or expr in keys:
+    if isinstance(expr, (Literal, Outer)) or (expr in keys and not holds_window(expr)):
+        # Spark takes windows out of the Aggregate before it compares its items with its keys.
         return
     if isinstance(expr, Column):
         yield expr
@@ -217,11 +218,9 @@ def _columns_outside(expr: Expr) -> Iterator[Column]:
             yield from _columns_outside(child)
 
 
-def _check_grouping_calls(expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
+def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
-    for call in expr.walk():
-        if not isinstance(call, Call) or not is_grouping(call):
-            continue
+    for call in (e for item in items for e in item.walk() if is_grouping(e)):
         if call.function.name == "grouping" and call.args[0] not in Keys(groups):
             raise ctx.env.rejected(
                 "GROUPING_COLUMN_MISMATCH",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.analysis.blocks.unnamed import renamed
+from planproof_engine.analysis.blocks.beside_generators import renamed
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
@@ -24,6 +24,7 @@ from planproof_engine.analysis.refusals.checks import (
     holds_aggregate,
     refuse_nested_generator,
 )
+from planproof_engine.analysis.refusals.earlier import is_at_once, is_checked, is_of_typed
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -53,7 +54,9 @@ from planproof_engine.sql.names import bare, name_parts
 
 @dataclass(slots=True)
 class Items:
-    """A bound select list: each item a Column or an Alias; generators stand apart. `content` is what stands in them.
+    """A bound select list: each item a Column or an Alias; generators stand apart.
+
+    `content` says in bits what they hold (AGGREGATE, WINDOW, ...).
 
     `lateral` are the ids of items that refer to aliases on their left and hold no aggregate function themselves.
     `late` is an alias named inside an aggregate function, refused only where all else of the Aggregate is right.
@@ -145,7 +148,21 @@ def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
     except AnalysisError as error:
         if error.condition in _CHECKED_LATER:
             _bind_others(node, behind, ctx)
+        elif is_checked(error) or is_of_typed(error):
+            _raise_at_once(behind, ctx)
         raise
+
+
+def _raise_at_once(nodes: Sequence[q.Node], ctx: Context) -> None:
+    """Raises what rules refuse of these items, one by one, before `CheckAnalysis` looks at the items before them."""
+    for node in nodes:
+        try:
+            expand(node, ctx) if is_star(node, ctx) else named_item(node, ctx)
+        except AnalysisError as error:
+            if is_at_once(error):
+                raise
+        except Unknown:
+            return
 
 
 def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> None:
@@ -176,7 +193,12 @@ def named_item(node: q.Node, ctx: Context) -> Expr:
     """One select item as a Column or an Alias, named as Spark names it."""
     refuse_named_star(node, ctx)
     if isinstance(node, q.Aliases):
-        raise ctx.env.unknown("several names for one expression", node)
+        bound = bind(node.operand, ctx)
+        names = ", ".join(name.text for name in node.names)
+        text = (
+            f'Multi part aliasing ({names}) is not supported with "{pretty(bound)}" as it is not a generator function.'
+        )
+        raise ctx.env.rejected("MULTI_ALIAS_WITHOUT_GENERATOR", text, node)
     if isinstance(node, q.Alias):
         return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
     bound = bind(node, ctx)
@@ -219,7 +241,10 @@ def _inlined(
     items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
 ) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
     """References to aliases on the left replaced by what these aliases name; the items that had such references; and
-    the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`)."""
+    the error of an aggregate function that has one (`ResolveLateralColumnAliasReference.extractExpressions`).
+
+    Spark computes the alias in a Project below instead: types, flags and names are the same, but a volatile alias is
+    drawn once there, and here it stands twice in the plan. What runs is the text, not this plan."""
     by_id = {a.id: a.child for found in aliases.values() for a in found}
     sizes: dict[int, int] = {}
     done: list[Expr] = []

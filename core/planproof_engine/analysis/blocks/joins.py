@@ -53,7 +53,9 @@ def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, ou
     condition = None
     if on is not None:
         both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
-        condition = boolean(bind(on, Context(env, both, clause="JOIN")), "join condition", on, env)
+        bound = bind(on, Context(env, both, clause="JOIN"))
+        refuse_generator(content(bound), "JOIN", on, env)
+        condition = boolean(bound, "join condition", on, env)
         _check(condition, node, env)
     plan = Join(left[0], right[0], kind, condition)
     if kind in (LEFT_SEMI, LEFT_ANTI):
@@ -128,7 +130,7 @@ def boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
 
 
 def of_having(condition: Expr, node: q.Node, env: Environment) -> Expr:
-    """A condition of HAVING, which Spark's parser casts where it is no predicate."""
+    """A condition of HAVING or QUALIFY, which Spark's parser casts where it is no predicate."""
     if condition.type == BOOLEAN:
         return condition
     refused = refused_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")

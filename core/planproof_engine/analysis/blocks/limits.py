@@ -6,6 +6,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.refusals.checks import content, refuse_generator
 from planproof_engine.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
 from planproof_engine.logical.nodes import Limit, Plan
 from planproof_engine.sql import nodes as q
@@ -17,6 +18,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     if isinstance(node, q.Var):
         return plan
     count = bind(node, Context(env, Scope(plan.output, (), None, env.conf.case_sensitive), clause=key.upper()))
+    refuse_generator(content(count), key.upper(), node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_volatile(count):
         raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)

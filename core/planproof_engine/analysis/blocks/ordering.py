@@ -242,6 +242,8 @@ class _Clause:
         for column in key.child.walk():
             if isinstance(column, Column) and column.id not in shown and column not in over.keys:
                 raise unresolved_over(column, block.items, node, block.ctx)
+        if over.of_sets:
+            over.refuse_computed_grouping(key.child, node, ctx)
         return key
 
     def _refuse_out_of_reach(self, node: q.Node, block: Block, over: Aggregated) -> None:

@@ -24,7 +24,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, unresolved
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, ambiguous
-from planproof_engine.analysis.names.stars import without
+from planproof_engine.analysis.names.stars import is_star, without
 from planproof_engine.analysis.refusals.checks import AGGREGATE, holds_aggregate, refuse_in_filter
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Column, Expr, column_of, fresh_id
@@ -64,7 +64,7 @@ def _organized(node: q.Pipe, plan: Plan, scope: Scope, env: Environment, outer: 
 def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
     """The plan and what can be named over it; hidden columns stand behind the others in the plan's output."""
     child, scope = _input(node.before, env, outer)
-    return _BINDERS[type(node)](node, child, Context(env, scope, windows=windows_of(node, scope)), outer)
+    return _BINDERS[type(node)](node, child, Context(env, scope, windows=windows_of(node)), outer)
 
 
 def _input(node: q.Query, env: Environment, outer: Scope | None) -> Side:
@@ -136,6 +136,10 @@ def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) 
 
 
 def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    star = next((i for i in node.items if is_star(i, ctx)), None)
+    if star is not None:
+        text = "Invalid usage of '*' in expression `pipeexpression`."
+        raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
     items = bind_items(node.items, ctx)
     _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
     return _projected((*ctx.scope.columns, *items.exprs), items.below(child), ctx)
@@ -203,12 +207,6 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
     named: list[Expr] = []
     groups: tuple[Expr, ...] = ()
     if group is not None:
-        if analytic(group) or group.is_all:
-            raise ctx.env.rejected(
-                "UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE",
-                "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL.",
-                node,
-            )
         named = [_group_item(m, ctx) for m in group.keys]
         groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
     items = [named_item(i, ctx) for i in node.items]

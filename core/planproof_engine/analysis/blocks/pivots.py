@@ -190,9 +190,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         )
     targets = []
     for at, name in enumerate(names):
-        target = wider_without_strings(
-            [members[at].type for members in sets], ansi=env.conf.ansi, fraction=env.conf.keep_fraction
-        )
+        target = wider_without_strings([members[at].type for members in sets], env.conf)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             raise env.rejected(

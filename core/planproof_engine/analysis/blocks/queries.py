@@ -18,7 +18,7 @@ from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
 from planproof_engine.analysis.expressions.binding import binders
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.earlier import both, is_checked, position_beyond
+from planproof_engine.analysis.refusals.earlier import both, grouping_in_order, is_checked, position_beyond
 from planproof_engine.analysis.script.routines import with_nullable_results
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
@@ -98,7 +98,7 @@ def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     try:
         plan, block = binder(node, env, outer)
     except AnalysisError as error:
-        raise position_beyond(node, error, env) or error from None
+        raise position_beyond(node, error, env) or grouping_in_order(node, error, env) or error from None
     env.growth.add(1, len(plan.output))
     return organized(node, plan, block, env, outer)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from planproof_engine.analysis.blocks.setops import cast_to, widened
 from planproof_engine.analysis.context import Cte, Environment
@@ -74,20 +74,26 @@ def recursive_cte(
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
         types = [_merged(t, c.type, cte, env) for t, c in zip(types, step.output)]
-        anchor = cast_to(anchor, [None if same_type(c.type, t) else t for c, t in zip(anchor.output, types)], env)
+        anchor = cast_to(anchor, _differing(anchor, types, env), env)
     _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
     if len(step.output) == len(types):
-        step = cast_to(step, [None if same_type(c.type, t) else t for c, t in zip(step.output, types)], env)
+        step = cast_to(step, _differing(step, types, env), env)
     both = widened("union", anchor, step, True, env, cte)
     made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
     return Recursion(itself, both, tuple(made))
 
 
+def _differing(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
+    """Of each column the type that it is to have; None where it has that type but for nested flags."""
+    cased = env.conf.case_sensitive
+    return [None if same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
+
+
 def _merged(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
     """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 takes the longer one of two
     decimals of one scale (`StructType.merge`)."""
-    if same_type(first, then) or wider(first, then, ansi=env.conf.ansi, fraction=env.conf.keep_fraction) == first:
+    if same_type(first, then, env.conf.case_sensitive) or wider(first, then, env.conf) == first:
         return first
     both = isinstance(first, Decimal) and isinstance(then, Decimal) and first.scale == then.scale
     if both and env.lacks("recursion as it is"):

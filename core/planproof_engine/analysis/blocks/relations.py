@@ -15,6 +15,7 @@ from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
 from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import function_name, spelt_name
 from planproof_engine.analysis.expressions.generators import generator, is_outer, named_columns
 from planproof_engine.analysis.expressions.modifiers import is_volatile
@@ -26,13 +27,16 @@ from planproof_engine.analysis.refusals.correlation import refuse_correlation
 from planproof_engine.analysis.refusals.earlier import is_of_typed
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
-from planproof_engine.expr import Column, fresh_id
+from planproof_engine.expr import Column, Literal, fresh_id
+from planproof_engine.expr.pretty import pretty
+from planproof_engine.functions.failing import is_no_value
 from planproof_engine.logical.nodes import Generate, Join, Limit, Named, OneRow, Plan, Project, Scan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import Char, without_lengths
+from planproof_engine.types import TIMESTAMP, Char, without_lengths
+from planproof_engine.types.casts import can_cast
 
 From = tuple[Plan, Scope]
 
@@ -64,6 +68,8 @@ def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     parts = name_parts(node) or _identified(node, env)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
     if node.version is not None:
+        if node.version.kind == "TIMESTAMP" and cte is None:
+            _refuse_moment(node.version, env)
         _travelled(parts, cte is not None, node, env)
     if cte is not None and cte.rejection is not None:
         raise cte.rejection
@@ -83,6 +89,22 @@ def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environm
     raise env.rejected(
         "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
     )
+
+
+def _refuse_moment(version: q.Version, env: Environment) -> None:
+    """Refuses what is no moment, before the table is looked for (`TimeTravelSpec.resolveTimestampExpression`)."""
+    if any(version.find_all(q.Query, q.Column)):
+        return
+    moment = bind(version.at, Context(env, _scope((), env, None)))
+    unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
+    reason = ""
+    if unreadable or not can_cast(moment.type, TIMESTAMP, ansi=True):
+        reason = "INPUT"
+    elif is_volatile(moment):
+        reason = "NON_DETERMINISTIC"
+    if reason:
+        text = f'The time travel timestamp expression "{pretty(moment)}" is invalid.'
+        raise env.rejected(f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{reason}", text, version)
 
 
 def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
         _refuse_trailing_comma(node, env)
     source, scope = bind_from(from_.relation if from_ is not None else None, env, outer)
     child = source
-    ctx = Context(env, scope, windows=windows_of(node, scope))
+    ctx = Context(env, scope, windows=windows_of(node))
     if node.where is not None:
         child, ctx = _filtered(node.where.condition, child, ctx, node)
     child, ctx = timewindows.with_time_windows(node, child, ctx)
@@ -135,9 +135,9 @@ def _refined(node: q.Block, plan: Plan, items: Items, ctx: Context, found: int, 
     return Distinct(plan)
 
 
-def windows_of(node: q.Query, scope: Scope) -> dict[str, q.Window]:
-    """What WINDOW defines, by name."""
-    return {scope.key(w.name.text): w.window for w in node.windows}
+def windows_of(node: q.Query) -> dict[str, q.Window]:
+    """What WINDOW defines, by name, whose case counts (`WindowsSubstitution`)."""
+    return {w.name.text: w.window for w in node.windows}
 
 
 def _filtered(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
@@ -280,4 +280,4 @@ def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found:
             "QUALIFY needs a window function in the SELECT list or in it.",
             condition,
         )
-    return Filter(boolean(bound, "filter", condition, ctx.env), plan)
+    return Filter(of_having(bound, condition, ctx.env), plan)

@@ -1,6 +1,6 @@
 """UNION, INTERSECT and EXCEPT: common types, names and nullability of their columns.
 
-Source: `WidenSetOperationTypes`, `ResolveUnion`, `Union.output`, `Intersect.output`, `Except.output`.
+Source: `WidenSetOperationTypes`, `Union.output` (`StructType.unionLikeMerge`), `Intersect.output`, `Except.output`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
             node,
         )
     pairs = list(zip(left.output, right.output))
-    # Where the types of some column differ, Spark looks for common types of all columns, nested flags included.
-    differ = any(not same_type(a.type, b.type) for a, b in pairs)
+    # Where the types of some column differ, the rule casts all columns, so that equal ones may get looser nested flags.
+    differ = any(not same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
     targets = [_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
     if kind != "union" or not keeps_all:
         refuse_rows(left.output, node, env)
@@ -40,7 +40,7 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
 
 
 def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
-    found = wider(left.type, right.type, ansi=env.conf.ansi, fraction=env.conf.keep_fraction)
+    found = wider(left.type, right.type, env.conf)
     # In a union the names of struct fields may differ. Such types need no cast.
     if found is None and kind == "union" and united(left.type, right.type) is not None:
         return None

@@ -116,7 +116,8 @@ def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr |
     """The select item to the left whose alias the name is (lateral column alias). A column of the child with that name
     comes first.
 
-    Outside of the select list the alias is a column of the output. Source: `ResolveLateralColumnAliasReference`.
+    Outside of the select list the alias is a column of the output. Source: `ColumnResolutionHelper
+    .resolveLateralColumnAlias` says which alias a name means; `ResolveLateralColumnAliasReference` what becomes of it.
     """
     found = ctx.aliases.get(ctx.key(parts[0])) if ctx.aliases else None
     if not found:

@@ -19,7 +19,7 @@ from planproof_engine.analysis.expressions.modifiers import (
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
-from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import missing, unresolved, without_schema
 from planproof_engine.analysis.script import routines
@@ -44,7 +44,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import bare, name_parts
-from planproof_engine.types import INT, STRING, Array, Struct
+from planproof_engine.types import BOOLEAN, INT, STRING, VOID, Array, Struct
 
 
 def bind_call(node: q.Call, ctx: Context) -> Expr:
@@ -202,8 +202,8 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
 
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
     """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
-    if node.over is None and any(holds_aggregate(a) for a in args):
-        inner = next(e for a in args for e in a.walk() if is_aggregate(e))
+    if node.over is None and any(map(nests_aggregate, args)):
+        inner = next(e for a in args for e in a.walk() if is_aggregate(e) and not is_grouping(e))
         raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
 
@@ -265,6 +265,7 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
     if isinstance(star, q.Star) and star.qualifier:
         if ctx.conf.count_of_table_star:
             return []
+        expand(star, ctx)
         raise ctx.env.rejected(
             "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
             "count(table.*) is not allowed. Use count(*) or name the columns.",
@@ -366,6 +367,7 @@ def _with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list
 
 
 def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+    """Source: `ResolveLambdaVariables`; the parameters' types are those of `HigherOrderFunction.bind`."""
     place = function.inputs[at]
     assert isinstance(place, LambdaOf)
     assert function.variables is not None
@@ -373,7 +375,7 @@ def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr],
     if not isinstance(node, q.Lambda):
         # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
         hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
-        return Lambda(hidden, bind(node, ctx))
+        return Lambda(hidden, _expected_body(function, bind(node, ctx)))
     names = [p.text for p in node.parameters]
     keys = [ctx.key(n) for n in names]
     if len(set(keys)) != len(keys):
@@ -392,7 +394,14 @@ def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr],
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
     inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
-    return Lambda(variables, bind(node.body, inner), node.span)
+    return Lambda(variables, _expected_body(function, bind(node.body, inner)), node.span)
+
+
+def _expected_body(function: Signature, body: Expr) -> Expr:
+    """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
+    looks at `ExpectsInputTypes` alone."""
+    expects = function.name in ("filter", "exists", "forall", "map_filter")
+    return Literal(None, BOOLEAN, "NULL") if expects and body.type == VOID else body
 
 
 def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -429,6 +438,8 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
         text = f"Expression `{name}` not supported within a window function."
         raise ctx.env.rejected("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     if ctx.grouping is None:
+        for argument in node.arguments:
+            bind(argument, ctx)
         raise AnalysisError(
             "UNSUPPORTED_GROUPING_EXPRESSION",
             "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

@@ -55,6 +55,8 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
         condition = "UNRESOLVABLE_TABLE_VALUED_FUNCTION" if in_from else "ROUTINE_NOT_FOUND"
         raise ctx.env.rejected(condition, f"Could not resolve `{name}` to a table-valued function.", node)
     table = in_from and function.category is Category.TABLE
+    if function.category is Category.TABLE and not in_from:
+        raise ctx.env.rejected("ROUTINE_NOT_FOUND", f"The routine `{name}` cannot be found: it stands in FROM.", node)
     if not table and (function.category is not Category.GENERATOR or function.columns is None):
         raise _no_table(name, node, ctx, in_from=in_from)
     _refuse_nested(node, ctx)

@@ -173,6 +173,9 @@ def calendar_text(months: int, days: int, micros: int) -> str:
     return " ".join(words) or "0 seconds"
 
 
+_LONGEST_FIRST = {"day": 9, "hour": 10, "minute": 12}
+
+
 def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Origin | None = None) -> Literal:
     text = part.value.text.strip()
     negative = part.negative != text.startswith("-")
@@ -193,13 +196,16 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
             f"Error parsing {text!r} to interval: there are no intervals from {start} to {end}.",
             origin,
         )
-    numbers = re.split(r"[ :]+", body)
-    # A field below another one has two digits at most, and seconds alone have a fraction, of nine digits at most.
-    forms = [r"\d+", *[r"\d{1,2}"] * (len(units) - 1)]
+    # One space stands behind the days and a colon behind any other field. A field below another one has two digits at
+    # most, and seconds alone have a fraction, of nine digits at most (`IntervalUtils.daySecondPatternString`).
+    forms = [rf"\d{{1,{_LONGEST_FIRST[start]}}}", *[r"\d{1,2}"] * (len(units) - 1)]
     if end == "second":
-        forms[-1] += r"(\.\d{1,9})?"
-    if len(numbers) != len(units) or not all(map(re.fullmatch, forms, numbers)):
+        forms[-1] += r"(?:\.\d{1,9})?"
+    below = (f"{' ' if above == 'day' else ':'}({form})" for above, form in zip(units, forms[1:]))
+    found = re.fullmatch(f"({forms[0]}){''.join(below)}", body)
+    if not found:
         raise _malformed(text, start, end, origin)
+    numbers = found.groups()
     for number, unit, above in zip(numbers[1:], units[1:], units):
         most = _MICROS[above] // _MICROS[unit] - 1
         if int(Number(number)) > most:

@@ -67,7 +67,7 @@ def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal
         double = kind == "DOUBLE_LITERAL"
         real = _finite(float(text.rstrip("dDfF")), text, not double, origin)
         return Literal(real, DOUBLE if double else FLOAT, java_double(real, single=not double))
-    if kind == "EXPONENT_VALUE":
+    if kind == "EXPONENT_VALUE" and not conf.exponent_as_decimal:
         return Literal(_finite(float(text), text, False, origin), DOUBLE, java_double(float(text)))
     if kind != "BIGDECIMAL_LITERAL":
         return _decimal(Number(text), origin)

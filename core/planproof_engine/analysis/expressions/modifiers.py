@@ -11,7 +11,7 @@ from typing import Any
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.refusals.checks import holds_aggregate, holds_window
+from planproof_engine.analysis.refusals.checks import holds_window, nests_aggregate
 from planproof_engine.expr import Call, Cast, Expr, Sort, Subquery
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.pretty import pretty
@@ -125,7 +125,7 @@ def _filter(condition: q.Node, ctx: Context) -> Expr:
     reason = None
     if bound.type != BOOLEAN:
         reason = "NOT_BOOLEAN"
-    elif holds_aggregate(bound):
+    elif nests_aggregate(bound):
         reason = "CONTAINS_AGGREGATE"
     elif holds_window(bound):
         reason = "CONTAINS_WINDOW_FUNCTION"
@@ -171,7 +171,7 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
     if function.category is not Category.AGGREGATE:
         return
     keys = changes.get("order", ())
-    if node.over is None and any(holds_aggregate(key.child) for key in keys):
+    if node.over is None and any(nests_aggregate(key.child) for key in keys):
         raise ctx.env.rejected("NESTED_AGGREGATE_FUNCTION", NESTED, node)
     if node.over is None and any(is_volatile(e) for e in (*found.args, *(key.child for key in keys))):
         raise ctx.env.rejected(

@@ -30,10 +30,7 @@ def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) 
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
         return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable)
     for value, column in zip(values, plan.output):
-        if (
-            not same_structure(value.type, column.type)
-            and wider(value.type, column.type, ansi=ctx.conf.ansi, fraction=ctx.conf.keep_fraction) is None
-        ):
+        if not same_structure(value.type, column.type) and wider(value.type, column.type, ctx.conf) is None:
             raise ctx.env.rejected(
                 "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
                 f'IN compares "{value.type.sql}" with "{column.type.sql}".',

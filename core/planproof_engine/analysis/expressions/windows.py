@@ -83,7 +83,7 @@ def _named(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
     name = spec.reference
     if name is None:
         return spec
-    found = ctx.windows.get(ctx.key(name.text))
+    found = ctx.windows.get(name.text)
     if found is None:
         raise ctx.env.rejected(
             "MISSING_WINDOW_SPECIFICATION", f"Window specification `{name.text}` is not defined.", node

@@ -229,8 +229,8 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
 
 
 def _part_of_null(expr: Expr, key: Expr, conf: Conf) -> Expr:
-    """A part of NULL is NULL since Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. When that came
-    is not known of 4.1."""
+    """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0 rejects
+    it; of 4.1 it is not known."""
     if conf.before("4.2"):
         raise Unknown("a part of NULL")
     return Alias(Literal(None, VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)

@@ -6,8 +6,10 @@ Source: `CheckAnalysis`, `ExtractGenerator`, `ResolveSubquery`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from planproof_engine.analysis.context import Environment
+from planproof_engine.analysis.expressions.literals import NULL
 from planproof_engine.expr import (
     Call,
     Column,
@@ -22,6 +24,7 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
+from planproof_engine.expr.rewrite import transform_up
 from planproof_engine.logical.nodes import FULL, LEFT, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan
 from planproof_engine.sql import nodes as q
 
@@ -66,7 +69,13 @@ def holds_aggregate(expr: Expr) -> bool:
     return bool(content(expr) & AGGREGATE)
 
 
-def is_grouping(expr: Expr) -> bool:
+def nests_aggregate(expr: Expr) -> bool:
+    """Whether an aggregate function stands in an argument of another one. `grouping(..)` is none by then: it has become
+    a part of the grouping id (`ResolveGroupingAnalytics`)."""
+    return holds_aggregate(transform_up(expr, lambda e: NULL if is_grouping(e) else e))
+
+
+def is_grouping(expr: Expr) -> TypeGuard[Call]:
     """Whether it is `grouping(..)` or `grouping_id(..)`, a column that each Aggregate with grouping sets has."""
     return isinstance(expr, Call) and expr.function.name in ("grouping", "grouping_id")
 

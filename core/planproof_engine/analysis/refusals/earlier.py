@@ -51,6 +51,21 @@ def is_checked(error: AnalysisError) -> bool:
     return error.condition.split(".")[0] in _CHECKED
 
 
+def is_at_once(error: AnalysisError) -> bool:
+    """Whether a rule raises it as soon as it meets the expression, whatever else in the list is not resolved."""
+    return error.condition.startswith(
+        (
+            "AMBIGUOUS_",
+            "CANNOT_RESOLVE_STAR_EXPAND",
+            "FIELD_NOT_FOUND",
+            "INVALID_EXTRACT_",
+            "INVALID_LAMBDA_FUNCTION_CALL",
+            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
+            "_LEGACY_ERROR_TEMP_103",
+        )
+    )
+
+
 def is_of_typed(error: AnalysisError) -> bool:
     """Whether it is one of `CheckAnalysis` about a plan in which all names and types are known."""
     return error.condition.startswith(
@@ -82,6 +97,51 @@ def _raise_of_rules(bind: Callable[[], Plan]) -> None:
             raise
     except Unknown:
         return
+
+
+def unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for a parameter without a value, which newer Sparks put into the text before they read it
+    (`SubstituteParamsParser`)."""
+    named = next((n for n in tree.find_all(q.Placeholder) if (n.name or "?").lower() not in env.parameters), None)
+    if named is None or not named.name or env.conf.before("4.1"):
+        return None
+    text = f"Found the unbound parameter: {named.name}. Please, fix `args`."
+    return env.rejected("UNBOUND_SQL_PARAMETER", text, named)
+
+
+def grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for `grouping(..)` in the ORDER BY of a query without grouping sets, where it comes before `error`."""
+    if not error.condition.startswith("MISSING_AGGREGATION") or query.order is None:
+        return None
+    group = query.group if isinstance(query, q.Select) else None
+    if group is None or group.with_kind or any(isinstance(m, q.GroupingAnalytics) for m in group.keys):
+        return None
+    calls = (n for n in query.order.find_all(q.Call) if str(n.name).lower() in ("grouping", "grouping_id"))
+    found = next(calls, None)
+    text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
+    return None if found is None else env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
+
+
+def undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for a window that the WINDOW clause of its query does not define (`WindowsSubstitution`, which runs
+    before any name is resolved)."""
+    for query in tree.find_all(q.Query):
+        defined = {w.name.text for w in query.windows}
+        for used in _windows_named(query) if defined else ():
+            name = used.reference.text if used.reference is not None else ""
+            if name not in defined:
+                text = f"Window specification is not defined in the WINDOW clause for {name}."
+                return env.rejected("MISSING_WINDOW_SPECIFICATION", text, used)
+    return None
+
+
+def _windows_named(query: q.Node) -> Iterator[q.Window]:
+    """The windows that calls of this query name, but not those of queries in it."""
+    for child in query.children:
+        if isinstance(child, q.Window) and child.reference is not None:
+            yield child
+        elif not isinstance(child, (q.Query, q.NamedWindow)):
+            yield from _windows_named(child)
 
 
 def window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:

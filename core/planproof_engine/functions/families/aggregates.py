@@ -12,7 +12,7 @@ from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, VOLATILE, Frame, Magnitude, some
 from planproof_engine.functions.bind import cast, different_types, met, unexpected
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import accepted, checks, foldable, implicitly, is_foldable
 from planproof_engine.types import (
     BINARY,
@@ -41,6 +41,10 @@ from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NU
 
 Pretty = Callable[[Expr], str]
 _SUMMABLE = OneOf((NUMERIC, YEAR_MONTH, DAY_TIME))
+
+
+def _grouping_id(args: Args, conf: Conf) -> DataType:
+    return INT if conf.integer_grouping_id else LONG
 
 
 def _sum_type(args: Args, conf: Conf) -> DataType:
@@ -286,27 +290,27 @@ TABLE: Table = lines(
     fn("count_if", (BOOLEAN,), LONG, NEVER, traits=PURE, **_AGG),
     fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
     fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
-    fn("min", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
-    fn("max", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
-    fn("bit_and", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bit_or", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bit_xor", (INTEGRAL,), same(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("min", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("max", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("bit_and", (INTEGRAL,), type_of(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bit_or", (INTEGRAL,), type_of(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bit_xor", (INTEGRAL,), type_of(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, traits=replace(PURE, magnitude=Magnitude.GROWS), **_AGG),
     fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, traits=PURE, **_AGG),
-    fn("min_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("max_by", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("min_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("max_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("measure", (ANY,), same(0), FIRST, traits=PURE, **_AGG),
-    fn("first first_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
-    fn("last last_value", _NULLS_TOO, same(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
-    fn("any_value", _NULLS_TOO, same(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
+    fn("measure", (ANY,), type_of(0), FIRST, traits=PURE, **_AGG),
+    fn("first first_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
+    fn("last last_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
+    fn("any_value", _NULLS_TOO, type_of(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
     fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
     fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, until="4.2", parameters=", 0, 0", **_COLLECTED),
     fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
     fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, until="4.2", parameters=", 0, 0", **_COLLECTED),
     fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, **_COLLECTING),
-    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), same(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), traits=VOLATILE, **_AGG),
+    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), traits=VOLATILE, **_AGG),
     fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, traits=PURE, **_AGG),
     fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
@@ -320,10 +324,10 @@ TABLE: Table = lines(
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
     fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("lag", _OFFSET, same(0), _offset_nullable, coerces=_lagged, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("lead", _OFFSET, same(0), _offset_nullable, coerces=_shifted, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), same(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_NTH),
-    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), same(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("lag", _OFFSET, type_of(0), _offset_nullable, coerces=_lagged, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("lead", _OFFSET, type_of(0), _offset_nullable, coerces=_shifted, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
+    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_NTH),
+    fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
-    fn("grouping_id", (Many(ANY),), LONG, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
+    fn("grouping_id", (Many(ANY),), _grouping_id, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
 )

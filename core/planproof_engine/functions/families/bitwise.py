@@ -8,7 +8,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch
 from planproof_engine.expr.nodes import Call
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.rules import Pretty, accepted
 from planproof_engine.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof_engine.types.kinds import INTEGRAL, OneOf
@@ -29,7 +29,7 @@ def _shift(name: str, symbol: str) -> Table:
         return f"({left} {symbol} {right})" if call.shown == symbol else f"{call.shown}({left}, {right})"
 
     own: dict[str, Any] = {"alias": True, "show": show, "traits": PURE}
-    return fn(f"{name} {symbol}", (_SHIFTED, INT), same(0), EITHER, **own)
+    return fn(f"{name} {symbol}", (_SHIFTED, INT), type_of(0), EITHER, **own)
 
 TABLE: Table = lines(
     fn("bit_count", (OneOf((INTEGRAL, BOOLEAN)),), INT, EITHER, coerce=Coerce.EXPECTS, traits=PURE),

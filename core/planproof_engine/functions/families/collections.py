@@ -10,7 +10,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Adjust, Args, 
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Elements
 from planproof_engine.functions.bind import cast_unless_same, unexpected
-from planproof_engine.functions.families.line import Table, element, fn, lines, same
+from planproof_engine.functions.families.line import Table, element, fn, lines, type_of
 from planproof_engine.functions.families.rules import foldable, implicitly
 from planproof_engine.types import (
     BOOLEAN,
@@ -50,16 +50,16 @@ def _size_nullable(args: Args, conf: Conf) -> bool:
     return args[0].nullable if conf.ansi or not conf.size_of_null else False
 
 
-Meeting = Callable[[DataType, DataType], "DataType | None"]
+Meeting = Callable[[DataType, DataType, Conf], "DataType | None"]
 
 
-def _tightest(left: DataType, right: DataType) -> DataType | None:
+def _tightest(left: DataType, right: DataType, conf: Conf) -> DataType | None:
     """`TypeCoercion.findTightestCommonType`: Spark's collection functions take it in ANSI mode, too."""
-    return tightest(left, right, ansi=False)
+    return tightest(left, right, conf.without_ansi)
 
 
-def _wider(left: DataType, right: DataType) -> DataType | None:
-    return wider_without_strings((left, right), ansi=False)
+def _wider(left: DataType, right: DataType, conf: Conf) -> DataType | None:
+    return wider_without_strings((left, right), conf.without_ansi)
 
 
 def _meets(meeting: Meeting, *, null: bool) -> Adjust:
@@ -69,7 +69,7 @@ def _meets(meeting: Meeting, *, null: bool) -> Adjust:
         array, value = args[0], args[1]
         if not isinstance(array.type, Array) or (value.type == VOID and not null):
             return args
-        found = None if same_type(array.type.element, value.type) else meeting(array.type.element, value.type)
+        found = None if same_type(array.type.element, value.type, conf.case_sensitive) else meeting(array.type.element, value.type, conf)
         if found is None:
             return args
         target = Array(found, array.type.contains_null)
@@ -101,12 +101,12 @@ def _element_check(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
     if not isinstance(array, Array):
         return _not_an_array(args)
-    return None if same_type(array.element, value) else _different_element(args)
+    return None if same_type(array.element, value, conf.case_sensitive) else _different_element(args)
 
 
 def _removed_check(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
-    if not isinstance(array, Array) or not same_type(array.element, value):
+    if not isinstance(array, Array) or not same_type(array.element, value, conf.case_sensitive):
         return _different_element(args)
     return _sorted_check(args, conf)
 
@@ -117,9 +117,9 @@ def _contains_nullable(args: Args, conf: Conf) -> bool:
 
 def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
-    if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element):
+    if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element, conf.case_sensitive):
         return args
-    found = _tightest(left.element, right.element)
+    found = _tightest(left.element, right.element, conf)
     if found is None:
         return args
     return [cast_unless_same(a, Array(found, t.contains_null), conf) for a, t in zip(args, (left, right))]
@@ -127,7 +127,7 @@ def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[0].type, args[1].type
-    if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element):
+    if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element, conf.case_sensitive):
         return _sorted_check(args, conf)
     return Mismatch(
         "BINARY_ARRAY_DIFF_TYPES",
@@ -135,19 +135,19 @@ def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def _element(left: Array, right: Array) -> DataType:
+def _element(left: Array, right: Array, conf: Conf) -> DataType:
     """The one element type of both, its flags loosest."""
-    return merged_flags([left.element, right.element]) or left.element
+    return merged_flags([left.element, right.element], conf) or left.element
 
 
 def _union_type(args: Args, conf: Conf) -> DataType:
     left, right = _item_of(args), _item_of(args, 1)
-    return Array(_element(left, right), left.contains_null or right.contains_null)
+    return Array(_element(left, right, conf), left.contains_null or right.contains_null)
 
 
 def _intersect_type(args: Args, conf: Conf) -> DataType:
     left, right = _item_of(args), _item_of(args, 1)
-    return Array(_element(left, right), left.contains_null and right.contains_null)
+    return Array(_element(left, right, conf), left.contains_null and right.contains_null)
 
 
 def _overlap_nullable(args: Args, conf: Conf) -> bool:
@@ -248,23 +248,23 @@ TABLE: Table = lines(
     fn("array_size", (ANY_ARRAY,), INT, EITHER, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
     fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, traits=PURE),
     fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, traits=PURE),
-    fn("array_remove", (ANY_ARRAY, ANY), same(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, traits=PURE, plain=True),
+    fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, traits=PURE, plain=True),
     fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
     fn("array_append", (ANY_ARRAY, ANY), _appended, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
     fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
     fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
     fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
-    fn("array_except", (ANY_ARRAY, ANY_ARRAY), same(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
+    fn("array_except", (ANY_ARRAY, ANY_ARRAY), type_of(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
     fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE),
-    fn("array_distinct", (ANY_ARRAY,), same(0), EITHER, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
+    fn("array_distinct", (ANY_ARRAY,), type_of(0), EITHER, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
     fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, traits=PURE, plain=True),
     fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
     fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
     fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
     fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _joined_type, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, traits=PURE),
     fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, traits=RAISES, plain=True),
-    fn("slice", (ANY_ARRAY, INT, INT), same(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
-    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), same(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
+    fn("slice", (ANY_ARRAY, INT, INT), type_of(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
+    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), type_of(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
     fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW)),
     fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW), plain=True),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),

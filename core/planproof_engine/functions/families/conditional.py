@@ -13,7 +13,7 @@ from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evalua
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_unless_same, different_types, to_common
 from planproof_engine.functions.collation import collated
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import comparable_operands
 from planproof_engine.functions.families.rules import accepted, implicitly, merged_type, one_type
 from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, same_type
@@ -37,8 +37,8 @@ def _compared(args: Args, conf: Conf) -> Mismatch | None:
 def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
     *rest, left, right = args
-    if not same_type(left.type, right.type):
-        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
+    if not same_type(left.type, right.type, conf.case_sensitive):
+        target = wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     return [*rest, left, right]
@@ -46,7 +46,7 @@ def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _branches_check(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[-2:]
-    return None if same_type(left.type, right.type) else different_types("if", (left, right))
+    return None if same_type(left.type, right.type, conf.case_sensitive) else different_types("if", (left, right))
 
 
 def _zeroed(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -127,10 +127,10 @@ TABLE: Table = lines(
     _coalescing("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
     _coalescing("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
     fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("nullif", (ANY, ANY), same(0), ALWAYS, coerce=Coerce.NONE, check=_compared, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
-    fn("nullifzero", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, traits=ANSI_RAISES),
-    fn("zeroifnull", (ANY,), same(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, traits=ANSI_RAISES),
-    fn("nanvl", (_FRACTION, _FRACTION), same(0), EITHER, coerces=_floats, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_compared, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, traits=ANSI_RAISES),
+    fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_floats, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
     fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
     fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
     fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, traits=replace(RAISES, evaluates=Evaluates.FIRST)),

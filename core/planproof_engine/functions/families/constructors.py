@@ -10,12 +10,12 @@ from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce
 from planproof_engine.expr.nodes import Alias, Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
 from planproof_engine.functions.bind import cast_unless_same, different_types
-from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.operators import merged
 from planproof_engine.functions.families.rules import key_mismatch
 from planproof_engine.origin import Unknown
-from planproof_engine.types import VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
+from planproof_engine.types import STRING, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
 from planproof_engine.types.coercion import common
 from planproof_engine.types.kinds import ANY
 
@@ -24,8 +24,8 @@ Pretty = Callable[[Expr], str]
 
 def _array_type(args: Args, conf: Conf) -> DataType:
     if not args:
-        return Array(VOID, False)
-    return Array(merged(args), any(a.nullable for a in args))
+        return Array(STRING if conf.empty_collections_of_strings else VOID, False)
+    return Array(merged(args, conf), any(a.nullable for a in args))
 
 
 def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
@@ -33,9 +33,9 @@ def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
 
 
 def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
-    if not exprs or all(same_type(e.type, exprs[0].type) for e in exprs):
+    if not exprs or all(same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs):
         return exprs
-    target = common([e.type for e in exprs], ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = common([e.type for e in exprs], conf)
     return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
 
 
@@ -55,7 +55,7 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`map` requires 2n (n > 0) parameters.")
     keys, values = _halves(list(args))
     for what, exprs in (("KEY", keys), ("VALUE", values)):
-        if any(not same_type(e.type, exprs[0].type) for e in exprs[1:]):
+        if any(not same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs[1:]):
             return Mismatch(
                 f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
             )
@@ -64,9 +64,10 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
 
 def _map_type(args: Args, conf: Conf) -> DataType:
     if not args:
-        return Map(VOID, VOID, False)
+        empty = STRING if conf.empty_collections_of_strings else VOID
+        return Map(empty, empty, False)
     keys, values = _halves(list(args))
-    return Map(merged(keys), merged(values), any(v.nullable for v in values))
+    return Map(merged(keys, conf), merged(values, conf), any(v.nullable for v in values))
 
 
 def _field_name(arg: Expr, at: int) -> str:
@@ -101,7 +102,7 @@ def _named_check(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _same_elements(args: Args, conf: Conf) -> Mismatch | None:
-    return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("array", args)
+    return None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else different_types("array", args)
 
 
 STRUCTS = frozenset({"struct", "named_struct"})
@@ -125,6 +126,6 @@ TABLE: Table = lines(
     fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
     fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
-    fn("namedargumentexpression", (ANY,), same(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
+    fn("namedargumentexpression", (ANY,), type_of(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
     fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
 )

@@ -9,7 +9,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, 
 from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.traits import PURE, RAISES, Magnitude
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import null_for_null
 from planproof_engine.types import BINARY, BOOLEAN, INT, LONG, STRING, VARIANT, VOID, Map, walk
 from planproof_engine.types.kinds import ANY, ANY_STRING
@@ -40,9 +40,9 @@ TABLE: Table = lines(
     fn("encode", (ANY_STRING, ANY_STRING), BINARY, ALWAYS, since="4.0", evidence=null_for_null, traits=RAISES),
     fn("encode", (ANY_STRING, ANY_STRING), BINARY, EITHER, until="4.0", traits=RAISES),
     fn("is_valid_utf8", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, traits=PURE),
-    fn("make_valid_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, traits=PURE),
-    fn("validate_utf8", (ANY_STRING,), same(0), ALWAYS, evidence=null_for_null, traits=RAISES),
-    fn("try_validate_utf8", (ANY_STRING,), same(0), ALWAYS, traits=PURE),
+    fn("make_valid_utf8", (ANY_STRING,), type_of(0), ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("validate_utf8", (ANY_STRING,), type_of(0), ALWAYS, evidence=null_for_null, traits=RAISES),
+    fn("try_validate_utf8", (ANY_STRING,), type_of(0), ALWAYS, traits=PURE),
     fn("url_encode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=PURE),
     fn("url_decode", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=RAISES),
     fn("try_url_decode", (ANY_STRING,), STRING, ALWAYS, traits=PURE),

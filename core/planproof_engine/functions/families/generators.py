@@ -17,7 +17,6 @@ from planproof_engine.functions.bind import cast, cast_unless_same, unexpected
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import accepted, is_foldable
-from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
     INT,
@@ -75,14 +74,14 @@ def _structs(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _width(args: Args) -> tuple[int, int]:
-    """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant."""
+    """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant, and
+    takes NULL for 0 (`children.head.eval().asInstanceOf[Int]`)."""
     if args[0].type != INT:
         raise unexpected(0, args[0], "INT")
     if not is_foldable(args[0]):
         raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
     rows = constant(args[0], "stack")
-    if not isinstance(rows, int):
-        raise Unknown("stack of a number of rows that is no integer")
+    rows = 0 if rows is None else rows
     return rows, -(-(len(args) - 1) // max(rows, 1))
 
 
@@ -112,7 +111,7 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
         first, *others = args[1 + column :: width]
-        if any(not same_type(other.type, first.type) for other in others):
+        if any(not same_type(other.type, first.type, conf.case_sensitive) for other in others):
             return Mismatch(
                 "STACK_COLUMN_DIFF_TYPES", f"The data type of the column ({column}) do not have the same type."
             )

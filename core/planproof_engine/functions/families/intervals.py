@@ -13,7 +13,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, Category, Coerce
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.bind import cast
-from planproof_engine.functions.families.line import Table, binary, fn, lines, same
+from planproof_engine.functions.families.line import Table, binary, fn, lines, type_of
 from planproof_engine.types import CALENDAR_INTERVAL, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ, VOID, Interval, is_string
 from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, NUMERIC, YEAR_MONTH, OneOf
 
@@ -45,11 +45,11 @@ _TAKEN: dict[str, Any] = {"coerce": Coerce.EXPECTS, **_OPERATOR}
 _YM, _DT, _DAYS = Interval("year", "month"), Interval("day", "second"), Interval("day", "day")
 
 TABLE: Table = lines(
-    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), same(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
-    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), same(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("timestamp_add_interval", (ANY_TIMESTAMP, OneOf((CALENDAR_INTERVAL, DAY_TIME))), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
+    fn("timestamp_add_ym_interval", (ANY_TIMESTAMP, YEAR_MONTH), type_of(0), EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("date_add_ym_interval", (DATE, YEAR_MONTH), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
     fn("date_add_interval", (DATE, CALENDAR_INTERVAL), DATE, EITHER, show=_bare("+"), **_TAKEN, operator="+"),
-    fn("datetime_sub", (ANY, ANY), same(0), EITHER, show=_bare("-"), **_TAKEN, operator="-"),
+    fn("datetime_sub", (ANY, ANY), type_of(0), EITHER, show=_bare("-"), **_TAKEN, operator="-"),
     fn("subtract_timestamps", (ANY_TIMESTAMP, ANY_TIMESTAMP), _DT, EITHER, coerces=_stamps, show=binary("-"), **_TAKEN, operator="-"),
     fn("subtract_dates", (DATE, DATE), _DAYS, EITHER, show=binary("-"), **_OPERATOR, operator="-"),
     fn("multiply_interval", (CALENDAR_INTERVAL, DOUBLE), CALENDAR_INTERVAL, ALWAYS, **_OPERATOR, operator="*"),

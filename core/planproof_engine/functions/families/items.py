@@ -89,7 +89,7 @@ def _shown(call: Call, pretty: Pretty) -> str:
 def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
     """`map[key]`: the key is cast to the type of the map's keys where that is implicit."""
     found, key = args
-    if not isinstance(found.type, Map) or same_type(key.type, found.type.key):
+    if not isinstance(found.type, Map) or same_type(key.type, found.type.key, conf.case_sensitive):
         return args
     fits = implicit(key.type, found.type.key, ansi=conf.ansi) is not None
     return [found, cast(key, found.type.key, conf)] if fits else args
@@ -98,7 +98,7 @@ def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
 def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     assert isinstance(found, Map)
-    return None if same_type(args[1].type, found.key) else unexpected(1, args[1], found.key.sql)
+    return None if same_type(args[1].type, found.key, conf.case_sensitive) else unexpected(1, args[1], found.key.sql)
 
 
 def _value_type(args: Args, conf: Conf) -> DataType:
@@ -110,8 +110,8 @@ def _value_type(args: Args, conf: Conf) -> DataType:
 def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
-    if isinstance(found, Map) and not same_type(found.key, key.type):
-        target = tightest(found.key, key.type, ansi=False)
+    if isinstance(found, Map) and not same_type(found.key, key.type, conf.case_sensitive):
+        target = tightest(found.key, key.type, conf.without_ansi)
         if target is None:
             return args
         whole = Map(target, found.value, found.value_contains_null)
@@ -127,7 +127,7 @@ def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
         return None if key == INT else unexpected(1, args[1], "INT")
     if not isinstance(found, Map):
         return unexpected(0, args[0], '("ARRAY" or "MAP")')
-    if same_type(found.key, key):
+    if same_type(found.key, key, conf.case_sensitive):
         return None
     return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
 

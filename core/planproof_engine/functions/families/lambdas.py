@@ -83,9 +83,9 @@ def _reduced_variables(args: Args, at: int, accumulator: DataType) -> Types:
 def _same_keys(args: list[Expr], conf: Conf) -> list[Expr]:
     """`MapZipWithTypeCoercion`: both maps take the wider key type."""
     left, right = args[0].type, args[1].type
-    if not isinstance(left, Map) or not isinstance(right, Map) or same_type(left.key, right.key):
+    if not isinstance(left, Map) or not isinstance(right, Map) or same_type(left.key, right.key, conf.case_sensitive):
         return args
-    key = wider(left.key, right.key, ansi=conf.ansi, fraction=conf.keep_fraction)
+    key = wider(left.key, right.key, conf)
     if key is None or force_nullable(left.key, key) or force_nullable(right.key, key):
         return args
     first = cast_unless_same(args[0], Map(key, left.value, left.value_contains_null), conf)
@@ -95,7 +95,7 @@ def _same_keys(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _same_key_types(args: Args, conf: Conf) -> Mismatch | None:
     left, right = _map(args), _map(args, 1)
-    if same_type(left.key, right.key):
+    if same_type(left.key, right.key, conf.case_sensitive):
         return None
     return Mismatch("MAP_ZIP_WITH_DIFF_TYPES", f'the maps have the keys "{left.key.sql}" and "{right.key.sql}".')
 

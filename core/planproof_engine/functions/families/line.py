@@ -35,7 +35,7 @@ def lines(*tables: Table) -> Table:
     return [line for t in tables for line in t]
 
 
-def same(index: int) -> TypeRule:
+def type_of(index: int) -> TypeRule:
     """The result has the type of the argument at `index`."""
     return lambda args, conf: args[index].type
 
@@ -83,5 +83,5 @@ __all__ = [
     "fn",
     "lines",
     "lit",
-    "same",
+    "type_of",
 ]

@@ -7,7 +7,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, 
 from planproof_engine.expr.nodes import Call, Column, Expr, GetField, LateralReference, Literal
 from planproof_engine.expr.traits import PURE, RAISES, RANDOM
 from planproof_engine.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.operators import merged
 from planproof_engine.functions.families.rules import Pretty, is_foldable, key_mismatch
@@ -77,13 +77,13 @@ def _entries_nullable(args: Args, conf: Conf) -> bool:
 
 
 def _concatenated(args: Args, conf: Conf) -> DataType:
-    return merged(args) if args else Map(STRING, STRING, True)
+    return merged(args, conf) if args else Map(STRING, STRING, True)
 
 
 def _maps_check(args: Args, conf: Conf) -> Mismatch | None:
     if not all(isinstance(a.type, Map) for a in args):
         return Mismatch("MAP_CONCAT_DIFF_TYPES", "The `map_concat` should all be of type map.")
-    return None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types("map_concat", args)
+    return None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else different_types("map_concat", args)
 
 
 def _to_common_map(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -92,9 +92,9 @@ def _to_common_map(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _with_key(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args[0].type, args[1]
-    if not isinstance(found, Map) or key.type == VOID or same_type(found.key, key.type):
+    if not isinstance(found, Map) or key.type == VOID or same_type(found.key, key.type, conf.case_sensitive):
         return args
-    target = wider_without_strings((found.key, key.type), ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = wider_without_strings((found.key, key.type), conf)
     if target is None:
         return args
     whole = Map(target, found.value, found.value_contains_null)
@@ -105,7 +105,7 @@ def _key_check(args: Args, conf: Conf) -> Mismatch | None:
     found, key = args[0].type, args[1].type
     if key == VOID:
         return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of `map_contains_key`.")
-    if isinstance(found, Map) and same_type(found.key, key):
+    if isinstance(found, Map) and same_type(found.key, key, conf.case_sensitive):
         return None
     return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
 
@@ -118,9 +118,9 @@ def _bounds(args: list[Expr], conf: Conf) -> list[Expr]:
     """`Sequence`: bounds (and a step that is no interval) meet at one type; a date beside a timestamp becomes one."""
     ends = args[:2] if len(args) > 2 and _is_interval(args[2].type) else args
     types = [a.type for a in ends]
-    if all(same_type(t, types[0]) for t in types):
+    if all(same_type(t, types[0], conf.case_sensitive) for t in types):
         return args
-    target = common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = common(types, conf)
     return args if target is None else [cast_unless_same(a, target, conf) for a in ends] + list(args[len(ends) :])
 
 
@@ -193,9 +193,9 @@ def _arrays_check(args: Args, conf: Conf) -> Mismatch | None:
 def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     array, at, item = args[0], args[1], args[2]
     place = cast_unless_same(at, INT, conf) if at.type in (BYTE, SHORT) else at
-    if not isinstance(array.type, Array) or place.type != INT or same_type(array.type.element, item.type):
+    if not isinstance(array.type, Array) or place.type != INT or same_type(array.type.element, item.type, conf.case_sensitive):
         return [array, place, item]
-    found = tightest(array.type.element, item.type, ansi=False)
+    found = tightest(array.type.element, item.type, conf.without_ansi)
     if found is None:
         return [array, place, item]
     return [cast_unless_same(array, Array(found, array.type.contains_null), conf), place, cast_unless_same(item, found, conf)]
@@ -213,7 +213,7 @@ def _insert_nullable(args: Args, conf: Conf) -> bool:
 
 def _insert_check(args: Args, conf: Conf) -> Mismatch | None:
     array, at, item = (a.type for a in args)
-    if isinstance(array, Array) and at == INT and same_type(array.element, item):
+    if isinstance(array, Array) and at == INT and same_type(array.element, item, conf.case_sensitive):
         return None
     if isinstance(array, Array) and at != INT:
         return unexpected(1, args[1], "INT")
@@ -233,6 +233,6 @@ TABLE: Table = lines(
     fn("sequence", (ANY, ANY, Optional(ANY)), _sequence_type, EITHER, coerces=_bounds, coerce=Coerce.NONE, check=_sequence_check, traits=RAISES),
     fn("arrays_zip", (Many(ANY),), _zip_type, EITHER, coerces=_null_arrays, coerce=Coerce.NONE, check=_arrays_check, show=_zipped, traits=PURE),
     fn("array_insert", (ANY, ANY, ANY), _inserted, _insert_nullable, coerces=_insert_operands, coerce=Coerce.NONE, check=_insert_check, traits=RAISES),
-    fn("shuffle", (ANY_ARRAY, Optional(ANY)), same(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, traits=RANDOM),
+    fn("shuffle", (ANY_ARRAY, Optional(ANY)), type_of(0), FIRST, coerces=_seeded, coerce=Coerce.EXPECTS, show=_unseeded, traits=RANDOM),
 )
 

@@ -12,7 +12,7 @@ from planproof_engine.expr.traits import ANSI_RAISES, PURE, Cost, Evaluates, Mag
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_unless_same, different_types
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
 from planproof_engine.functions.families.rules import (
     Pretty,
@@ -112,9 +112,9 @@ def _near(names: str) -> Table:
 
 def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
     """`greatest` and `least` meet without turning anything into strings."""
-    if all(same_type(x.type, args[0].type) for x in args[1:]):
+    if all(same_type(x.type, args[0].type, conf.case_sensitive) for x in args[1:]):
         return args
-    target = wider_without_strings([x.type for x in args], ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = wider_without_strings([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
@@ -145,7 +145,7 @@ _SIGNED = OneOf((DOUBLE, YEAR_MONTH, DAY_TIME))
 _ROUND = (NUMERIC, Optional(INT, lit(0)))
 
 TABLE: Table = lines(
-    fn("abs", (_NUMBER_OR_INTERVAL,), same(0), EITHER, traits=replace(ANSI_RAISES, total_over_floats=True, cost=Cost.FEW, magnitude=Magnitude.GROWS)),
+    fn("abs", (_NUMBER_OR_INTERVAL,), type_of(0), EITHER, traits=replace(ANSI_RAISES, total_over_floats=True, cost=Cost.FEW, magnitude=Magnitude.GROWS)),
     _real("acos"),
     _real("acosh"),
     _real("asin"),
@@ -189,7 +189,7 @@ TABLE: Table = lines(
     fn("bin", (LONG,), STRING, EITHER, traits=PURE),
     fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, traits=PURE),
     fn("unhex", (ANY_STRING,), BINARY, ALWAYS, traits=PURE),
-    fn("conv", (ANY_STRING, INT, INT), same(0), ALWAYS, traits=ANSI_RAISES),
+    fn("conv", (ANY_STRING, INT, INT), type_of(0), ALWAYS, traits=ANSI_RAISES),
     fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, traits=PURE),
     _arithmetic("pmod", a.remainder_decimal, a.remainder, same_operands("pmod", is_numeric, "a numeric type")),
     _extreme("greatest"),

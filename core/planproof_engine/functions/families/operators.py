@@ -50,7 +50,7 @@ def same_operands(
     def check(args: Args, conf: Conf) -> Mismatch | None:
         left, right = args[0].type, args[1].type
         decimals = isinstance(left, Decimal) and isinstance(right, Decimal) and symbol not in _EXACT
-        if not decimals and not same_type(left, right):
+        if not decimals and not same_type(left, right, conf.case_sensitive):
             return Mismatch(
                 "BINARY_OP_DIFF_TYPES",
                 f'the left and right operands of `{symbol}` have incompatible types ("{left.sql}" and "{right.sql}").',
@@ -234,7 +234,7 @@ def _members(args: list[Expr], conf: Conf) -> list[Expr]:
     """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
     if all(x.type == args[0].type for x in args):
         return args
-    target = common([x.type for x in args], ansi=conf.ansi, fraction=conf.keep_fraction)
+    target = common([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
@@ -251,11 +251,11 @@ def _same_members(args: Args, conf: Conf) -> Mismatch | None:
 def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
     predicate, left, right = args
-    if not same_type(left.type, right.type):
-        target = wider(left.type, right.type, ansi=conf.ansi, fraction=conf.keep_fraction)
+    if not same_type(left.type, right.type, conf.case_sensitive):
+        target = wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
-    if predicate.type == VOID and same_type(left.type, right.type):
+    if predicate.type == VOID and same_type(left.type, right.type, conf.case_sensitive):
         predicate = cast_unless_same(predicate, BOOLEAN, conf)
     return [predicate, left, right]
 
@@ -264,17 +264,17 @@ def _if_check(args: Args, conf: Conf) -> Mismatch | None:
     predicate, left, right = args
     if predicate.type != BOOLEAN:
         return unexpected(0, predicate, "BOOLEAN")
-    return None if same_type(left.type, right.type) else different_types("if", (left, right))
+    return None if same_type(left.type, right.type, conf.case_sensitive) else different_types("if", (left, right))
 
 
-def merged(args: Args) -> DataType:
+def merged(args: Args, conf: Conf) -> DataType:
     """The one type of branches that differ at most in nested flags, at its loosest."""
-    found = merged_flags([x.type for x in args])
+    found = merged_flags([x.type for x in args], conf)
     return args[0].type if found is None else found
 
 
 def _if_type(args: Args, conf: Conf) -> DataType:
-    return merged(args[1:])
+    return merged(args[1:], conf)
 
 
 def _if(call: Call, pretty: Pretty) -> str:
@@ -299,14 +299,14 @@ def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _case_check(args: Args, conf: Conf) -> Mismatch | None:
     conditions, values = case_values(args)
-    if not all(same_type(v.type, values[0].type) for v in values):
+    if not all(same_type(v.type, values[0].type, conf.case_sensitive) for v in values):
         return different_types("casewhen", values)
     wrong = next((i for i, condition in enumerate(conditions) if condition.type != BOOLEAN), None)
     return None if wrong is None else unexpected(2 * wrong, conditions[wrong], "BOOLEAN")
 
 
 def _case_type(args: Args, conf: Conf) -> DataType:
-    return merged(case_values(args)[1])
+    return merged(case_values(args)[1], conf)
 
 
 def _case_nullable(args: Args, conf: Conf) -> bool:
@@ -370,7 +370,7 @@ TABLE: Table = lines(
     fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
     fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
     fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
-    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_divisible, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
+    fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
     _compared("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
     _compared("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
     _compared("<"),

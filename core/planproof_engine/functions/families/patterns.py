@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, Args, Mismatch, Optional
+from planproof_engine.expr.nodes import Cast
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
-from planproof_engine.functions.families.rules import foldable, null_for_null
+from planproof_engine.functions.failing import raises
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
+from planproof_engine.functions.families.rules import foldable, is_foldable, null_for_null
 from planproof_engine.types import INT, Array, DataType
 from planproof_engine.types.kinds import ANY_STRING
 
@@ -32,15 +34,22 @@ def _start(args: Args, conf: Conf) -> Mismatch | None:
     return refused
 
 
+def _part_fits(args: Args, conf: Conf) -> Mismatch | None:
+    """A call of constants alone is computed while the query is analyzed."""
+    if isinstance(args[2], Cast) and all(map(is_foldable, args)) and raises(args[2], conf):
+        return Mismatch("CAST_OVERFLOW", "The part of split_part is a whole number that is no INT.", whole=True)
+    return None
+
+
 _TEXTS = (ANY_STRING, ANY_STRING)
 
 TABLE: Table = lines(
-    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), same(0), EITHER, check=_start, traits=RAISES),
-    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), same(0), EITHER, traits=RAISES),
+    fn("regexp_replace", (*_TEXTS, ANY_STRING, Optional(INT, lit(1))), type_of(0), EITHER, check=_start, traits=RAISES),
+    fn("regexp_extract", (*_TEXTS, Optional(INT, lit(1))), type_of(0), EITHER, traits=RAISES),
     fn("regexp_extract_all", (*_TEXTS, Optional(INT, lit(1))), _all_found, EITHER, traits=RAISES),
     fn("regexp_count", _TEXTS, INT, EITHER, traits=RAISES),
-    fn("regexp_substr", _TEXTS, same(0), ALWAYS, traits=RAISES),
+    fn("regexp_substr", _TEXTS, type_of(0), ALWAYS, traits=RAISES),
     fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, traits=RAISES),
     fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, traits=RAISES),
-    fn("split_part", (*_TEXTS, INT), same(0), ALWAYS, evidence=null_for_null, traits=RAISES),
+    fn("split_part", (*_TEXTS, INT), type_of(0), ALWAYS, check=_part_fits, evidence=null_for_null, traits=RAISES),
 )

@@ -116,7 +116,7 @@ def checks(*rules: Check) -> Check:
 def one_type(name: str) -> Check:
     """Refuses arguments of different types (DATA_DIFF_TYPES)."""
     return lambda args, conf: (
-        None if all(same_type(a.type, args[0].type) for a in args[1:]) else different_types(name, args)
+        None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else different_types(name, args)
     )
 
 
@@ -149,7 +149,7 @@ def merged_type(*places: int) -> TypeRule:
 
     def rule(args: Args, conf: Conf) -> DataType:
         chosen = [args[p] for p in places] if places else args
-        found = merged_flags([a.type for a in chosen])
+        found = merged_flags([a.type for a in chosen], conf)
         return chosen[0].type if found is None else found
 
     return rule

@@ -142,7 +142,7 @@ def _container(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _refuse_options(args: Args, at: int) -> None:
-    """`ExprUtils.convertToMapData`: options are a call of `map` over strings."""
+    """`ExprUtils.convertToMapData`: options are a call of `map` over strings, which is computed at once."""
     if len(args) <= at:
         return
     options = args[at]
@@ -150,6 +150,8 @@ def _refuse_options(args: Args, at: int) -> None:
         raise Mismatch("INVALID_OPTIONS.NON_MAP_FUNCTION", "the options must be written with `map`.")
     if not accepts(MapOf(ANY_STRING, ANY_STRING), options.type):
         raise Mismatch("INVALID_OPTIONS.NON_STRING_TYPE", "the keys and values of the options must be strings.")
+    if not all(map(is_foldable, options.args)):
+        raise Mismatch("INTERNAL_ERROR", "Cannot evaluate the options: they must be constants.", whole=True)
 
 
 def _schema(args: list[Expr], conf: Conf) -> DataType:

@@ -16,7 +16,7 @@ from planproof_engine.expr.nodes import Call, Cast, Expr, Sort
 from planproof_engine.expr.traits import ANSI_RAISES, PURE
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.aggregates import average_type
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import checks, foldable, is_foldable, not_null
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -190,6 +190,6 @@ TABLE: Table = lines(
     fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), until="4.3", **_AGG),
     fn("histogram_numeric", (_APPROXIMATED, INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", parameters=", 0, 0", **_AGG),
     fn("histogram_numeric", (_APPROXIMATED_BEFORE, INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", parameters=", 0, 0", **_AGG),
-    fn("mode", (Optional(ANY), Optional(ANY)), same(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
-    fn("mode", (ANY,), same(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
+    fn("mode", (Optional(ANY), Optional(ANY)), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
+    fn("mode", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
 )

@@ -12,7 +12,7 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates
 from planproof_engine.functions.bind import cast_unless_same, different_types
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import (
     Pretty,
     accepted,
@@ -79,7 +79,7 @@ def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, Array) for t in types):
-        target = None if all(same_type(t, types[0]) for t in types) else common(types, ansi=conf.ansi, fraction=conf.keep_fraction)
+        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else common(types, conf)
         return args if target is None else [cast_unless_same(x, target, conf) for x in args]
     if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
         return args
@@ -130,7 +130,7 @@ def _trimmed(side: str) -> Any:
 
 
 def _trim(name: str, side: str) -> Table:
-    return fn(name, (ANY_STRING, Optional(ANY_STRING)), same(-1), EITHER, show=_trimmed(side), traits=PURE)
+    return fn(name, (ANY_STRING, Optional(ANY_STRING)), type_of(-1), EITHER, show=_trimmed(side), traits=PURE)
 
 
 def _padded(name: str) -> Table:
@@ -150,7 +150,7 @@ def _padded(name: str) -> Table:
         return accepted(args, [kind, INT, kind])
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
-    return fn(name, (ANY, ANY, Optional(ANY)), same(0), EITHER, traits=PURE, **own)
+    return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, traits=PURE, **own)
 
 
 def _found(name: str) -> Table:
@@ -206,34 +206,34 @@ def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
 
 TABLE: Table = lines(
     fn("concat", (Many(ANY),), _joined_type, EITHER, coerces=_joined, coerce=Coerce.NONE, check=_joinable, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
-    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), same(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
-    fn("elt", (ANY, Many(ANY, 1)), same(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
+    fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
+    fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
     fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
     fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
-    fn("upper ucase", (ANY_STRING,), same(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
-    fn("lower lcase", (ANY_STRING,), same(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
-    fn("initcap", (ANY_STRING,), same(0), EITHER, traits=PURE),
+    fn("upper ucase", (ANY_STRING,), type_of(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    fn("lower lcase", (ANY_STRING,), type_of(0), EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
+    fn("initcap", (ANY_STRING,), type_of(0), EITHER, traits=PURE),
     fn("ascii", (ANY_STRING,), INT, EITHER, traits=PURE),
     fn("chr char", (LONG,), STRING, EITHER, alias=True, traits=PURE),
     fn("soundex", (ANY_STRING,), STRING, EITHER, coerce=Coerce.EXPECTS, traits=PURE),
     fn("space", (INT,), STRING, EITHER, traits=PURE),
-    fn("repeat", (ANY_STRING, INT), same(0), EITHER, traits=PURE),
-    fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), same(0), EITHER, until="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
-    fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), same(0), EITHER, since="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
-    fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), same(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("left", (_TEXT_OR_BYTES, INT), same(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("right", (ANY_STRING, INT), same(0), ALWAYS, evidence=null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("substring_index", (ANY_STRING, ANY_STRING, INT), same(0), EITHER, traits=PURE),
+    fn("repeat", (ANY_STRING, INT), type_of(0), EITHER, traits=PURE),
+    fn("reverse", (OneOf((ANY_STRING, ANY_ARRAY)),), type_of(0), EITHER, until="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
+    fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), type_of(0), EITHER, since="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
+    fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), type_of(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("left", (_TEXT_OR_BYTES, INT), type_of(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("right", (ANY_STRING, INT), type_of(0), ALWAYS, evidence=null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("substring_index", (ANY_STRING, ANY_STRING, INT), type_of(0), EITHER, traits=PURE),
     _trim("trim", "BOTH"),
     _trim("ltrim", "LEADING"),
     _trim("rtrim", "TRAILING"),
-    fn("btrim", (ANY_STRING, Optional(ANY_STRING)), same(0), EITHER, traits=PURE),
+    fn("btrim", (ANY_STRING, Optional(ANY_STRING)), type_of(0), EITHER, traits=PURE),
     _padded("lpad"),
     _padded("rpad"),
-    fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), same(0), EITHER, traits=PURE),
-    fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), same(0), EITHER, traits=PURE),
-    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), same(0), EITHER, check=_same_text, traits=PURE),
+    fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), type_of(0), EITHER, traits=PURE),
+    fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), type_of(0), EITHER, traits=PURE),
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), type_of(0), EITHER, check=_same_text, traits=PURE),
     _found("contains"),
     _found("startswith"),
     _found("endswith"),
@@ -254,8 +254,8 @@ TABLE: Table = lines(
         traits=PURE,
     ),
     fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=PURE),
-    fn("format_string printf", (ANY_STRING, Many(ANY)), same(0), FIRST, check=_indexes, alias=True, traits=RAISES),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=_indexes, alias=True, traits=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, traits=PURE),
-    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), same(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _single), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
+    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), type_of(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _single), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
 )

@@ -13,7 +13,7 @@ from planproof_engine.expr.function import ALWAYS, NEVER, Args, Category, Coerce
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES
 from planproof_engine.functions.constants import constant
-from planproof_engine.functions.families.line import Table, fn, lines, lit, same
+from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import accepted, checks, foldable, implicitly, not_null
 from planproof_engine.types import DATE, INT, LONG, DataType, Decimal, Interval, Time
 from planproof_engine.types.kinds import ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
@@ -77,8 +77,8 @@ TABLE: Table = lines(
     fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, traits=PURE, **_EXACT, needs="time_type"),
     fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
     fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, **_EXACT, needs="time_type", until="4.2"),
-    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
-    fn("time_trunc", (ANY_STRING, ANY_TIME), same(1), ALWAYS, traits=RAISES, **_EXACT, needs="time_type", until="4.2"),
+    fn("time_trunc", (ANY_STRING, ANY_TIME), type_of(1), ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
+    fn("time_trunc", (ANY_STRING, ANY_TIME), type_of(1), ALWAYS, traits=RAISES, **_EXACT, needs="time_type", until="4.2"),
     fn("time_from_seconds", (NUMERIC,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
     fn("time_from_millis", (INTEGRAL,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
     fn("time_from_micros", (INTEGRAL,), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),

@@ -14,7 +14,7 @@ from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, 
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.bind import unexpected
-from planproof_engine.functions.families.line import Table, fn, lines, same
+from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.rules import accepted, checks, foldable
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -165,7 +165,7 @@ TABLE: Table = lines(
     fn(
         "time_bucket",
         (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)),
-        same(1),
+        type_of(1),
         EITHER,
         coerces=_origin,
         coerce=Coerce.EXPECTS,

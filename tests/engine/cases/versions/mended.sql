@@ -108,8 +108,8 @@ select k['a'] as x, k.b.c as y from values (null) t(k)
 select * from values (true, cast(("q") as interval day)) v
 select col1, v.* from values (cast(('x' 'y') as float), 1.25) as (k0, k1)
 select * from (select * from orders where id > 1) pivot (amount for nope in (1))
-select p.* from orders pivot (any_value(amount) for paid in (true as yes, false as no)) order by 1
-select p.* from orders pivot (first(amount) + 1 for paid in (true as yes, false as no)) where id > 1
+select p.* from (select amount, paid from orders) pivot (any_value(amount) for paid in (true as yes, false as no)) order by 1
+select p.* from (select id, amount, paid from orders) pivot (first(amount) + 1 for paid in (true as yes, false as no)) where id > 1
 select * from values (null, cast('a' as float), cast(null as int)), (cast(null as int), 2E0, cast(null as int)) as v(k0, k1, k2)
 select x'00ff' as n4 from days as r1 full join orders r2 on r1.week = r2.id cross join orders cluster by id limit cast(2 as bigint)
 select p.* from (select status, paid, amount, day, id from orders) pivot (sum(amount) as s, avg(amount) as a for status in (upper('a')))
@@ -134,3 +134,75 @@ select sum(count(scores, expm1(r1.rate)) filter (where r1.paid) over (order by r
 select sum(count(sin(0.1F), timestamp_ntz'2024-01-31 10:00:00') filter (where true) over (order by 1e2BD desc rows between interval '1' month preceding and 1 preceding)) over () from days where count(sin(0.1F), timestamp_ntz'2024-01-31 10:00:00') filter (where true) over (order by 1e2BD desc rows between interval '1' month preceding and 1 preceding) > 1
 select coalesce(avg(((customers.due + l1.li) / customers.due)) over (partition by sort_array(split('a,b', ','), false), customers.name order by customers.joined, customers.level range between interval '1:00' hour to minute preceding and interval 2 days following), null) from customers left join lateral (select abs(customers.mini) as li, nvl(("q"), customers.country) as ls) l1
 with a as (select greatest(current_date(), date'2024-01-31'), (to_json((named_struct('name', 'n', 'address', named_struct('city', 'c', 'zip', 1))))) is not null c2, string(id), (last_value(r1.tags) ignore nulls over (partition by dateadd(r1.day, id) order by hour(r1.placed) nulls last)) is null from orders tablesample (10 percent) r1), B as (select * from a) select * from a union all select * from a
+select day as ka, coalesce(note, null), rank() over (order by day) from days group by day, lower(note) with cube order by grouping(lower(note))
+select array_max(array(1, 2)) as ka, note, rank() over (order by note) from days group by array_max(array(1, 2)), note with cube order by grouping(array_max(array(1, 2)))
+select name as ka, country, grouping_id(name, lower(country)), max(name) over (partition by grouping(lower(country))) from customers group by cube(name, lower(country)), mini
+select sum(grouping(status)), max(grouping_id()) from orders group by rollup(status)
+select sum(grouping(status)) from orders group by rollup(status) having sum(grouping(status)) > 0 order by sum(grouping(status))
+select id as ka, status from orders group by id, rollup(status, (1))
+select id + 1, status from orders group by rollup(status, 1), 1
+select id as ka, grouping_id(), status from orders group by id, rollup(ka, status) having grouping_id() = 0
+select stack(if(true, 2, 3), 1, 'a', 2, 'b'), stack(int('2'), 1, 2)
+select stack(bit_count(3), 1, 2) from days
+select stack(size(array(1, 2)), 1, 'a')
+select stack(cast(null as int), 1, 2)
+select stack(nullif(2, 3), 1, 2)
+select stack(named_struct('a', named_struct('b', 7 % 4)).a.b, 1, 2, 3) from days
+select * from values (array(1)[5])
+select * from values (coalesce(1, int('a'))), (if(true, 2, 1 div 0))
+select * from values (element_at(array(1), 3)) as v(a)
+select * from values (2147483647 + 1), (abs(-128Y))
+select * from values (format_string('%q', 1))
+select * from values (aes_encrypt('a', 'b'))
+select * from values ('a' rlike '(')
+select * from values (sequence(1, 0, 1))
+select * from values (to_number('x', '999'))
+select * from values (make_date(2024, 13, 1)), (to_date('x'))
+select * from values (int('1.5')), (cast(300 as tinyint))
+select * from values (cast('x' as interval day))
+select * from values (assert_true(false))
+select * from values (array(1)[5], 1), (date'2024-01-01', 'a')
+select * from values (1, 2) as v(a)
+select * from values null, null as v(a)
+select * from values true v
+select id from orders where id in (values (1), (2))
+select (values (1), (2))
+select (values (1))
+select * from values (nanvl(0.1F, 1D))
+select (select count(*) from days where week <=> o.customer_id and o.customer_id between o.amount and o.id) from orders o
+select (select count(*) from days where o.id not between o.customer_id and week) as n from orders o
+select o.id in (select week from days where o.customer_id between o.amount and o.id) from orders o
+select (select count(*) from days where case when o.id in (o.customer_id, week) then o.paid else week = o.rate end) from orders o
+select count(nope.* except (id)) from orders
+select filter(array(null), x -> x), exists(array(1), x -> null) from days
+select week from days qualify row_number() over (order by day)
+select interval '1:2' day to hour
+select interval '1  2' day to hour
+select note, row_number() over (order by week) from days group by note, row_number() over (order by week)
+select note, sum(week) over (partition by note) from days group by note, sum(week) over (partition by note)
+select sum(id) over W from orders window w as (order by day)
+select note, row_number() ignore nulls over nope from days window w as (order by note)
+select note from days window w as (w2), w2 as (w2)
+select hash(props), struct(id, status).col2 from orders
+select * from customers natural left semi join days
+select * from customers natural cross join days
+select e.key from days lateral view range(3) e
+select * from orders version as of -1
+select * from orders timestamp as of null
+select * from nope timestamp as of rand()
+select * from nope@v1
+select * from orders tablesample ()
+select nope, :x
+from days |> extend *
+from days |> where nope |> aggregate |> select 1
+from days |> where nope |> aggregate count(*) group by rollup(week)
+select $$a$$
+select concat(note, '') from days group by note order by nope, grouping(note)
+select note || 'x', count(*) from days group by week order by grouping(note)
+select id from orders limit explode(array(1))
+select * from orders o join days d on explode(array(true))
+select status from orders group by rollup(status) order by max(grouping(status))
+select from_json(status, 'a int', map(status, 'a')), to_json(buyer) from orders
+select split_part('a', ',', 2147483648), 1
+select greatest(123.456, 1.25) as la, la as lb, lb from days having lb is null
+select * from nope timestamp as of id

@@ -1,0 +1,214 @@
+"""Constants that raise when Spark computes them, which it does at once for VALUES.
+
+What is not known to raise counts as sound. Source: the `eval` of each expression, and `Cast`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from planproof_engine.conf import Conf
+from planproof_engine.expr.nodes import Call, Cast, Expr, Lambda, Literal
+from planproof_engine.functions.constants import constant, is_computable
+from planproof_engine.types import (
+    BYTE,
+    DATE,
+    INT,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Interval,
+    is_numeric,
+    is_string,
+)
+
+_LAZY = frozenset(("if", "case", "when", "coalesce", "nvl", "ifnull", "nvl2", "and", "or", "nullif"))
+_BITS: dict[DataType, int] = {BYTE: 7, SHORT: 15, INT: 31, LONG: 63}
+_MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_CASTS = ("bigint", "date", "decimal", "double", "float", "int", "smallint", "timestamp", "tinyint")
+
+
+def raises(expr: Expr, conf: Conf) -> bool:
+    """Whether the constant is known to raise when it is computed."""
+    return any(_raises(part, conf) for part in _computed(expr))
+
+
+def _computed(expr: Expr) -> Iterator[Expr]:
+    """The parts that are computed whatever the values of the others are."""
+    if isinstance(expr, Lambda) or (isinstance(expr, Call) and expr.function.name.startswith("try_")):
+        return
+    yield expr
+    lazy = isinstance(expr, Call) and expr.function.name in _LAZY
+    for child in expr.children[:1] if lazy else expr.children:
+        yield from _computed(child)
+
+
+def is_no_value(text: str) -> bool:
+    """Whether a text can be no number and no moment: it has no digit, and is none of the words that stand for one."""
+    words = ("epoch", "inf", "infinity", "nan", "now", "today", "tomorrow", "yesterday")
+    return not any(c.isdigit() for c in text) and text.strip().lower().lstrip("+-") not in words
+
+
+def _raises(expr: Expr, conf: Conf) -> bool:
+    if isinstance(expr, Cast):
+        if expr.mode == "try":
+            return False
+        return _fails(expr.child, expr.type, expr.mode == "ansi")
+    if not isinstance(expr, Call):
+        return False
+    name, args = expr.function.name, expr.args
+    if name in _CASTS:
+        return _fails(args[0], expr.type, conf.ansi)
+    always, ansi = _ALWAYS.get(name), _ANSI.get(name) if conf.ansi else None
+    return any(rule is not None and rule(args, expr.type) for rule in (always, ansi))
+
+
+def _known(expr: Expr, kind: type) -> Any:
+    """The value of a constant, where it is known and of this kind."""
+    value = constant(expr, "VALUES") if is_computable(expr) else None
+    return value if type(value) is kind else None
+
+
+def _fails(child: Expr, target: DataType, ansi: bool) -> bool:
+    text = child.value if isinstance(child, Literal) and is_string(child.type) else None
+    if isinstance(text, str):
+        if ansi and target in _BITS and not re.fullmatch(r"\s*[+-]?\d+\s*", text):
+            return True
+        takes = ansi and (is_numeric(target) or target in _MOMENTS)
+        return (takes or isinstance(target, Interval)) and is_no_value(text)
+    value = child.value if isinstance(child, Literal) and is_numeric(child.type) else None
+    if value is None or not ansi:
+        return False
+    if isinstance(target, Decimal):
+        return bool(abs(value) >= 10 ** (target.precision - target.scale))
+    return target in _BITS and _overflows(int(value), target)
+
+
+def _overflows(value: int, data_type: DataType) -> bool:
+    bits = _BITS.get(data_type)
+    return bits is not None and not -(2**bits) <= value < 2**bits
+
+
+Rule = Callable[[Sequence[Expr], DataType], bool]
+
+
+def _divides_by_zero(args: Sequence[Expr], data_type: DataType) -> bool:
+    divisor = args[1]
+    while isinstance(divisor, Cast):
+        divisor = divisor.child
+    return isinstance(divisor, Literal) and is_numeric(divisor.type) and divisor.value == 0 and not args[0].nullable
+
+
+def _result(compute: Callable[..., int]) -> Rule:
+    """A rule for whole numbers: the result does not fit its type."""
+
+    def rule(args: Sequence[Expr], data_type: DataType) -> bool:
+        values = [_known(a, int) for a in args]
+        return data_type in _BITS and None not in values and _overflows(compute(*values), data_type)
+
+    return rule
+
+
+def _beyond(first: int) -> Rule:
+    """A rule for places in an array that the query lists, counted from `first`."""
+
+    def rule(args: Sequence[Expr], data_type: DataType) -> bool:
+        at, made = _known(args[1], int), args[0]
+        if at is None or not isinstance(made, Call) or made.function.name != "array":
+            return False
+        return abs(at) >= len(made.args) + first or (at < 0 and first == 0)
+
+    return rule
+
+
+def _without_end(args: Sequence[Expr], data_type: DataType) -> bool:
+    """`sequence` that goes the wrong way, or nowhere."""
+    values = [_known(a, int) for a in args]
+    if len(values) < 3 or None in values:
+        return False
+    start, stop, step = values
+    return bool(start != stop and (stop - start) * step <= 0)
+
+
+def _malformed(args: Sequence[Expr], data_type: DataType) -> bool:
+    """A pattern whose brackets do not meet."""
+    pattern = _known(args[1], str) if len(args) > 1 else None
+    if pattern is None or not re.fullmatch(r"[\w ()\[\]]*", pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except re.error:
+        return True
+    return False
+
+
+def _key_of_odd_length(args: Sequence[Expr], data_type: DataType) -> bool:
+    key = args[1].child if isinstance(args[1], Cast) else args[1]
+    text = key.value if isinstance(key, Literal) else None
+    return isinstance(text, str) and len(text.encode()) not in (16, 24, 32)
+
+
+def _no_conversion(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _known(args[0], str)
+    return (
+        text is not None
+        and bool(re.search(r"%[-#+ 0,(<]*\d*(\.\d+)?[g-zA-Z]", text))
+        and not re.search(_CONVERSION, text)
+    )
+
+
+_CONVERSION = r"%[-#+ 0,(<]*\d*\$?\d*(\.\d+)?([bBhHsScCdoxXeEfgGaAn%]|[tT].)"
+
+
+def _no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _known(args[0], str)
+    return text is not None and not any(c.isdigit() for c in text)
+
+
+def _no_moment(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _known(args[0], str)
+    return text is not None and is_no_value(text)
+
+
+def _no_date(args: Sequence[Expr], data_type: DataType) -> bool:
+    _, month, day = (_known(a, int) for a in args)
+    return (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31)
+
+
+def _unclosed(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _known(args[0], str)
+    return text is not None and text.strip() in ("{", "[", "}", "]", "{[", "[{")
+
+
+_PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")
+
+_ALWAYS: Mapping[str, Rule] = {
+    **dict.fromkeys(_PATTERNS, _malformed),
+    "aes_decrypt": _key_of_odd_length,
+    "aes_encrypt": _key_of_odd_length,
+    "format_string": _no_conversion,
+    "parse_json": _unclosed,
+    "printf": _no_conversion,
+    "sequence": _without_end,
+    "to_number": _no_digits,
+}
+"""What raises in both modes."""
+
+_ANSI: Mapping[str, Rule] = {
+    **dict.fromkeys(("%", "/", "div", "mod", "pmod"), _divides_by_zero),
+    "*": _result(lambda a, b: a * b),
+    "+": _result(lambda a, b: a + b),
+    "-": _result(lambda a, b: a - b),
+    "abs": _result(abs),
+    "element_at": _beyond(1),
+    "getarrayitem": _beyond(0),
+    "make_date": _no_date,
+    "negative": _result(lambda a: -a),
+    "to_date": _no_moment,
+    "to_timestamp": _no_moment,
+}
