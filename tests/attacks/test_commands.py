@@ -179,3 +179,13 @@ def test_derive_answers_each_line(home: Path) -> None:
     ]
     (home / "zero").symlink_to("/dev/zero")
     assert "bytes" in said("derive", "zero")
+
+
+@pytest.mark.parametrize(
+    "name", ["a" * 300, f"models/{'a' * 300}.sql", ".", "models/\0.sql", "models/..", "/", "x" * 5000]
+)
+def test_infer_reads_no_path_that_is_none(name: str, home: Path, dbt_manifest: Any) -> None:
+    for form in ({"original_file_path": name}, {"patch_path": f"shop://{name}"}):
+        write(home / "target/manifest.json", dbt_manifest({"m": {"sql": "select 1 as id", **form}}))
+        for words in (["infer", "--dry-run"], ["infer"], ["explain", "m"], ["check", "--no-cache"]):
+            said(*words)
