@@ -27,9 +27,9 @@ from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Suspicion, hazards
 from planproof_engine.hazards.bounds import Fits
+from planproof_engine.logical.duplicates import bare, repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
-from planproof_engine.logical.repeated import bare, repeated
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.records import evolve
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema

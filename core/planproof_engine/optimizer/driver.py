@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Lambda
 from planproof_engine.functions.registry import Registry
+from planproof_engine.logical.duplicates import names_repeated
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.logical.repeated import names_repeated
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
 from planproof_engine.records import record

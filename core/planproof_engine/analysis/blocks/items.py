@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.analysis.blocks.unnamed import renamed
+from planproof_engine.analysis.blocks.beside_generators import renamed
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
