@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import textwrap
 from typing import Any
 
 import pytest
@@ -38,6 +40,35 @@ def test_compiling_gives_the_manifest_for_the_warehouse_as_it_is(dbt: Any) -> No
     assert not manifest["nodes"]["model.shop.first"].get("compiled_code")
     manifest = compile_project(dbt.root, profiles_dir=dbt.root, select=["grown"], full_refresh=True)
     assert "where" not in manifest["nodes"]["model.shop.grown"]["compiled_code"]
+
+
+def test_dbt_takes_the_nearest_settings_as_a_whole(dbt: Any) -> None:
+    """As docs/settings.md says: a model that says one thing has nothing of what its folder says."""
+    from dbt_planproof.invoke import compile_project
+    from planproof.project.nodes import settings_of
+
+    unsaid = (dbt.root / "dbt_project.yml").read_text("utf-8")
+    folders = """
+    models:
+      shop:
+        +meta: {owner: us, planproof: {guard: off, fail_on: unproved}}
+        marts: {+meta: {planproof: {guard: on}}}
+    """
+    own = "{{ config(meta={'planproof': {'guard': 'watch'}}) }} select 1 as id"
+    dbt.write({**MODELS, "models/marts/mart.sql": "select 1 as id", "models/marts/own.sql": own})
+    try:
+        dbt.write({"dbt_project.yml": unsaid + textwrap.dedent(folders)})
+        nodes = compile_project(dbt.root, profiles_dir=dbt.root)["nodes"]
+    finally:
+        dbt.write({"dbt_project.yml": unsaid})
+        shutil.rmtree(dbt.root / "models/marts")
+    found = {name: settings_of(nodes[f"model.shop.{name}"]) for name in ("first", "mart", "own")}
+    assert {name: (found[name].guard, found[name].fail_on) for name in found} == {
+        "first": ("off", "unproved"),
+        "mart": ("on", "violated"),
+        "own": ("watch", "violated"),
+    }
+    assert nodes["model.shop.own"]["config"]["meta"]["owner"] == "us"
 
 
 def test_the_manifest_of_another_dbt_in_the_same_target_is_not_taken() -> None:

@@ -29,7 +29,7 @@ class PlanproofOperator(BaseOperator):
     The report is pushed to XCom under `planproof_report` before the task succeeds or fails, and returned on success;
     its `url` is the page that shows it, which the task's link opens.
 
-    :param guard: `on`, `watch` (a model is published in any case, and the report says what would have stopped it), or
+    :param guard: `on`, `watch` (a model is published all the same, and the report says what would have stopped it), or
         `off` (the model is left to dbt).
     :param fail_on: the least verdict that fails the task: `violated`, `unproved`, `warning` or `never`. Where it is not
         given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
