@@ -184,6 +184,9 @@ def _struct(c: Cursor) -> q.Node | None:
             c.back(at)
             return None
         fields.append(c.rules.named_expression(c))
+    if c.kind == ")" and c.peek() in ("OVER", "FILTER"):
+        c.back(at)
+        return None
     return _form(c, start, name, "struct", fields)
 
 

@@ -25,6 +25,8 @@ def hints(c: Cursor) -> q.Hint | None:
     first = c.start
     found: list[q.Call] = []
     while c.skip("HINT"):
+        if c.kind == "HINT_END":
+            c.fail()
         while not c.skip("HINT_END"):
             start = c.start
             name = c.identifier()

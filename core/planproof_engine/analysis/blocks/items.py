@@ -126,11 +126,25 @@ def _generated(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Contex
     try:
         return generators.in_select(node, call, ctx)
     except AnalysisError as error:
+        if is_checked(error):
+            _raise_of_types(before, ctx)
         left = {ctx.key(n.alias.text) for n in before if isinstance(n, q.Alias)}
         named = {ctx.key(parts[0]) for n in call.find_all(q.Column) if (parts := name_parts(n))}
         if ctx.conf.before("4.0") and error.condition.startswith("UNRESOLVED_COLUMN") and left & named:
             raise ctx.env.unknown("an alias of the SELECT list in a generator", node) from None
         raise
+
+
+def _raise_of_types(nodes: Sequence[q.Node], ctx: Context) -> None:
+    """Raises what is wrong with the types of these items: `CheckAnalysis` meets it before a generator behind them."""
+    for node in nodes:
+        try:
+            named_item(node, ctx)
+        except AnalysisError as error:
+            if error.condition.startswith("DATATYPE_MISMATCH"):
+                raise
+        except Unknown:
+            return
 
 
 _CHECKED_LATER = (

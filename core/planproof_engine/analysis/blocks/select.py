@@ -106,6 +106,15 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
 
 
+def _refuse_aggregating(having: q.Having, ctx: Context) -> None:
+    """HAVING over what a generator makes is a plain filter, where no item aggregates (`ExtractGenerator`)."""
+    if content(bind(having.condition, evolve(ctx, clause="HAVING"))) & AGGREGATE:
+        older = ctx.conf.before("4.0")
+        text = "The condition of HAVING, which filters the rows of a generator here, contains an aggregate function."
+        condition = "UNSUPPORTED_EXPR_FOR_OPERATOR" if older else "INVALID_WHERE_CONDITION"
+        raise ctx.env.rejected(condition, text, having)
+
+
 def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     """`SELECT a, FROM t` reads as a column called FROM under the name t."""
     items = node.items
@@ -183,6 +192,8 @@ def _aggregated(
     if not items.generated:
         grouped = grouping.aggregate(node, items.exprs, items.lateral, child, ctx)
         return grouped.plan, evolve(items, exprs=grouped.items), grouped.over
+    if isinstance(node, q.Block) and node.having is not None and node.group is None and not items.content & AGGREGATE:
+        _refuse_aggregating(node.having, ctx)
     made_ids = {c.id for made in items.generated for c in made.columns}
     heads = {made.columns[0].id: made for made in items.generated}
     listed: list[Expr] = []

@@ -186,9 +186,9 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
     try:
         check_arity(function, len(arguments))
         args = _bound_arguments(function, arguments, ctx)
+        found = apply(function, args, ctx.conf, shown, node.span)
         if function.category is Category.AGGREGATE:
             _refuse_nested(function, args, node, ctx)
-        found = apply(function, args, ctx.conf, shown, node.span)
     except Mismatch as mismatch:
         if mismatch.is_of_types:
             refuse_modifiers(function, node, ctx)
@@ -271,10 +271,15 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
             "count(table.*) is not allowed. Use count(*) or name the columns.",
             node,
         )
-    return [] if node.distinct else [Literal(1, INT, "1")]
+    picks = isinstance(star, q.Star) and star.except_
+    return [] if node.distinct or picks else [Literal(1, INT, "1")]
 
 
 def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
+    if function.name == "range":
+        # `ResolveTableValuedFunctions` hands the pair on as an argument, which is no constant.
+        condition = "INTERNAL_ERROR" if ctx.conf.before("4.0") else "NON_FOLDABLE_ARGUMENT"
+        raise ctx.env.rejected(condition, "`range` needs a constant, and takes no named arguments.", node)
     if not function.names:
         raise ctx.env.rejected(
             "NAMED_PARAMETERS_NOT_SUPPORTED",
@@ -437,6 +442,9 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None and node.over is not None:
         text = f"Expression `{name}` not supported within a window function."
         raise ctx.env.rejected("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
+    if ctx.clause == "VALUES":
+        text = f'Invalid inline table. Cannot evaluate the expression "{name}" in inline table definition.'
+        raise ctx.env.rejected("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
     if ctx.grouping is None:
         for argument in node.arguments:
             bind(argument, ctx)

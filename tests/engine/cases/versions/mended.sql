@@ -206,3 +206,10 @@ select from_json(status, 'a int', map(status, 'a')), to_json(buyer) from orders
 select split_part('a', ',', 2147483648), 1
 select greatest(123.456, 1.25) as la, la as lb, lb from days having lb is null
 select * from nope timestamp as of id
+select count(* except (id)) from orders left join customers using (id)
+values (hash(1), grouping_id())
+select /*+ */ 1
+select explode(array(1)) as (a) from days having count(*) > 1
+select * from orders r1 left join lateral range(end => 5) as t(a) on true
+select struct(id) over (order by id) from orders
+select sum(collect_list(status)) from orders
