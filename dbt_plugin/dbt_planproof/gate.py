@@ -131,6 +131,7 @@ class Gate:
 
     def execute(self, sql: str) -> Answered | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
+        self.reach.launch()
         with self._own_errors():
             statement = read_head(sql)
             self.trials.refuse_query(statement)
@@ -250,6 +251,7 @@ class Gate:
     def hold_rows(self, sql: str) -> str | None:
         """The statement that holds a batch of a seed's rows, in place of the one that inserts it; None for any other
         one."""
+        self.reach.launch()
         state = self.here.running
         found = state.seed.with_batch(sql) if state is not None and state.seed is not None else None
         if state is None or found is None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import planproof.session
@@ -36,6 +37,7 @@ class Reach:
         self.lock = threading.Lock()
         self.shared: dict[str, str | None] = {}
         self.found: ClassicSession | ConnectSession | None = None
+        self.is_launched = False
 
     @property
     def method(self) -> str:
@@ -53,6 +55,14 @@ class Reach:
     def spark(self) -> Any:
         """The Spark session of `method: session`."""
         return self._session().spark
+
+    def launch(self) -> None:
+        """Starts Spark before dbt's first statement does, so that no secret of the profile's stands on its command
+        line. Where it does not start, dbt says so."""
+        if self.is_shared and not self.is_launched:
+            with self.lock, suppress(Exception):
+                planproof.session.launched_for_dbt(self.adapter.config.credentials.server_side_parameters)
+            self.is_launched = True
 
     def _session(self) -> ClassicSession | ConnectSession:
         with self.lock:

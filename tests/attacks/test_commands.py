@@ -160,3 +160,32 @@ def test_a_test_of_another_form_is_named(key: str, value: Any, home: Path, dbt_m
     )
     for command in (["check"], ["explain", "m"], ["infer", "--dry-run"]):
         assert "test.shop.t" in said(*command)
+
+
+def test_derive_answers_each_line(home: Path) -> None:
+    lines = [
+        b'{"id": "\\ud800", "query": "select 1 as `\\udc80`"}',
+        b"\xff\xfe",
+        b"[" * 10**5,
+        b'{"id": 2, "query": "select 1"}',
+    ]
+    (home / "cases.jsonl").write_bytes(b"\n".join(lines))
+    told = [json.loads(line) for line in said("derive", "cases.jsonl").splitlines()]
+    assert [(one["id"], "unknown" in one) for one in told] == [
+        ("\ud800", False),
+        (None, True),
+        (None, True),
+        (2, False),
+    ]
+    (home / "zero").symlink_to("/dev/zero")
+    assert "bytes" in said("derive", "zero")
+
+
+@pytest.mark.parametrize(
+    "name", ["a" * 300, f"models/{'a' * 300}.sql", ".", "models/\0.sql", "models/..", "/", "x" * 5000]
+)
+def test_infer_reads_no_path_that_is_none(name: str, home: Path, dbt_manifest: Any) -> None:
+    for form in ({"original_file_path": name}, {"patch_path": f"shop://{name}"}):
+        write(home / "target/manifest.json", dbt_manifest({"m": {"sql": "select 1 as id", **form}}))
+        for words in (["infer", "--dry-run"], ["infer"], ["explain", "m"], ["check", "--no-cache"]):
+            said(*words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -56,6 +57,41 @@ def test_an_error_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         isolated(divmod, 1, 0)
     assert isolated(divmod, 7, 2) == (3, 1)
+
+
+OF_TWO = """
+class OfTwo(Exception):
+    def __init__(self, one, two):
+        super().__init__(one)
+"""
+KNOWN = "import math; math.OfTwo = OfTwo; OfTwo.__module__ = 'math'"
+
+
+@pytest.mark.parametrize("known", ["", KNOWN], ids=["of nobody", "of a module"])
+def test_an_error_that_cannot_be_carried_over_is_no_damage(known: str) -> None:
+    first = isolated(os.getpid)
+    with pytest.raises(RuntimeError, match="OfTwo: said"):
+        isolated(exec, f"{OF_TWO}\n{known}\nraise OfTwo('said', 2)", {})
+    with pytest.raises(TypeError, match="pickle"):
+        isolated(open, os.devnull)
+    assert isolated(os.getpid) == first
+
+
+def test_a_process_that_is_forked_meanwhile_says_nothing() -> None:
+    """What is on its way to the reader is in no buffer of which a fork would have a copy."""
+    code = (
+        "import os, threading; from planproof.arrow.isolated import isolated; isolated(divmod, 7, 2); ended = []\n"
+        "def ask():\n"
+        "    while not ended: assert isolated(divmod, 7, 2) == (3, 1)\n"
+        "thread = threading.Thread(target=ask); thread.start()\n"
+        "for _ in range(30):\n"
+        "    child = os.fork()\n"
+        "    if not child: raise SystemExit\n"
+        "    os.waitpid(child, 0)\n"
+        "ended.append(1); thread.join(); print(isolated(divmod, 9, 2))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (told.stdout, told.stderr) == ("(4, 1)\n", "")
 
 
 def test_it_is_ended_when_it_takes_too_long() -> None:

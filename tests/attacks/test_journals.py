@@ -223,14 +223,13 @@ def test_a_view_gets_no_statement_from_a_file(scene: Scene) -> None:
     assert (report.outcome, scene.state()) == ("rejected", before)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "[" * 5000, '{"form": 2}', '{"form": 3}', "\0", '{"form": 2, "run": 1e999}']
-)
-def test_what_is_no_entry_keeps_no_other_from_being_settled(text: str, scene: Scene) -> None:
-    scene.write(replace(scene.entry(), step="stage"))
-    scene.store.write(f"{scene.home}/.planproof/journal/near.{RUN}_1.1.json", text)
-    assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed", "rejected"]
-    assert read(scene.store, scene.home, f"t.{RUN}_1") is None
+def test_what_is_no_entry_keeps_no_other_from_being_settled(scene: Scene) -> None:
+    entry = replace(scene.entry(), step="stage")
+    for text in ("", "{", "[]", "[" * 5000, '{"form": 2}', '{"form": 3}', "\0", '{"form": 2, "run": 1e999}'):
+        scene.write(entry)
+        scene.store.write(f"{scene.home}/.planproof/journal/near.{RUN}_1.1.json", text)
+        assert sorted(r.outcome for r in Guard(scene.spark).recover()) == ["failed", "rejected"], text
+        assert read(scene.store, scene.home, f"t.{RUN}_1") is None
 
 
 def test_a_link_in_the_place_of_a_version_leads_nowhere(scene: Scene) -> None:
@@ -383,6 +382,42 @@ def test_a_note_of_leaving_moves_no_folder_of_others(scene: Scene) -> None:
                 assert scene.state() == before, (version, home, name)
             assert "failed" in [r.outcome for r in reports] or not scene.store.exists(note)
             scene.store.delete(note)
+
+
+def test_a_note_of_leaving_deletes_no_version_of_others(scene: Scene) -> None:
+    """Versions of one mark go together, and a note may name one that is not there, beside those of another table."""
+    before, note = scene.state(), f"{scene.home}/.planproof/leaving/{scene.database}.t.json"
+    version = f"{scene.version.rpartition('.')[0]}.zz_9"
+    form = {"table": f"`{scene.database}`.`t`", "version": version, "home": f"{scene.home}/t", "form": 1}
+    scene.store.write(note, json.dumps(form))
+    for force in (False, True):
+        leave(scene.session, scene.store, [scene.home], force)
+        assert scene.state() == before
+
+
+def test_an_old_table_is_no_folder_of_others(scene: Scene) -> None:
+    """The table that stands aside is this publish's; where its data lie, the entry alone says."""
+    entry = replace(scene.entry(), strategy="rename", content=None)
+    scene.spark.sql(f"create table {entry.away} using parquet as select 1 as id")
+    before, versions = scene.state(), entry.stage_location.rpartition("/")[0]
+    Path(versions.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
+    for place in (
+        scene.version,
+        f"{scene.version.rpartition('.')[0]}.zz_9",
+        f"{versions}/../../near",
+        f"{versions}/../../../{Path(scene.theirs).name}/victim",
+        f"{versions}/{'../' * 40}{str(scene.folder).lstrip('/')}",
+        f"{scene.folder}/__planproof/t/x",
+    ):
+        Path(f"{scene.folder}/__planproof/t/x").mkdir(parents=True, exist_ok=True)
+        for managed in (False, True):
+            for step in ("clean", "swap", "undo"):
+                scene.write(replace(entry, step=step, prior=Prior("table", managed, place, False)))
+                reports = Guard(scene.spark).recover(force=True)
+                assert [f.code for r in reports for f in r.findings] == ["PP622"], (place, managed, step)
+                assert Path(f"{scene.folder}/__planproof/t/x").is_dir()
+                emptied(scene)
+        assert scene.state() == before, place
 
 
 STEPS = (*STATES, "")

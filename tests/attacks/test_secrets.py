@@ -137,6 +137,20 @@ import sys
 from pathlib import Path
 import planproof.session
 conf = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", **SETTINGS}
+def built(conf):
+    # Spark as dbt opens it for its first statement, which is none of planproof's.
+    import json
+    from types import SimpleNamespace
+    from dbt.cli.main import dbtRunner
+    from pyspark.sql import SparkSession
+    target = {"type": "spark", "method": "session", "host": "NA", "schema": "default", "server_side_parameters": conf}
+    Path("models").mkdir()
+    Path("models/m.sql").write_text("{{ config(materialized='view') }} select 1 as id")
+    Path("dbt_project.yml").write_text(json.dumps({"name": "shop", "profile": "shop"}))
+    Path("profiles.yml").write_text(json.dumps({"shop": {"target": "dev", "outputs": {"dev": target}}}))
+    found = dbtRunner().invoke(["--quiet", "run"])
+    assert found.success, found
+    return SimpleNamespace(spark=SparkSession.builder.getOrCreate())
 session = OPENED
 hadoop = session.spark.sparkContext._jsc.hadoopConfiguration()
 assert hadoop.get("fs.s3a.secret.key") == SECRET, "Spark has it all the same"
@@ -151,6 +165,7 @@ print("told:", sum(SECRET.encode() in words for words in seen))
     [
         pytest.param("planproof.session.embedded(conf)", marks=pytest.mark.conformance),
         "planproof.session.opened_by_dbt(conf)",
+        pytest.param("built(conf)", marks=pytest.mark.conformance),
     ],
 )
 def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:

@@ -59,9 +59,7 @@ class _Reader:
             late = _Late(process, seconds)
             try:
                 self._await(process)
-                assert process.stdin is not None
-                pickle.dump((function, arguments, size), process.stdin)
-                process.stdin.flush()
+                _send(process, pickle.dumps((function, arguments, size)))
                 return _heard(process)
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._process = None
@@ -121,6 +119,15 @@ def _start() -> Popen[bytes]:
         stderr=subprocess.DEVNULL,
         env=python_environment(os.environ),
     )
+
+
+def _send(process: Popen[bytes], told: bytes) -> None:
+    """Past every buffer: a process that another thread forks meanwhile has a copy of it, which it writes once more as
+    it ends."""
+    assert process.stdin is not None
+    left = memoryview(told)
+    while left:
+        left = left[os.write(process.stdin.fileno(), left) :]
 
 
 def _heard(process: Popen[bytes]) -> tuple[bool, Any]:
@@ -201,7 +208,17 @@ def answer() -> int:
         except MemoryError:
             told = pickle.dumps((True, CannotRead(f"it needs more than {_gib(size)}")))
         except Exception as error:
-            told = pickle.dumps((True, error))
+            told = _told(error)
+
+
+def _told(error: Exception) -> bytes:
+    """The error, or one of its words where it cannot be carried over: the file is none the worse for that."""
+    try:
+        told = pickle.dumps((True, error))
+        pickle.loads(told)
+        return told
+    except Exception:
+        return pickle.dumps((True, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def _allow(size: int) -> None:

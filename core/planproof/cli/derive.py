@@ -11,13 +11,14 @@ from typing import IO, Any
 import click
 
 from planproof.cli import options
+from planproof.project.errors import ProjectError
 from planproof_engine import derive as derive_case
 
 
 @click.command(cls=options.Sectioned)
-@click.argument("cases", type=click.File(encoding="utf-8"))
+@click.argument("cases", type=click.File("rb"))
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file in place of stdout.")
-def derive(cases: IO[str], output: Path | None) -> None:
+def derive(cases: IO[bytes], output: Path | None) -> None:
     """Derives the schema of each query in CASES, a JSONL file, or - for standard input.
 
     One line per case: {"id", "schema"}, or {"id", "error", "line", "column"} where Spark rejects it, or
@@ -32,12 +33,18 @@ def derive(cases: IO[str], output: Path | None) -> None:
         _write(answers, out)
 
 
-def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
+_LONGEST = 2**26
+"""Bytes of a line: one without end is no case."""
+
+
+def _answers(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(iter(lambda: cases.readline(_LONGEST), b""), 1):
+        if len(line) == _LONGEST:
+            raise ProjectError(f"{cases.name}: line {number} has more than {_LONGEST:,} bytes; give one case per line")
+        if not line.strip():
             continue
         try:
-            case = json.loads(text)
+            case = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError) as error:
             yield {"id": None, "unknown": f"line {number} is no JSON: {error}"}
             continue
@@ -51,5 +58,6 @@ def _answers(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 def _write(answers: Iterable[str], out: IO[bytes]) -> None:
     for answer in answers:
-        out.write(f"{answer}\n".encode())
+        # Half of a surrogate pair becomes an escape of JSON's again.
+        out.write(f"{answer}\n".encode("utf-8", "backslashreplace"))
     out.flush()

@@ -195,9 +195,13 @@ def property_file(project: Project, node: ProjectNode, into: Path | None = None)
     if not patch and not node.file:
         raise ProjectError(f"{node.label}: the manifest does not say which file it stands in")
     home = project.directory.resolve()
-    own = (home / str(node.file)).with_suffix(".yml")
-    beside = own if own.exists() else home / _file_of_folder(project, str(node.file))
-    file = (home / patch if patch else into or beside).resolve()
+    try:
+        own = (home / str(node.file)).with_suffix(".yml")
+        beside = own if own.exists() else home / _file_of_folder(project, str(node.file))
+        file = (home / patch if patch else into or beside).resolve()
+        file.exists()
+    except (OSError, ValueError) as error:  # A name that no file has.
+        raise ProjectError(f"{node.label}: its path is none: {error}") from error
     paths = [(home / name).resolve() for name in model_paths(home)]
     below = [path for path in paths if path != home and path.is_relative_to(home)]
     if not any(file.is_relative_to(path) for path in below) or file.suffix not in (".yml", ".yaml"):

@@ -23,6 +23,7 @@ __all__ = [
     "StoredTable",
     "connected",
     "embedded",
+    "launched_for_dbt",
     "open",
     "opened_by_dbt",
     "running",
@@ -136,6 +137,13 @@ def served(conf: Mapping[str, str]) -> Session:
         raise SparkFailure(said, outside=True) from error
 
 
+def launched_for_dbt(parameters: Mapping[str, str]) -> None:
+    """Starts the JVM of dbt-spark's `method: session` where none runs yet, with no secret of the profile's on its
+    command line: dbt-spark would write all of them there."""
+    if "spark.remote" not in parameters and "SPARK_REMOTE" not in os.environ:
+        jvm_log.launch(parameters)
+
+
 def opened_by_dbt(
     parameters: Mapping[str, str], known: ClassicSession | ConnectSession | None = None
 ) -> ClassicSession | ConnectSession:
@@ -151,8 +159,7 @@ def opened_by_dbt(
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in parameters.items():
         builder = builder.config(key, value)
-    if "spark.remote" not in parameters and "SPARK_REMOTE" not in os.environ:
-        jvm_log.launch(parameters)
+    launched_for_dbt(parameters)
     spark = builder.getOrCreate()
     if known is not None and known.spark is spark:
         return known

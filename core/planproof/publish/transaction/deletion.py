@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from planproof.publish.transaction.names import PREFIX, STATE, join, slug, within
+from planproof.publish.transaction.names import PREFIX, STATE, below, join, mark_of, parent, slug, within
 from planproof.publish.transaction.partition import locations
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decoded, local
@@ -34,12 +34,22 @@ class Holdings:
 
         `besides` are tables that are not asked about. Raises `SparkFailure` where the
         catalog does not answer."""
+        return self._first(besides, lambda lies: within(lies, location) or within(location, lies))
+
+    def sharer(self, version: str, besides: Collection[RelationName]) -> str | None:
+        """The table (quoted) that has data in a version of the same mark, there or not: these are swept together. None
+        where no table but `besides` has. Raises `SparkFailure`."""
+        folder, mark = parent(version), mark_of(version)
+
+        def is_shared(lies: str) -> bool:
+            return within(lies, folder) and mark_of(join(folder, below(lies, folder).partition("/")[0])) == mark
+
+        return self._first(besides, is_shared)
+
+    def _first(self, besides: Collection[RelationName], is_meant: Callable[[str], bool]) -> str | None:
         if self._known is None:
             self._known = list(self._read())
-        for table, lies in self._known:
-            if table not in besides and (within(lies, location) or within(location, lies)):
-                return table.quoted
-        return None
+        return next((table.quoted for table, lies in self._known if table not in besides and is_meant(lies)), None)
 
     def forget(self) -> None:
         """The catalog has changed since it was read."""
@@ -83,8 +93,17 @@ def is_version_of(location: str, target: RelationName) -> bool:
     """
     if has_detour(location):
         return False
-    folders = (slug(target.last), ".".join(slug(part) for part in target.parts))
-    return any(re.search(f"/{PREFIX}/{re.escape(name)}/{_STAMP}/?$", location) for name in folders)
+    return any(re.search(f"{re.escape(folder)}{_STAMP}/?$", location) for folder in _folders_of(target))
+
+
+def is_in_versions_of(location: str, target: RelationName) -> bool:
+    """Whether a location is spelt as one below the folder of that table's versions."""
+    return any(folder in f"{location}/" for folder in _folders_of(target))
+
+
+def _folders_of(target: RelationName) -> tuple[str, str]:
+    names = slug(target.last), ".".join(map(slug, target.parts))
+    return f"/{PREFIX}/{names[0]}/", f"/{PREFIX}/{names[1]}/"
 
 
 def has_detour(location: str) -> bool:

@@ -185,7 +185,8 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
         link = link_in(location, own if within(location, own) else parent(parent(parent(note.version))))
         if link is not None:
             return f"{link} is a link"
-    holder = holdings.holder(note.version, [note.name]) or holdings.holder(note.home, [note.name])
+    holder = holdings.sharer(note.version, [table]) or holdings.holder(note.version, [table])
+    holder = holder or holdings.holder(note.home, [table])
     return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from planproof.judge.effect import Effect
 from planproof.publish.transaction.content import TableFiles, content_of, files_of_table, from_root, is_whole
-from planproof.publish.transaction.deletion import Holdings, data_of
+from planproof.publish.transaction.deletion import Holdings, data_of, is_in_versions_of
 from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import PREFIX, Refused, join, mark_of, parent, refuse_unspeakable, slug, within
+from planproof.publish.transaction.names import PREFIX, Refused, join, mark_of, parent, refuse_unspeakable, within
 from planproof.publish.transaction.partition import spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
@@ -310,9 +310,7 @@ class Publication:
 
     def is_version(self, location: str | None) -> bool:
         """True for a version directory of this table, which no one but planproof made."""
-        entry = self.entry
-        own = entry.slug, ".".join(slug(part) for part in RelationName.parse(entry.target).parts)
-        return location is not None and any(f"/{PREFIX}/{folder}/" in f"{location}/" for folder in own)
+        return location is not None and is_in_versions_of(location, RelationName.parse(self.entry.target))
 
     def is_staged(self) -> bool:
         """Whether the catalog knows the staging table; its name is this publish's own."""

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from planproof.publish.transaction.deletion import Holdings, data_of, has_detour, is_version_of, link_in, link_in_state
+from planproof.publish.transaction.deletion import (
+    Holdings,
+    data_of,
+    has_detour,
+    is_in_versions_of,
+    is_version_of,
+    link_in,
+    link_in_state,
+)
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, quarantine_of, within
 from planproof.publish.transaction.places import database_root
@@ -58,7 +66,10 @@ class Verification:
             self._below("partitions[].new", swap.new, [entry.stage_location, *known])
             if swap.old is not None:
                 own = parent_version(swap.old)
-                self._below("partitions[].old", swap.old, [own] if is_version_of(own, self._target) else known)
+                is_own = is_version_of(own, self._target)
+                self._below("partitions[].old", swap.old, [own] if is_own else known)
+                if is_own:
+                    self._refuse_shared("partitions[].old", own)
         self._quarantine(homes)
 
     def _names(self) -> None:
@@ -103,7 +114,11 @@ class Verification:
             return
         if prior.kind not in ("table", "view", "iceberg view"):
             raise Disbelieved(f"prior.kind: {prior.kind!r} is no kind of relation")
-        if prior.managed and not is_version_of(prior.location, self._target):
+        if is_version_of(prior.location, self._target):
+            self._refuse_shared("prior.location", prior.location)
+        elif has_detour(prior.location) or is_in_versions_of(prior.location, self._target):
+            raise Disbelieved(f"prior.location: {prior.location} is no version of {self._entry.target}")
+        elif prior.managed:
             self._below("prior.location", prior.location, homes)
             if any(within(home, prior.location) for home in homes):
                 raise Disbelieved(f"prior.location: {prior.location} holds the whole database")
@@ -148,11 +163,20 @@ class Verification:
 
     def _refuse_held(self, field: str, location: str) -> None:
         """Nothing is deleted or moved that another table of the catalog has."""
-        entry = self._entry
-        own = [RelationName.parse(name) for name in (entry.target, entry.staging, entry.away)]
-        holder = self._holdings.holder(location, own)
+        holder = self._holdings.holder(location, self._own())
         if holder is not None:
             raise Disbelieved(f"{field}: {location} holds data of {holder}")
+
+    def _refuse_shared(self, field: str, version: str) -> None:
+        """The versions of one mark are one table's, and swept together."""
+        holder = self._holdings.sharer(version, self._own())
+        if holder is not None:
+            raise Disbelieved(f"{field}: {version} is a version of {holder}")
+        self._refuse_link(field, version, parent(version))
+
+    def _own(self) -> list[RelationName]:
+        entry = self._entry
+        return [RelationName.parse(name) for name in (entry.target, entry.staging, entry.away)]
 
     def _refuse_link(self, field: str, location: str, folder: str) -> None:
         """A link in the place of a folder, or above it, leads out of where it is said to lie: below the database's
