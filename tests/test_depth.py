@@ -31,7 +31,7 @@ DEEP = {
     ),
     "a CASE in a CASE": f"select {'case when a > 1 then a else ' * 200}a{' end' * 200} as n from t",
     "subqueries": f"select n from {'(select n from ' * 200}(select a as n from t){')' * 200}",
-    "arrays": f"select size({'array(' * 150}a{')' * 150}) as n from t",
+    "arrays": f"select size({'array(' * 60}a{')' * 60}) as n from t",
 }
 
 

@@ -27,6 +27,9 @@ from planproof_engine.types import (
     is_string,
 )
 
+UNEVALUABLE = ("array_sort", "assert_true", "raise_error")
+"""Functions that the analyzer does not compute, whatever their arguments are."""
+
 _LAZY = frozenset(("if", "case", "when", "coalesce", "nvl", "ifnull", "nvl2", "and", "or", "nullif"))
 _BITS: dict[DataType, int] = {BYTE: 7, SHORT: 15, INT: 31, LONG: 63}
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -157,12 +160,13 @@ def _no_conversion(args: Sequence[Expr], data_type: DataType) -> bool:
     text = _known(args[0], str)
     return (
         text is not None
-        and bool(re.search(r"%[-#+ 0,(<]*\d*(\.\d+)?[g-zA-Z]", text))
+        and bool(re.search(r"%[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?[g-zA-Z]", text))
         and not re.search(_CONVERSION, text)
     )
 
 
-_CONVERSION = r"%[-#+ 0,(<]*\d*\$?\d*(\.\d+)?([bBhHsScCdoxXeEfgGaAn%]|[tT].)"
+_CONVERSION = r"%(?:\d+\$)?[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?(?:[bBhHsScCdoxXeEfgGaAn%]|[tT].)"
+"""Java's `Formatter`: place, flags, width, precision, conversion."""
 
 
 def _no_digits(args: Sequence[Expr], data_type: DataType) -> bool:

@@ -54,10 +54,10 @@ def test_coalesce_holds_no_null_where_one_argument_holds_none() -> None:
     assert call("coalesce", column(INT), column(INT)).evidence is None
 
 
-def test_a_computed_scale_is_unknown() -> None:
-    scale = call("abs", Literal(1, INT, "1"))
+def test_a_scale_is_computed_or_unknown() -> None:
+    assert call("round", column(Decimal(10, 2)), call("abs", Literal(1, INT, "1"))).type == Decimal(10, 1)
     with pytest.raises(Unknown):
-        call("round", column(Decimal(10, 2)), scale)
+        call("round", column(Decimal(10, 2)), call("ascii", Literal("a", STRING, "a")))
 
 
 def test_a_scale_that_is_a_column_is_refused() -> None:

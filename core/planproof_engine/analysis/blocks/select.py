@@ -108,11 +108,15 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
 
 def _refuse_aggregating(having: q.Having, ctx: Context) -> None:
     """HAVING over what a generator makes is a plain filter, where no item aggregates (`ExtractGenerator`)."""
-    if content(bind(having.condition, evolve(ctx, clause="HAVING"))) & AGGREGATE:
+    try:
+        condition = bind(having.condition, evolve(ctx, clause="HAVING"))
+    except AnalysisError:  # A name that only the items make, say: it is refused where HAVING is bound.
+        return
+    if content(condition) & AGGREGATE:
         older = ctx.conf.before("4.1")
         text = "The condition of HAVING, which filters the rows of a generator here, contains an aggregate function."
-        condition = "UNSUPPORTED_EXPR_FOR_OPERATOR" if older else "INVALID_WHERE_CONDITION"
-        raise ctx.env.rejected(condition, text, having)
+        refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if older else "INVALID_WHERE_CONDITION"
+        raise ctx.env.rejected(refused, text, having)
 
 
 def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:

@@ -14,7 +14,7 @@ from planproof_engine.analysis.refusals.checks import AGGREGATE, GENERATOR, WIND
 from planproof_engine.expr import Call, Cast, Column, Expr, Lambda, Outer, fresh_id
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import cast_unless_same
-from planproof_engine.functions.failing import raises
+from planproof_engine.functions.failing import UNEVALUABLE, raises
 from planproof_engine.logical.nodes import Values
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -104,11 +104,7 @@ _OF_NOW = (
 def _is_no_constant(expr: Expr, env: Environment) -> bool:
     if isinstance(expr, Call):
         name, twice = expr.function.name, expr.function.traits.twice
-        return (
-            name in env.functions
-            or name in ("array_sort", "assert_true", "raise_error")
-            or (twice and not env.conf.before("4.0"))
-        )
+        return name in env.functions or name in UNEVALUABLE or (twice and not env.conf.before("4.0"))
     return isinstance(expr, (Outer, Lambda))
 
 

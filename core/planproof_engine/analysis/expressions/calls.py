@@ -39,6 +39,7 @@ from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optiona
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity, check_kinds, coerced
 from planproof_engine.functions.declared import calls_declared, is_declared
+from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.functions.registry import named
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
@@ -405,8 +406,7 @@ def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr],
 def _expected_body(function: Signature, body: Expr) -> Expr:
     """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
     looks at `ExpectsInputTypes` alone."""
-    expects = function.name in ("filter", "exists", "forall", "map_filter")
-    return Literal(None, BOOLEAN, "NULL") if expects and body.type == VOID else body
+    return Literal(None, BOOLEAN, "NULL") if takes_condition(function) and body.type == VOID else body
 
 
 def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:

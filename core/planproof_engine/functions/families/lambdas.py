@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch
+from planproof_engine.expr.function import EITHER, FIRST, Args, Coerce, LambdaOf, Mismatch, Signature
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES, Elements, Loop
 from planproof_engine.functions.bind import cast_unless_same
@@ -194,6 +194,11 @@ _AGGREGATE: dict[str, Any] = {
 }
 _ELEMENT = ((0, 1, 0),)
 """The lambda behind the array takes an element first."""
+
+def takes_condition(function: Signature) -> bool:
+    """Whether a function's lambda says yes or no of each element."""
+    return function.check is _boolean_body
+
 
 TABLE: Table = lines(
     fn("transform", _ITEM_OR_INDEX, _transformed, FIRST, variables=_element_and_index, coerce=Coerce.EXPECTS, traits=replace(PURE, loop=Loop(_ELEMENT))),
