@@ -83,7 +83,7 @@ def _with(**changes: object) -> str:
 
 
 def test_a_cell_says_what_holds_and_leads_to_its_tests_and_the_others_are_dashes() -> None:
-    told = support_matrix.page(support_matrix.read(_with())).splitlines()
+    told = support_matrix.page(support_matrix.read(_with()), {}).splitlines()
     text = _with()
     line = text[: text.index("- catalog: Hive\n")].count("\n") + 1
     assert f"| 4.3 | - | - | - | read [1](support.yml#L{line}) |" in told
