@@ -14,8 +14,9 @@ from planproof_engine.sql.clauses import group, hints, organization, quantifier,
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
+from planproof_engine.sql.pivots import pivot, unpivot
 from planproof_engine.sql.primary import column, multipart
-from planproof_engine.sql.relations import join, pivot, sample, unpivot
+from planproof_engine.sql.relations import join, sample
 
 SETS: dict[str, type[q.SetOperation]] = {
     "UNION": q.Union,

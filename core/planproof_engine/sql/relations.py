@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import bare_alias, begins_clause, is_name, named_expressions, sort_item, table_alias
+from planproof_engine.sql.aliases import begins_clause, is_name, sort_item, table_alias
 from planproof_engine.sql.calls import ENDS, argument
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression, expressions, value
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import number, string_literal
-from planproof_engine.sql.primary import called, closing, column, dotted, identifier_clause, multipart, query_at
+from planproof_engine.sql.pivots import pivot, unpivot
+from planproof_engine.sql.primary import called, closing, dotted, identifier_clause, multipart, query_at
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
 _SAMPLES = frozenset(("(", "SYSTEM", "BERNOULLI"))
@@ -481,56 +482,3 @@ def _maybe_parenthesized(c: Cursor, read: Callable[[Cursor], Part]) -> list[Part
 def _pivoting(c: Cursor, tree: q.Node) -> q.Pivoted | q.Unpivoted:
     start = tree.span[0]
     return pivot(c, tree, start) if c.kind == "PIVOT" else unpivot(c, tree, start)
-
-
-def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
-    """A PIVOT, from that word on; `tree` is None in a pipe."""
-    c.take("PIVOT")
-    c.take("(")
-    aggregates = named_expressions(c)
-    c.take("FOR")
-    columns = c.identifier_list() if c.kind == "(" else [c.captured_identifier()]
-    c.take("IN")
-    c.take("(")
-    values = named_expressions(c)
-    c.take(")")
-    c.take(")")
-    alias = bare_alias(c) if "alias of PIVOT" not in c.lacks else None
-    return c.placed(q.Pivoted(tree, aggregates, columns, values, alias), start)
-
-
-def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
-    """An UNPIVOT, from that word on; `tree` is None in a pipe."""
-    c.take("UNPIVOT")
-    include_nulls = c.skip_all("INCLUDE", "NULLS")
-    if not include_nulls:
-        c.skip_all("EXCLUDE", "NULLS")
-    c.take("(")
-    multi = c.kind == "("
-    values = c.identifier_list() if multi else [c.identifier()]
-    c.take("FOR")
-    name = c.identifier()
-    c.take("IN")
-    c.take("(")
-    columns = [_unpivot_set(c, multi)]
-    while c.skip(","):
-        columns.append(_unpivot_set(c, multi))
-    c.take(")")
-    c.take(")")
-    node = q.Unpivoted(tree, values, name, columns, multi, include_nulls, bare_alias(c))
-    return c.placed(node, start)
-
-
-def _unpivot_set(c: Cursor, multi: bool) -> q.UnpivotSet:
-    start = c.start
-    if multi:
-        c.take("(")
-    columns = [column(c, multipart(c))]
-    while multi and c.skip(","):
-        columns.append(column(c, multipart(c)))
-    if multi:
-        c.take(")")
-    alias = None
-    if c.skip("AS") or c.kind in WORDS:
-        alias = c.captured_identifier()
-    return c.placed(q.UnpivotSet(columns, alias), start)

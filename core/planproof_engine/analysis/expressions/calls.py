@@ -9,6 +9,7 @@ from planproof_engine.analysis.expressions import windows
 from planproof_engine.analysis.expressions.arithmetic import tried
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, call
 from planproof_engine.analysis.expressions.constants import function_name
+from planproof_engine.analysis.expressions.lambdas import before_lambdas, bound_lambda, with_identity
 from planproof_engine.analysis.expressions.modifiers import (
     NESTED,
     Argument,
@@ -17,7 +18,6 @@ from planproof_engine.analysis.expressions.modifiers import (
     refuse_modifiers,
 )
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
@@ -31,21 +31,18 @@ from planproof_engine.expr import (
     GetFieldOfElements,
     Lambda,
     Literal,
-    Variable,
-    fresh_id,
     is_aggregate,
 )
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, check_arity, check_kinds, coerced
+from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
-from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.functions.registry import named
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import bare, name_parts
-from planproof_engine.types import BOOLEAN, INT, STRING, VOID, Array, Struct
+from planproof_engine.types import INT, STRING, Array, Struct
 
 
 def bind_call(node: q.Call, ctx: Context) -> Expr:
@@ -333,8 +330,8 @@ def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Co
             bound.append(argument)
         elif isinstance(expected[at], LambdaOf):
             if not any(isinstance(b, Lambda) for b in bound):
-                bound = _before_lambdas(function, bound, arguments, ctx)
-            bound.append(_bound_lambda(function, argument, at, bound, ctx))
+                bound = before_lambdas(function, bound, arguments, ctx)
+            bound.append(bound_lambda(function, argument, at, bound, ctx))
         elif isinstance(argument, q.Lambda):
             raise ctx.env.rejected(
                 "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
@@ -344,69 +341,7 @@ def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Co
             )
         else:
             bound.append(bind_item(argument, ctx))
-    return _with_identity(function, bound, ctx)
-
-
-def _before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
-    """The arguments that give the types of a lambda's parameters, with their implicit casts.
-
-    Spark gives a NULL its type only when everything in the call is resolved. A lambda with parameters, and one that is
-    left out, stay unresolved until these arguments are checked (`HigherOrderFunction.checkArgumentDataTypes`).
-    """
-    left_out = len(arguments) < len(function.inputs)
-    if left_out or any(isinstance(a, q.Lambda) for a in arguments):
-        check_kinds(function, bound)
-    return coerced(function, bound, ctx.conf)
-
-
-def _with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
-    """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
-    last = function.inputs[-1] if function.inputs else None
-    left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
-    if left_out:
-        check_kinds(function, bound)
-    if not left_out or function.variables is None or not isinstance(function.inputs[-2], LambdaOf):
-        return bound
-    (data_type, nullable), *_ = function.variables(bound, len(bound))
-    variable = Variable(fresh_id(), "id", data_type, nullable)
-    return [*bound, Lambda((variable,), variable)]
-
-
-def _bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
-    """Source: `ResolveLambdaVariables`; the parameters' types are those of `HigherOrderFunction.bind`."""
-    place = function.inputs[at]
-    assert isinstance(place, LambdaOf)
-    assert function.variables is not None
-    types = function.variables(bound, at)
-    if not isinstance(node, q.Lambda):
-        # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
-        hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
-        return Lambda(hidden, _expected_body(function, bind(node, ctx)))
-    names = [p.text for p in node.parameters]
-    keys = [ctx.key(n) for n in names]
-    if len(set(keys)) != len(keys):
-        raise ctx.env.rejected(
-            "INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES",
-            f"The lambda function has duplicate arguments: {', '.join(names)}.",
-            node,
-        )
-    if len(names) not in place.takes:
-        raise ctx.env.rejected(
-            "INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
-            f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}.",
-            node,
-        )
-    variables = tuple(Variable(fresh_id(), n, t, nullable) for n, (t, nullable) in zip(names, types))
-    # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
-    named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
-    inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
-    return Lambda(variables, _expected_body(function, bind(node.body, inner)), node.span)
-
-
-def _expected_body(function: Signature, body: Expr) -> Expr:
-    """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
-    looks at `ExpectsInputTypes` alone."""
-    return Literal(None, BOOLEAN, "NULL") if takes_condition(function) and body.type == VOID else body
+    return with_identity(function, bound, ctx)
 
 
 def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:
