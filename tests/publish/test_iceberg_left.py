@@ -18,6 +18,7 @@ from planproof.publish.iceberg.left import LEFT, settle_exchange, take_back
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Notebook, Noted, earlier, folder, mark, notes
 from planproof.publish.transaction.owner import Owner
+from planproof.publish.transaction.recover import recover
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
@@ -124,6 +125,18 @@ def test_a_table_that_was_never_made_leaves_no_folder(tmp_path: Path) -> None:
     _, location = left(tmp_path, is_new=True)
     assert told(tmp_path, None, location) == ("rejected", ["PP602"])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("beside", ["", "locks"])
+def test_a_recovery_leaves_no_empty_folder_of_notes(tmp_path: Path, beside: str) -> None:
+    """A publish that dies right after it has deleted its note leaves the folder, and a namespace cannot be dropped."""
+    state = tmp_path / ".planproof"
+    (state / "staged").mkdir(parents=True)
+    if beside:
+        (state / beside).mkdir()
+    session: Any = SimpleNamespace()
+    recover(session, LocalStore(), [str(tmp_path)])
+    assert state.exists() == bool(beside)
 
 
 def test_a_living_owner_and_a_torn_note_are_left_alone(tmp_path: Path) -> None:

@@ -104,7 +104,13 @@ def forget(store: Store, location: str) -> None:
     """Deletes a note, and the folders that are empty then: to a Hadoop catalog they are namespaces."""
     store.delete(location)
     store.delete(mark(location))  # Without a note its owner is evicted as well.
-    state = parent(parent(location))
+    tidy(store, parent(parent(parent(location))))
+
+
+def tidy(store: Store, root: str) -> None:
+    """Deletes the folders of notes below a database's folder where nothing lies in them: a publish that dies right
+    after it has deleted its note leaves them."""
+    state = join(root, STATE)
     if store.names(state) == [_FOLDER]:
         store.prune(state)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from planproof.judge.effect import Effect
 from planproof.publish.formats import LEFT
-from planproof.publish.notes.notebook import Noted, notes
+from planproof.publish.notes.notebook import Noted, notes, tidy
 from planproof.publish.swaps import settle, tell_found
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings, link_in_state
@@ -56,6 +56,8 @@ def recover(
         for slug in tables:
             reports += _table(asked, root, slug)
         reports += [settle_found(Noted(LEFT, session, store, note, force, is_chosen)) for note in notes(store, root)]
+        with suppress(SparkFailure):  # An empty folder harms nobody.
+            tidy(store, root)
     return reports
 
 
