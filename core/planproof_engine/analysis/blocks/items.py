@@ -24,7 +24,7 @@ from planproof_engine.analysis.refusals.checks import (
     holds_aggregate,
     refuse_nested_generator,
 )
-from planproof_engine.analysis.refusals.earlier import is_at_once, is_checked, is_of_typed
+from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -162,21 +162,7 @@ def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
     except AnalysisError as error:
         if error.condition in _CHECKED_LATER:
             _bind_others(node, behind, ctx)
-        elif is_checked(error) or is_of_typed(error):
-            _raise_at_once(behind, ctx)
         raise
-
-
-def _raise_at_once(nodes: Sequence[q.Node], ctx: Context) -> None:
-    """Raises what rules refuse of these items, one by one, before `CheckAnalysis` looks at the items before them."""
-    for node in nodes:
-        try:
-            expand(node, ctx) if is_star(node, ctx) else named_item(node, ctx)
-        except AnalysisError as error:
-            if is_at_once(error):
-                raise
-        except Unknown:
-            return
 
 
 def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> None:

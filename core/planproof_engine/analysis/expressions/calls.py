@@ -139,13 +139,10 @@ def _looked_up(tree: q.Node, error: AnalysisError) -> Iterator[q.Node]:
 
 
 def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
-    """The error for the first function that does not exist, else for the first call with too few or too many arguments.
-
-    Spark looks up functions before anything else, and counts arguments before it looks at tables, columns and types.
-    """
+    """The error for the first function that does not exist: Spark looks up functions before anything else
+    (`LookupFunctions`)."""
     if env.catalog.source is not None:
         return None
-    miscounted: AnalysisError | None = None
     tables: set[q.Node] = set()
     for node in _looked_up(tree, error):
         if isinstance(node, (q.TableFunction, q.LateralView)):
@@ -161,20 +158,6 @@ def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> 
         known = lowered in registry.known or lowered in _SPECIAL or function is not None
         if not known and routines.find(name, env) is None:
             return unresolved(name, node, env)
-        if miscounted is None and function is not None and lowered not in _SPECIAL:
-            miscounted = _miscounted(function, node, env)
-    return miscounted
-
-
-def _miscounted(function: Signature, node: q.Call, env: Environment) -> AnalysisError | None:
-    """The error of a plain call with too few or too many arguments; one with a lambda waits for its columns."""
-    of_groups = node.within_group or any(m.startswith("order") for m in function.modifiers)
-    if isinstance(node, q.SpecialCall) or of_groups or any(isinstance(a, _COUNTED_LATER) for a in node.arguments):
-        return None
-    try:
-        check_arity(function, len(node.arguments))
-    except Mismatch as mismatch:
-        return env.mismatch(mismatch, node)
     return None
 
 
@@ -182,7 +165,7 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
     arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
-        check_arity(function, len(arguments))
+        _check_arity(function, arguments, node, ctx)
         args = _bound_arguments(function, arguments, ctx)
         found = apply(function, args, ctx.conf, shown, node.span)
         if function.category is Category.AGGREGATE:
@@ -196,6 +179,19 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
             error = GeneratorMismatch(error, node)
         raise error from None
     return modified(found, node, ctx)
+
+
+def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Call, ctx: Context) -> None:
+    """Raises `Mismatch` for too few or too many arguments. Spark counts them after it resolved them, and the FILTER."""
+    try:
+        check_arity(function, len(arguments))
+    except Mismatch:
+        if node.filter is not None:
+            bind(node.filter, ctx)
+        for argument in arguments:
+            if isinstance(argument, q.Node) and not isinstance(argument, _COUNTED_LATER):
+                bind_item(argument, ctx)
+        raise
 
 
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
