@@ -53,11 +53,11 @@ def _first(
 ) -> AnalysisError:
     """The error that Spark reports: one of its rules, else of `CheckAnalysis`, which looks at the CTEs that nothing
     reads first, and at the others where the query reads them."""
-    if len(rejections) < 2:
+    if not rejections:
         return error
     raised = next((r for r in rejections.values() if not is_checked(r)), None)
-    if raised is not None:
-        return raised
+    if raised is not None or not is_checked(error):
+        return raised or error
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     names = list(bodies)
     reached = _tables(node, with_)

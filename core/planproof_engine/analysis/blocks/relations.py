@@ -92,7 +92,7 @@ def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     if cte is not None:
         env.growth.add(*cte.size)
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
-    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
@@ -214,7 +214,8 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     return Scan(relation.name, output, padded=padded)
 
 
-def _sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+def sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+    """A sample of the plan's rows; the plan itself where `sample` is None. Raises `AnalysisError` for a wrong count."""
     if sample is None:
         return plan
     if sample.rows is not None:
@@ -275,7 +276,7 @@ def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
     if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
-    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _miscounted(node: q.Subquery, error: AnalysisError, env: Environment) -> AnalysisError | None:
@@ -297,10 +298,10 @@ _NAMELESS = "__auto_generated_subquery_name"
 def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_relation(node.relation, env, outer)
     if node.alias is None:
-        return _sampled(plan, node.sample, env), scope
+        return sampled(plan, node.sample, env), scope
     if plan.output != scope.columns:
         plan = Project(scope.columns, plan)
-    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:

@@ -20,6 +20,7 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
 
 _DEEPEST = 40
 """Below this many levels of an expression nothing is looked for: each level is bound anew."""
@@ -39,8 +40,8 @@ class Reached:
 
 def raise_of_rules(block: q.Block, reached: Reached, error: AnalysisError) -> None:
     """Raises what is refused of the block's expressions earlier than `error` is."""
-    if reached.ctx.env.probing:
-        return
+    if reached.ctx.env.probing or any(star.except_ for item in block.items for star in item.find_all(q.Star)):
+        return  # What EXCEPT cannot find is no matter of `CheckAnalysis`.
     for late in range(1, lateness(error) + 1):
         _raise_earlier(block, reached, error, late)
 
@@ -78,18 +79,20 @@ def probe(node: q.Node, ctx: Context, late: int, depth: int = 0) -> None:
             raise_earlier(lambda: expand(node, ctx), late)
         return
     # Nothing is coerced over a plan of which nothing is known, and a call waits for its arguments' types.
-    waits = not ctx.scope.columns and any(_is_coerced(child, ctx) for child in node.children)
+    waits = not ctx.scope.columns and any(_is_open(child, ctx) for child in node.children)
     if raise_earlier(lambda: bind(node, ctx), 0 if waits else late):
         return
     if isinstance(node, q.Call) and node.over is not None:
         raise_earlier(lambda: bind(_without_keys(node), ctx), 0 if waits else late)
-    for child in node.children:
+    for child in node.children if not name_parts(node) else ():
         if not isinstance(child, q.Lambda):
             probe(child, ctx, late, depth + 1)
 
 
-def _is_coerced(node: q.Node, ctx: Context) -> bool:
-    """Whether Spark must cast a part of the expression before it has a type."""
+def _is_open(node: q.Node, ctx: Context) -> bool:
+    """Whether Spark must cast a part of the expression, or expand a star in it, before it has a type."""
+    if any(True for _ in node.find_all(q.Star)):
+        return True
     try:
         return any(isinstance(e, Cast) and not e.written for e in bind(node, ctx).walk())
     except (AnalysisError, Unknown):

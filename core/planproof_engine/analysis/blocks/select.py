@@ -88,7 +88,7 @@ def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reache
     if node.where is not None:
         child, ctx = _filtered(node.where.condition, child, ctx, node)
     reached.clause = "SELECT"
-    child, ctx = timewindows.with_time_windows(node, child, ctx)
+    child, ctx = _with_time_windows(node, child, ctx)
     group = node.group
     if group is not None and groupby.analytic(group):
         ctx = evolve(ctx, grouping=())
@@ -118,6 +118,15 @@ def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reache
     if from_ is not None:
         refuse_aggregates(source, from_, env)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
+
+
+def _with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+    try:
+        return timewindows.with_time_windows(node, child, ctx)
+    except AnalysisError as error:
+        if is_checked(error):
+            bind_items(node.items, ctx)  # `CheckAnalysis` looks at the items before GROUP BY.
+        raise
 
 
 def _refuse_aggregating(having: q.Having, ctx: Context) -> None:

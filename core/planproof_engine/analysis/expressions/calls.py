@@ -37,6 +37,7 @@ from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optiona
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
+from planproof_engine.functions.names import SPARK_FUNCTIONS
 from planproof_engine.functions.registry import named
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
@@ -155,7 +156,8 @@ def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> 
         lowered = without_schema(name, env).lower()
         registry = env.registry
         function = registry.find(lowered)
-        known = lowered in registry.known or lowered in _SPECIAL or function is not None
+        is_syntax = lowered in _SPECIAL and lowered not in SPARK_FUNCTIONS
+        known = lowered in registry.known or is_syntax or function is not None
         if not known and routines.find(name, env) is None:
             return unresolved(name, node, env)
     return None
@@ -246,7 +248,7 @@ def _parameter(name: str, ctx: Context) -> str:
 
 
 def _starred(star: q.Node, ctx: Context) -> list[Expr]:
-    if ctx.clause == "WHERE":
+    if ctx.clause in ("WHERE", "HAVING", "JOIN"):
         refuse_star(star, ctx)
     return expand(star, ctx)
 
@@ -379,6 +381,9 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None:
         for argument in node.arguments:
             bind(argument, ctx)
+        function = ctx.env.registry.find(name)
+        if function is not None:
+            check_arity(function, len(node.arguments))
         raise AnalysisError(
             "UNSUPPORTED_GROUPING_EXPRESSION",
             "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

@@ -19,6 +19,7 @@ from planproof_engine.sql.names import name_parts
 
 _CHECKED = (
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "CAST_INVALID_INPUT",
     "DATATYPE_MISMATCH",
     "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
     "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
@@ -70,14 +71,28 @@ def is_checked(error: AnalysisError) -> bool:
 
 
 def lateness(error: AnalysisError) -> int:
-    """2 for what `CheckAnalysis` raises, 1 for what the rules of windows raise, else 0.
+    """When Spark raises it: 0 while it resolves names, 1 functions, 2 windows and lambdas, 3 in `CheckAnalysis`.
 
-    The rules of windows look at functions that other rules made. Of two errors Spark reports the earlier one.
+    Of two errors in a block it reports the earlier one.
     """
-    return 2 if is_checked(error) else int(error.condition.startswith(_OF_WINDOW_RULES))
+    if is_checked(error):
+        return 3
+    return 2 if error.condition.startswith(_OF_LATE_RULES) else int(not error.condition.startswith(_OF_NAMES))
 
 
-_OF_WINDOW_RULES = (
+_OF_NAMES = (
+    "AMBIGUOUS_",
+    "CANNOT_RESOLVE_STAR_EXPAND",
+    "FIELD_NOT_FOUND",
+    "GROUP_BY_POS_",
+    "INVALID_EXTRACT_BASE_FIELD_TYPE",
+    "INVALID_EXTRACT_FIELD_TYPE",
+    "INVALID_USAGE_OF_STAR",
+    "PARSE_SYNTAX_ERROR",
+    "STAR_GROUP_BY_POS",
+)
+_OF_LATE_RULES = (
+    "INVALID_LAMBDA_FUNCTION_CALL",
     "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
     "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
     "_LEGACY_ERROR_TEMP_103",

@@ -10,6 +10,7 @@ from planproof_engine.analysis.expressions.constants import folded, literal_sql,
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.expr import Alias, Call, Expr, Literal, SessionVariable, fresh_id
 from planproof_engine.functions.bind import cast
+from planproof_engine.functions.names import OF_PARAMETERS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import commands as c
@@ -85,14 +86,13 @@ def _arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
     return found
 
 
-_TAKEN = ("array", "struct", "named_struct", "map", "map_from_arrays", "map_from_entries")
-
-
 def _refuse_computed(value: Expr, name: str, node: q.Node, ctx: Context) -> None:
     """Refuses what is no literal, variable or constructor of these (`BindParameters.checkArgs` before Spark 4.1, which
     keeps the argument's alias in the expression)."""
     for e in value.walk():
-        if not isinstance(e, (Literal, SessionVariable)) and not (isinstance(e, Call) and e.function.name in _TAKEN):
+        if not isinstance(e, (Literal, SessionVariable)) and not (
+            isinstance(e, Call) and e.function.name in OF_PARAMETERS
+        ):
             text = f"The argument {name} of `sql()` is invalid: it is no literal and no collection of literals."
             raise ctx.env.rejected("INVALID_SQL_ARG", text, node)
 
