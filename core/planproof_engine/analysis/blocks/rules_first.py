@@ -15,12 +15,13 @@ from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star
 from planproof_engine.analysis.refusals.earlier import lateness
-from planproof_engine.expr import Cast
+from planproof_engine.expr import Cast, Expr, Literal
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
+from planproof_engine.types import VOID
 
 _DEEPEST = 40
 """Below this many levels of an expression nothing is looked for: each level is bound anew."""
@@ -94,9 +95,15 @@ def _is_open(node: q.Node, ctx: Context) -> bool:
     if any(True for _ in node.find_all(q.Star)):
         return True
     try:
-        return any(isinstance(e, Cast) and not e.written for e in bind(node, ctx).walk())
+        return any(_is_of_coercion(e) for e in bind(node, ctx).walk())
     except (AnalysisError, Unknown):
         return False
+
+
+def _is_of_coercion(e: Expr) -> bool:
+    if isinstance(e, Cast):
+        return not e.written
+    return isinstance(e, Literal) and e.value is None and e.type != VOID
 
 
 def raise_earlier(work: Callable[[], object], late: int) -> bool:
