@@ -25,7 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer_below_joins,
 )
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
-from planproof_engine.analysis.refusals.earlier import is_of_typed, lateness
+from planproof_engine.analysis.refusals.earlier import CHECKED, is_of_typed, lateness
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
@@ -57,7 +57,7 @@ def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     try:
         plan, scope = binder(node, env, outer)
     except AnalysisError as error:
-        for late in range(1, lateness(error) + 1) if not env.probing else ():
+        for late in range(1, min(lateness(error), CHECKED) + 1) if not env.probing else ():
             _raise_earlier(node, env, outer, late)
         raise
     env.growth.add(1, len(plan.output))

@@ -14,7 +14,7 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star
-from planproof_engine.analysis.refusals.earlier import lateness
+from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.expr import Cast, Expr, Literal
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -43,7 +43,7 @@ def raise_of_rules(block: q.Block, reached: Reached, error: AnalysisError) -> No
     """Raises what is refused of the block's expressions earlier than `error` is."""
     if reached.ctx.env.probing or any(star.except_ for item in block.items for star in item.find_all(q.Star)):
         return  # What EXCEPT cannot find is no matter of `CheckAnalysis`.
-    for late in range(1, lateness(error) + 1):
+    for late in range(1, min(lateness(error), CHECKED) + 1):
         _raise_earlier(block, reached, error, late)
 
 
@@ -71,7 +71,7 @@ def blind(ctx: Context) -> Context:
 def probe(node: q.Node, ctx: Context, late: int, depth: int = 0) -> None:
     """Raises what is refused of the expression earlier than `late`, or of a part of it beside one that is refused
     later (`lateness`)."""
-    if isinstance(node, q.Query) or depth > _DEEPEST:
+    if isinstance(node, (q.Query, q.Identifier)) or depth > _DEEPEST:
         return
     if not ctx.env.probing:
         ctx = evolve(ctx, env=evolve(ctx.env, probing=True))

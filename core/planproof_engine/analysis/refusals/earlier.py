@@ -70,13 +70,17 @@ def is_checked(error: AnalysisError) -> bool:
     return error.condition.startswith(_CHECKED)
 
 
+CHECKED = 3
+OF_AGGREGATES = ("AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION", "NESTED_AGGREGATE_FUNCTION")
+
+
 def lateness(error: AnalysisError) -> int:
     """When Spark raises it: 0 while it resolves names, 1 functions, 2 windows and lambdas, 3 in `CheckAnalysis`.
 
-    Of two errors in a block it reports the earlier one.
+    4 is what it says there of an Aggregate whose names and types are right. Of two errors it reports the earlier one.
     """
     if is_checked(error):
-        return 3
+        return CHECKED + (error.condition in OF_AGGREGATES)
     return 2 if error.condition.startswith(_OF_LATE_RULES) else int(not error.condition.startswith(_OF_NAMES))
 
 
