@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.beside_generators import renamed
-from planproof_engine.analysis.blocks.rules_first import probe
+from planproof_engine.analysis.blocks.rules_first import errors, raise_first
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
@@ -25,7 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     holds_aggregate,
     refuse_nested_generator,
 )
-from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked, lateness
+from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -155,7 +155,7 @@ def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
         return named_item(node, ctx)
     except AnalysisError as error:
         if error.condition in OF_AGGREGATES:
-            probe(node, ctx, lateness(error))
+            raise_first(errors(node, ctx), error)
             _bind_others(node, behind, ctx)
         raise
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
-from planproof_engine.analysis.blocks.rules_first import blind, probe, raise_earlier
+from planproof_engine.analysis.blocks.rules_first import blind, error_of, errors, raise_first
 from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -25,7 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer_below_joins,
 )
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
-from planproof_engine.analysis.refusals.earlier import CHECKED, is_of_typed, lateness
+from planproof_engine.analysis.refusals.earlier import CHECKED, is_of_typed
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
@@ -57,21 +57,22 @@ def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     try:
         plan, scope = binder(node, env, outer)
     except AnalysisError as error:
-        for late in range(1, min(lateness(error), CHECKED) + 1) if not env.probing else ():
-            _raise_earlier(node, env, outer, late)
+        if not env.probing:
+            raise_first(_errors_beside(node, env, outer), error, CHECKED)
         raise
     env.growth.add(1, len(plan.output))
     return plan, scope
 
 
-def _raise_earlier(node: q.Node, env: Environment, outer: Scope | None, late: int) -> None:
-    """Raises what is refused of the relation's right side, and of its own expressions, earlier than `late`."""
+def _errors_beside(node: q.Node, env: Environment, outer: Scope | None) -> Iterator[AnalysisError]:
+    """What is refused of the relation's right side, and of its own expressions."""
     inside = evolve(env, probing=True)
     for child in node.children:
         if isinstance(node, q.Joined) and child is node.right and not node.lateral:
-            raise_earlier(lambda: bind_relation(node.right, inside, outer), late)
+            found = error_of(lambda: bind_relation(node.right, inside, outer))
+            yield from () if found is None else (found,)
         elif type(child) not in _BINDERS and isinstance(node, (q.Joined, q.LateralView, q.Pivoted, q.Unpivoted)):
-            probe(child, blind(Context(inside, _scope((), env, None))), late)
+            yield from errors(child, blind(Context(inside, _scope((), env, None))))
 
 
 def _scope(

@@ -7,7 +7,7 @@ Source: `Analyzer.execute`, `ResolveReferences`, `ResolveFunctions`, `ResolveWin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from planproof_engine.analysis.context import Context
@@ -39,20 +39,26 @@ class Reached:
     source: Plan | None = None
 
 
-def raise_of_rules(block: q.Block, reached: Reached, error: AnalysisError) -> None:
-    """Raises what is refused of the block's expressions earlier than `error` is."""
+def raise_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> None:
+    """Raises what a rule refuses of the block's expressions, where that comes before `error`."""
     if reached.ctx.env.probing or any(star.except_ for item in block.items for star in item.find_all(q.Star)):
         return  # What EXCEPT cannot find is no matter of `CheckAnalysis`.
-    for late in range(1, min(lateness(error), CHECKED) + 1):
-        _raise_earlier(block, reached, error, late)
+    raise_first(_of_block(block, reached, error), error, CHECKED)
 
 
-def _raise_earlier(block: q.Block, reached: Reached, error: AnalysisError, late: int) -> None:
+def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int = CHECKED + 1) -> None:
+    """Raises the first of those found that Spark raises before `error`, and before `until` (`lateness`)."""
+    first = min(found, key=lateness, default=error)
+    if lateness(first) < min(lateness(error), until):
+        raise first
+
+
+def _of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterator[AnalysisError]:
     clauses = (
         ("FROM", ()),
         ("WHERE", (block.where,)),
         ("SELECT", (*block.items, block.group)),
-        ("HAVING", (block.having, block.qualify, *(n for n in (getattr(block, "order", None),) if n is not None))),
+        ("HAVING", (block.having, block.qualify, block.order)),
     )
     names = [name for name, _ in clauses]
     for name, nodes in clauses[names.index(reached.clause) :]:
@@ -60,7 +66,7 @@ def _raise_earlier(block: q.Block, reached: Reached, error: AnalysisError, late:
         over = reached.ctx if known else blind(reached.ctx)
         for node in nodes:
             if node is not None:
-                probe(node, over, late)
+                yield from errors(node, over)
 
 
 def blind(ctx: Context) -> Context:
@@ -68,26 +74,43 @@ def blind(ctx: Context) -> Context:
     return evolve(ctx, env=evolve(ctx.env, variables={}), scope=Scope(()), aliases=None)
 
 
-def probe(node: q.Node, ctx: Context, late: int, depth: int = 0) -> None:
-    """Raises what is refused of the expression earlier than `late`, or of a part of it beside one that is refused
-    later (`lateness`)."""
+def errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError]:
+    """What is refused of the expression, and of its parts that are resolved or refused on their own."""
     if isinstance(node, (q.Query, q.Identifier)) or depth > _DEEPEST:
         return
     if not ctx.env.probing:
         ctx = evolve(ctx, env=evolve(ctx.env, probing=True))
     if is_star(node, ctx):
-        if ctx.scope.columns:
-            raise_earlier(lambda: expand(node, ctx), late)
+        found = _refused(lambda: expand(node, ctx)) if ctx.scope.columns else []
+        yield from (e for e in found if e is not None)
         return
-    # Nothing is coerced over a plan of which nothing is known, and a call waits for its arguments' types.
-    waits = not ctx.scope.columns and any(_is_open(child, ctx) for child in node.children)
-    if raise_earlier(lambda: bind(node, ctx), 0 if waits else late):
+    found = _refused(lambda: bind(node, ctx))
+    if not found:
         return
     if isinstance(node, q.Call) and node.over is not None:
-        raise_earlier(lambda: bind(_without_keys(node), ctx), 0 if waits else late)
+        found += _refused(lambda: bind(_without_keys(node), ctx))
+    # Nothing is coerced over a plan of which nothing is known, and a call waits for its arguments' types.
+    if ctx.scope.columns or not any(_is_open(child, ctx) for child in node.children):
+        yield from (e for e in found if e is not None)
     for child in node.children if not name_parts(node) else ():
         if not isinstance(child, q.Lambda):
-            probe(child, ctx, late, depth + 1)
+            yield from errors(child, ctx, depth + 1)
+
+
+def error_of(work: Callable[[], object]) -> AnalysisError | None:
+    """The error that the work raises."""
+    return next((e for e in _refused(work) if e is not None), None)
+
+
+def _refused(work: Callable[[], object]) -> list[AnalysisError | None]:
+    """The error that the work raises; none where it is done, and None where nothing is known."""
+    try:
+        work()
+    except AnalysisError as error:
+        return [error]
+    except Unknown:
+        return [None]
+    return []
 
 
 def _is_open(node: q.Node, ctx: Context) -> bool:
@@ -104,19 +127,6 @@ def _is_of_coercion(e: Expr) -> bool:
     if isinstance(e, Cast):
         return not e.written
     return isinstance(e, Literal) and e.value is None and e.type != VOID
-
-
-def raise_earlier(work: Callable[[], object], late: int) -> bool:
-    """Whether the work is done without an error. Raises what is refused earlier than `late`."""
-    try:
-        work()
-    except AnalysisError as error:
-        if lateness(error) < late:
-            raise
-        return False
-    except Unknown:
-        return False
-    return True
 
 
 def _without_keys(call: q.Call) -> q.Call:

@@ -13,7 +13,7 @@ from planproof_engine.analysis.blocks.items import Items, bind_items, substitute
 from planproof_engine.analysis.blocks.joins import boolean, of_having, refuse_aggregates
 from planproof_engine.analysis.blocks.pivots import star_over_pivot
 from planproof_engine.analysis.blocks.relations import bind_from
-from planproof_engine.analysis.blocks.rules_first import Reached, raise_of_rules
+from planproof_engine.analysis.blocks.rules_first import Reached, raise_of_block
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
 from planproof_engine.analysis.expressions.binding import bind
@@ -71,7 +71,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     try:
         return _bound(node, env, outer, reached)
     except AnalysisError as error:
-        raise_of_rules(node, reached, error)
+        raise_of_block(node, reached, error)
         if is_checked(error) and reached.source is not None and node.from_ is not None:
             refuse_aggregates(reached.source, node.from_, env)
         raise
