@@ -8,7 +8,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import folded, literal_sql, text_of
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.expr import Alias, Call, Expr, Literal, SessionVariable, fresh_id
+from planproof_engine.expr import Alias, Call, Cast, Expr, Literal, SessionVariable, fresh_id
 from planproof_engine.functions.bind import cast
 from planproof_engine.functions.names import OF_PARAMETERS
 from planproof_engine.origin import AnalysisError, Unknown
@@ -98,7 +98,13 @@ def _refuse_computed(value: Expr, name: str, node: q.Node, ctx: Context) -> None
 
 
 def _written(value: Expr, ctx: Context) -> Expr:
-    """The value as Spark writes it into the text: a float has no literal of its own there."""
+    """The value as Spark writes it into the text, since 4.1 that of a cast too: a float has no literal of its own
+    there."""
+    if isinstance(value, Cast) and not ctx.conf.before("4.1"):
+        found = folded(value)
+        if not isinstance(found, Literal):
+            raise Unknown("EXECUTE IMMEDIATE with a computed value")
+        value = value if found.value is None else found
     if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
         return value
     return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
