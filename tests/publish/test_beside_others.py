@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quick import sweep
+from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.transaction import lock
@@ -105,7 +105,9 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], at: int 
 
 def each(*names: str, quick: dict[str, int]) -> Any:
     """Some cases at every one of their steps; and those that are quick at each of so many, in any run."""
-    return pytest.mark.parametrize(("name", "every"), sweep([*quick.items(), *((n, 1) for n in names)], *quick.items()))
+    return pytest.mark.parametrize(
+        ("name", "every"), keep_quick([*quick.items(), *((n, 1) for n in names)], *quick.items())
+    )
 
 
 @each(*(name for name in CASES if name != "append to partitions"), quick={"location": 3, "partitions": 4})
@@ -251,7 +253,9 @@ def test_a_staged_folder_that_somebody_deleted_is_not_finished(
     assert there.rows() == there.old
 
 
-@pytest.mark.parametrize("name", sweep(["location", "rename", "partitions", "table to view"], "location", "partitions"))
+@pytest.mark.parametrize(
+    "name", keep_quick(["location", "rename", "partitions", "table to view"], "location", "partitions")
+)
 def test_rows_that_come_right_before_the_swap_are_told(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,7 +276,7 @@ def test_rows_that_come_right_before_the_swap_are_told(
     assert told.found == "1 file"
 
 
-@pytest.mark.parametrize("name", sweep(["location", "rename", "append", "partitions"], "location", "append"))
+@pytest.mark.parametrize("name", keep_quick(["location", "rename", "append", "partitions"], "location", "append"))
 def test_files_that_are_gone_after_the_audit_are_not_published(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,7 +294,7 @@ def test_files_that_are_gone_after_the_audit_are_not_published(
     assert "after they had been audited" in str(report.error)
 
 
-@pytest.mark.parametrize("name", sweep(["rename", "table to view"], "rename"))
+@pytest.mark.parametrize("name", keep_quick(["rename", "table to view"], "rename"))
 def test_who_takes_the_name_in_the_gap_keeps_it_and_the_old_rows_are_not_lost(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,7 +318,7 @@ def test_who_takes_the_name_in_the_gap_keeps_it_and_the_old_rows_are_not_lost(
 
 @pytest.mark.parametrize(
     ("name", "parts"),
-    sweep(
+    keep_quick(
         itertools.product(["append", "append to partitions", "partitions"], ["", "partitioned by (d)"]),
         ("append", ""),
         ("partitions", "partitioned by (d)"),
@@ -338,7 +342,7 @@ def test_a_table_that_takes_the_name_while_files_go_in_gets_none_of_them(
     assert Guard(there.other).recover() == []
 
 
-@pytest.mark.parametrize("name", sweep(["rename", "first"], "rename"))
+@pytest.mark.parametrize("name", keep_quick(["rename", "first"], "rename"))
 def test_a_staging_table_that_somebody_drops_at_the_last_moment_costs_no_row(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +372,7 @@ ALTERED = {
 
 @pytest.mark.parametrize(
     ("how", "placed", "runs"),
-    sweep(
+    keep_quick(
         itertools.product(ALTERED, [False, True], [0, 1, 2]),
         ("altered", False, 1),
         ("renamed and made anew", True, 1),
@@ -425,7 +429,7 @@ def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(
     assert (there.publish().outcome, there.rows()) == ("published", there.new)
 
 
-@pytest.mark.parametrize("how", sweep(["told by the publish", "told by the recovery"], "told by the recovery"))
+@pytest.mark.parametrize("how", keep_quick(["told by the publish", "told by the recovery"], "told by the recovery"))
 def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_named(
     how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,7 +469,7 @@ def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_
     assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
 
 
-@pytest.mark.parametrize("lies", sweep(["at home", "in a version", "elsewhere"], "in a version"))
+@pytest.mark.parametrize("lies", keep_quick(["at home", "in a version", "elsewhere"], "in a version"))
 def test_a_table_that_is_pointed_elsewhere_at_the_last_moment_loses_no_row(
     lies: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

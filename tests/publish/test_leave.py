@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quick import sweep
+from quick import keep_quick
 
 pytest.importorskip("pyspark")
 
@@ -182,7 +182,9 @@ def test_partitions_that_were_overwritten_go_with_the_table_that_is_replaced(
 OVERWRITE = {"materialized": "incremental", "incremental_strategy": "insert_overwrite", "partition_by": ["d"]}
 
 
-@pytest.mark.parametrize(("placed", "runs"), sweep(itertools.product([False, True], [1, 2, 3]), (False, 2), (True, 1)))
+@pytest.mark.parametrize(
+    ("placed", "runs"), keep_quick(itertools.product([False, True], [1, 2, 3]), (False, 2), (True, 1))
+)
 def test_leaving_after_overwritten_partitions_loses_no_row(
     placed: bool, runs: int, spark: Any, database: str, tmp_path: Any
 ) -> None:

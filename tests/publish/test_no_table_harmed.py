@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from quick import sweep
+from quick import keep_quick
 
 from planproof import Guard, Model, Report
 from planproof.publish.transaction.names import Names, Refused
@@ -165,7 +165,9 @@ def test_a_cached_relation_shows_the_new_rows(shop: Shop) -> None:
         assert sorted(shop.spark.table(shop.t).collect()) == expected
 
 
-@pytest.mark.parametrize("parts", sweep([{}, {"partition_by": ["d"]}], {"partition_by": ["d"]}), ids=["plain", "parts"])
+@pytest.mark.parametrize(
+    "parts", keep_quick([{}, {"partition_by": ["d"]}], {"partition_by": ["d"]}), ids=["plain", "parts"]
+)
 def test_what_is_cached_over_a_table_follows_every_publish(shop: Shop, parts: dict[str, Any]) -> None:
     stories = (({}, [1]), (DELTA, [1, 2]), (DELTA, [1, 2, 3]), (OVERWRITE, [4]), (OVERWRITE, [5]), ({}, [6]), ({}, [7]))
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quick import sweep
+from quick import keep_quick
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
@@ -240,7 +240,7 @@ SOME = ("first", "to a place", "another schema", "over a view", "location of an 
 SOME += ("append to partitions", "partitions", "overwrite of all partitions", "view over a table")
 
 
-@pytest.mark.parametrize("name", sweep(CASES, *SOME))
+@pytest.mark.parametrize("name", keep_quick(CASES, *SOME))
 def test_the_target_is_new_and_nothing_is_left(name: str, world: Callable[[str], World], session: Any) -> None:
     there = world(name)
     assert there.rows() == there.case.old
@@ -290,7 +290,7 @@ def test_a_publish_that_dies_anywhere_leaves_the_target_old_or_new(
     assert "rejected" in outcomes
 
 
-@pytest.mark.parametrize("name", sweep(["another schema", "view over a table"], "another schema"))
+@pytest.mark.parametrize("name", keep_quick(["another schema", "view over a table"], "another schema"))
 def test_a_rename_that_died_between_the_directory_and_the_name_is_undone(
     name: str, world: Callable[[str], World], session: Any, dying: Any, killed: Any
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from quick import sweep
+from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.data_tests.trial import DataTest, run_tests
@@ -45,7 +45,7 @@ def data_test(name: str, ids: list[int], **more: Any) -> DataTest:
 
 
 @pytest.mark.parametrize(
-    "case", sweep(CASES, "first table", "another schema", "view with names", "append with a column", "partitions")
+    "case", keep_quick(CASES, "first table", "another schema", "view with names", "append with a column", "partitions")
 )
 def test_tests_see_what_the_target_is_to_hold(case: str, spark: Any, database: str) -> None:
     before, made, ids = CASES[case]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quick import sweep
+from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.transaction.places import database_root
@@ -24,7 +24,7 @@ PARTS = "create table {t} using parquet partitioned by (d) as select * from valu
 
 
 @pytest.mark.parametrize(
-    "more", sweep([DELTA, OVERWRITE, {"partition_by": ["d"]}], DELTA), ids=["append", "overwrite", "table"]
+    "more", keep_quick([DELTA, OVERWRITE, {"partition_by": ["d"]}], DELTA), ids=["append", "overwrite", "table"]
 )
 def test_partitions_that_this_session_does_not_manage(spark: Any, database: str, more: dict[str, Any]) -> None:
     name, guard = f"{database}.t", Guard(spark)
@@ -81,7 +81,7 @@ def test_a_folder_that_this_session_cannot_spell_is_refused_before_anything_is_w
     assert guard.recover() == []
 
 
-@pytest.mark.parametrize("prefix", sweep(["", "Up_"], "Up_"))
+@pytest.mark.parametrize("prefix", keep_quick(["", "Up_"], "Up_"))
 def test_rows_stay_with_an_upper_case_name_where_case_counts(spark: Any, database: str, prefix: str) -> None:
     """Spark looks for the files of a renamed table in a folder of the name's own spelling, where Hive has none."""
     spark.conf.set("spark.sql.caseSensitive", "true")
@@ -108,7 +108,7 @@ def test_rows_stay_with_an_upper_case_name_where_case_counts(spark: Any, databas
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-@pytest.mark.parametrize(("step", "runs"), sweep(itertools.product(["away", "swap"], [0, 1]), ("swap", 1)))
+@pytest.mark.parametrize(("step", "runs"), keep_quick(itertools.product(["away", "swap"], [0, 1]), ("swap", 1)))
 def test_files_that_somebody_puts_at_the_default_place_never_become_the_table(
     spark: Any, database: str, monkeypatch: pytest.MonkeyPatch, runs: int, step: str
 ) -> None:
