@@ -61,7 +61,7 @@ test: environment ## Runs all tests, in two processes with a Spark each: WORKERS
 
 test-hive: environment ## Runs with Hive's catalog what `make test` runs with Spark's own.
 	CATALOG=hive $(BIN)/python -m pytest -m "not conformance and not faults" -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
-		tests/publish tests/dbt_plugin tests/guard tests/incidents tests/judge tests/engine/optimizer tests/session $(PYTEST_ARGS)
+		tests/publish tests/dbt_plugin tests/guard tests/incidents tests/judge tests/engine/optimizer tests/session tests/cli tests/operators tests/project tests/incremental $(PYTEST_ARGS)
 
 test-airflow: environment ## Starts `airflow standalone`, and runs DAGs in it (slow).
 	$(BIN)/python -m pytest -m slow tests/operators $(PYTEST_ARGS)
