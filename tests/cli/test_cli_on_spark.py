@@ -16,6 +16,8 @@ from planproof.project.location import OWN_TARGET
 from planproof.report.run import RunReport
 from planproof_engine.finding import Verdict
 
+pytestmark = pytest.mark.hive
+
 SCHEMA = """
 models:
   - name: stg

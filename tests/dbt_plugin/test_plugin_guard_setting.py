@@ -11,8 +11,6 @@ from quick import keep_quick
 
 pytest.importorskip("dbt.adapters.spark")
 
-pytestmark = pytest.mark.hive
-
 BROKEN = """
     {{{{ config(materialized='{}', file_format='parquet', on_schema_change='fail',
         meta={{'planproof': {}}}) }}}}

@@ -12,8 +12,6 @@ from planproof_engine.catalog import RelationName
 
 pytest.importorskip("dbt.adapters.spark")
 
-pytestmark = pytest.mark.hive
-
 
 class Broken:
     """A guard with a defect: what it raises is nobody's contract."""
