@@ -152,7 +152,7 @@ conformance: environment ## Sweeps against real Spark (slow), and scores `planpr
 	else echo "no oracle at $(ORACLE): nothing scored"; fi
 
 faults: environment ## Kills publishes at every step and at random moments, fills disks, takes the metastore away.
-	$(BIN)/python -m pytest -m faults -s tests/faults $(PYTEST_ARGS)
+	CATALOG=hive $(BIN)/python -m pytest -m faults -s tests/faults $(PYTEST_ARGS)
 
 suites: environment ## Runs every suite there is, goes on where it stopped, and writes docs/suites.yml and the support matrix (hours).
 	@status=0; $(BIN)/python tools/suites.py || status=$$?; $(BIN)/python tools/support_matrix.py; exit $$status

@@ -305,6 +305,7 @@ def test_a_full_refresh_replaces_an_incremental(dbt: Any) -> None:
     assert dbt.rows("appended") == PEOPLE
 
 
+@pytest.mark.conformance
 def test_a_view_becomes_a_table_and_a_view_again(dbt: Any) -> None:
     text = (
         "{{{{ config(materialized='{}', file_format='parquet') }}}}\nselect id, name from {{{{ ref('contracted') }}}}\n"
@@ -336,6 +337,7 @@ def test_other_commands_are_left_alone(dbt: Any, command: list[str]) -> None:
     assert not (dbt.root / "target/planproof/report.json").exists()
 
 
+@pytest.mark.conformance
 def test_without_planproof_the_same_model_loses_its_table(dbt: Any) -> None:
     assert not dbt.run("run", "--select", "broken_type", *with_vars(broken=BROKEN)).success
     assert dbt.rows("broken_type") == [(1,), (2,), (3,)]

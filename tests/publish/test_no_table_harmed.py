@@ -52,6 +52,7 @@ def shop(spark: Any, database: str) -> Shop:
     return Shop(spark, database)
 
 
+@pytest.mark.conformance
 def test_a_bucketed_table_becomes_one_without_buckets(shop: Shop) -> None:
     """Spark refuses files without a bucket's number where the catalog says that there are buckets."""
     shop.sql(
@@ -150,6 +151,7 @@ def test_foreign_files_in_an_external_tables_folder_stay(shop: Shop, tmp_path: P
     assert (folder / "_theirs" / "README").read_text() == "ours"
 
 
+@pytest.mark.conformance
 def test_a_cached_relation_shows_the_new_rows(shop: Shop) -> None:
     for sql, more, expected in (
         ("select 2 as id", {}, [(2,)]),

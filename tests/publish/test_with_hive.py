@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +80,8 @@ def test_a_folder_that_this_session_cannot_spell_is_refused_before_anything_is_w
     assert guard.recover() == []
 
 
-@pytest.mark.parametrize("prefix", keep_quick(["", "Up_"], "Up_"))
+@pytest.mark.conformance
+@pytest.mark.parametrize("prefix", ["", "Up_"])
 def test_rows_stay_with_an_upper_case_name_where_case_counts(spark: Any, database: str, prefix: str) -> None:
     """Spark looks for the files of a renamed table in a folder of the name's own spelling, where Hive has none."""
     spark.conf.set("spark.sql.caseSensitive", "true")
@@ -108,7 +108,9 @@ def test_rows_stay_with_an_upper_case_name_where_case_counts(spark: Any, databas
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-@pytest.mark.parametrize(("step", "runs"), keep_quick(itertools.product(["away", "swap"], [0, 1]), ("swap", 1)))
+@pytest.mark.conformance
+@pytest.mark.parametrize("step", ["away", "swap"])
+@pytest.mark.parametrize("runs", [0, 1])
 def test_files_that_somebody_puts_at_the_default_place_never_become_the_table(
     spark: Any, database: str, monkeypatch: pytest.MonkeyPatch, runs: int, step: str
 ) -> None:
