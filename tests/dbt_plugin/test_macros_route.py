@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
+pytestmark = pytest.mark.hive
+
 PACKAGE = Path(__file__).parents[2] / "macros"
 OPT_IN = "\n".join(
     f"{{% materialization {kind}, adapter='spark', supported_languages=['sql', 'python'] %}}"
