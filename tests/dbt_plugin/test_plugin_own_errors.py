@@ -51,6 +51,7 @@ def test_an_error_of_our_own_may_be_passed(dbt: Any, request: pytest.FixtureRequ
     assert dbt.rows("number") == [(2,)]
 
 
+@pytest.mark.conformance
 def test_an_error_of_our_own_before_the_model_runs_may_be_passed(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import dbt_planproof.admission
 

@@ -79,6 +79,7 @@ def walk(dbt: Any, command: str) -> Any:
     return subprocess.run(["sh", "-c", command], check=True, cwd=dbt.root)
 
 
+@pytest.mark.conformance
 def test_pull_requests_are_checked_and_built_guarded(dbt: Any, own: str) -> None:
     before = dbt.state("mart")
 

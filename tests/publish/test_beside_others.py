@@ -110,7 +110,7 @@ def each(*names: str, quick: dict[str, int]) -> Any:
     )
 
 
-@each(*(name for name in CASES if name != "append to partitions"), quick={"location": 3, "partitions": 4})
+@each(*(name for name in CASES if name != "append to partitions"), quick={"location": 3})
 def test_a_forced_recovery_evicts_a_living_owner(
     name: str, every: int, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,9 +44,7 @@ def data_test(name: str, ids: list[int], **more: Any) -> DataTest:
     return DataTest("ids", sql, **more)
 
 
-@pytest.mark.parametrize(
-    "case", keep_quick(CASES, "first table", "another schema", "view with names", "append with a column", "partitions")
-)
+@pytest.mark.parametrize("case", keep_quick(CASES, "another schema", "view with names", "partitions"))
 def test_tests_see_what_the_target_is_to_hold(case: str, spark: Any, database: str) -> None:
     before, made, ids = CASES[case]
     name, guard = f"{database}.t", Guard(spark)
