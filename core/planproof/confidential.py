@@ -27,14 +27,11 @@ _VALUES = {
 
 
 def is_confidential(name: str, value: str) -> bool:
-    """Whether a setting is a secret by its name, or holds one in its value. What a JVM must know as it starts
-    (`spark.driver.*`) counts as none.
+    """Whether a setting is a secret by its name, or holds one in its value.
 
     >>> is_confidential("fs.s3a.secret.key", "abc"), is_confidential("spark.sql.ansi.enabled", "true")
     (True, False)
     """
-    if name.startswith("spark.driver."):
-        return False
     setting = f"{name}={value}"
     return without_secrets(setting) != setting
 
