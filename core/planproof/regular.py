@@ -32,17 +32,33 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
         return file.read(most)
 
 
-def write_anew(path: Path, parts: Iterable[str]) -> None:
-    """Writes a file of UTF-8, and its directories; a reader sees the old text or the new one. Raises OSError."""
+def write_anew(path: Path, parts: Iterable[str], home: Path | None = None) -> None:
+    """Writes a file of UTF-8, and its directories; a reader sees the old text or the new one. What the user names in
+    /dev is written to. `home` as in `open_anew`. Raises OSError."""
+    if path.parts[:2] == ("/", "dev") and path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            device.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
+        return
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open_anew(draft) as file:
-        file.writelines(part.encode() for part in parts)
+    with open_anew(draft, home) as file:
+        file.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
     os.replace(draft, path)
 
 
-def open_anew(path: Path) -> BinaryIO:
-    """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed.
-    Raises OSError."""
+def open_anew(path: Path, home: Path | None = None) -> BinaryIO:
+    """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed, nor
+    are links that lead out of `home`, the folder that such links may lie in. Raises OSError."""
+    if home is not None and not path.parent.resolve().is_relative_to(home.resolve()):
+        raise PermissionError(f"a link on this path leads out of {home}, to {path.parent.resolve()}; name that folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     return path.open("xb")
+
+
+def checkout_of(path: Path) -> Path | None:
+    """The checkout of a repository, or dbt project, that the path leads through: somebody else may have brought the
+    links in it. None where the path is the user's own."""
+    parents = Path(os.path.abspath(path)).parents
+    return next(
+        (folder for mark in (".git", "dbt_project.yml") for folder in parents if (folder / mark).exists()), None
+    )

@@ -85,7 +85,9 @@ def _submitted(file: Path, settings: Mapping[str, str]) -> Iterator[None]:
 def _spark_defaults() -> Path:
     from pyspark.find_spark_home import _find_spark_home
 
-    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(os.environ.get("SPARK_HOME") or _find_spark_home(), "conf")
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(
+        os.environ.get("SPARK_HOME") or _find_spark_home(), "conf"
+    )
     return Path(folder) / "spark-defaults.conf"
 
 

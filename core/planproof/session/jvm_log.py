@@ -43,7 +43,7 @@ def launch(settings: Mapping[str, str]) -> Path | None:
         # A folder that nobody may write to stops no audit.
         with suppress(OSError):
             file = asked()
-            opened = open_anew(file)
+            opened = open_anew(file, home=file.parent.parent)
     if opened is None and not has_confidential(settings):
         return None
     conf = SparkConf()
