@@ -1,0 +1,32 @@
+"""The bytes that an editor sends, before pygls reads them: no header and no message may be larger than memory."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import BinaryIO
+
+_HEADER = 2**12
+_MESSAGE = 2**28
+"""Bytes, at most: an editor sends whole files."""
+_LENGTH = re.compile(rb"Content-Length: (\d+)\r\n")
+
+
+class BoundedInput:
+    """Standard input that ends, and says why, where a header or the message that it tells of is too large. pygls would
+    ask for as much memory, and wait."""
+
+    def __init__(self, stdin: BinaryIO) -> None:
+        self._stdin = stdin
+
+    def readline(self) -> bytes:
+        line = self._stdin.readline(_HEADER)
+        length = _LENGTH.fullmatch(line)
+        if len(line) == _HEADER or (length is not None and int(length[1]) > _MESSAGE):
+            said = f"a header of {_HEADER:,} bytes, or a message of {_MESSAGE:,} bytes, is more than an editor sends"
+            print(f"planproof lsp ends: {said}", file=sys.stderr)
+            return b""
+        return line
+
+    def read(self, size: int) -> bytes:
+        return self._stdin.read(size)
