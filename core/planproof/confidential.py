@@ -36,19 +36,45 @@ def is_confidential(name: str, value: str) -> bool:
     return without_secrets(setting) != setting
 
 
+def secrets_of(name: str, value: str) -> list[str]:
+    """The value of a setting that is a secret by its name, else what is one in it.
+
+    >>> secrets_of("fs.s3a.secret.key", "a,b"), secrets_of("spark.url", "jdbc:mysql://ada:abc@db"), secrets_of("a", "b")
+    (['a,b'], ['abc'], [])
+    """
+    if _SECRET.search(name):
+        return [value]
+    return [value[start:stop] for start, stop in _spans(value)]
+
+
 def without_secrets(message: str) -> str:
     """What a file system, a metastore or a database said of a failure, without what it was told in confidence.
 
     >>> without_secrets("no answer of jdbc:mysql://ada:pw@db/m?user=ada&password=pw; fs.s3a.secret.key = abc")
     'no answer of jdbc:mysql://ada:***@db/m?user=ada&password=***; fs.s3a.secret.key = ***'
     """
-    message = _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", message)
     parts, at = [], 0
+    for start, stop in _spans(message):
+        parts += [message[at:start], "***"]
+        at = stop
+    return "".join([*parts, message[at:]])
+
+
+def _spans(message: str) -> list[tuple[int, int]]:
+    """Where secrets stand in it, from the first to the last, apart from each other."""
+    found = [(max(url.end(1), url.end(2)), url.end()) for url in _PASSWORD.finditer(message)]
+    at = 0
     for name in _NAMED.finditer(message):
         if name.end() < at or not _SECRET.search(name[0]):
             continue
         value = _VALUES[name[1]].match(message, name.end())
         if value is not None:
-            parts += [message[at : value.start()], "***"]
+            found.append(value.span())
             at = value.end()
-    return "".join([*parts, message[at:]])
+    apart: list[tuple[int, int]] = []
+    for start, stop in sorted(found):
+        if apart and start < apart[-1][1]:
+            apart[-1] = apart[-1][0], max(stop, apart[-1][1])
+        else:
+            apart.append((start, stop))
+    return apart
