@@ -21,6 +21,7 @@ from planproof.project.infer import property_file
 from planproof.project.manifest import read_project
 from planproof.project.reads import content_within
 from planproof.project.sources import read_frozen, schema_of_source
+from planproof.regular import read_regular
 from planproof.report.model import Report
 
 SECRET = "TOKEN=hunter2,other"
@@ -64,6 +65,44 @@ def test_a_file_that_lies_elsewhere_is_not_read(name: str, home: Path) -> None:
 @pytest.mark.parametrize("name", ["seeds/fine.csv", "seeds/../seeds/fine.csv", "seeds/inner.csv"])
 def test_a_file_of_the_project_is_read(name: str, home: Path) -> None:
     assert content_within(home, name) == b"a,b\n1,2\n"
+
+
+@pytest.mark.parametrize("part", ["seeds/deep/fine.csv", "seeds/deep", "seeds"])
+def test_what_became_a_link_after_it_was_looked_at_is_not_followed(
+    part: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (home, home.parent):
+        (folder / "seeds" / "deep").mkdir(parents=True)
+        (folder / "seeds" / "deep" / "fine.csv").write_text("a,b" if folder == home else SECRET)
+    plain, changed = os.stat, list[bool]()
+
+    def looked(path: Any, **given: Any) -> os.stat_result:
+        found = plain(path, **given)
+        if path == str(home / "seeds/deep/fine.csv") and not changed:
+            changed.append(True)
+            (home / part).rename(home / "moved")
+            (home / part).symlink_to(home.parent / part)
+        return found
+
+    monkeypatch.setattr("planproof.project.reads.os.stat", looked)
+    with pytest.raises(OSError, match="symbolic links|Not a directory"):
+        content_within(home, "seeds/deep/fine.csv")
+    assert (home / part).is_symlink()
+
+
+def test_what_was_opened_is_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file is read in more than one turn."""
+    file, plain = tmp_path / "large", os.read
+    file.write_bytes(b"a" * 10**6)
+    (tmp_path / "other").write_bytes(b"b" * 10**6)
+
+    def read(opened: int, size: int) -> bytes:
+        file.unlink(missing_ok=True)
+        file.symlink_to(tmp_path / "other")
+        return plain(opened, size)
+
+    monkeypatch.setattr("planproof.regular.os.read", read)
+    assert read_regular(file, 2**28) == b"a" * 10**6
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
