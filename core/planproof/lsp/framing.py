@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import BinaryIO
 
 _HEADER = 2**12
 _MESSAGE = 2**28
 """Bytes, at most: an editor sends whole files."""
-_LENGTH = re.compile(rb"Content-Length: (\d+)\r\n")
+_LENGTH = b"Content-Length: "
 
 
 class BoundedInput:
@@ -21,8 +20,8 @@ class BoundedInput:
 
     def readline(self) -> bytes:
         line = self._stdin.readline(_HEADER)
-        length = _LENGTH.fullmatch(line)
-        if len(line) == _HEADER or (length is not None and int(length[1]) > _MESSAGE):
+        length = line.removeprefix(_LENGTH).strip()
+        if len(line) == _HEADER or (line.startswith(_LENGTH) and length.isdigit() and int(length) > _MESSAGE):
             said = f"a header of {_HEADER:,} bytes, or a message of {_MESSAGE:,} bytes, is more than an editor sends"
             print(f"planproof lsp ends: {said}", file=sys.stderr)
             return b""
