@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 _HEADER = 2**12
 _MESSAGE = 2**28
@@ -29,3 +29,8 @@ class BoundedInput:
 
     def read(self, size: int) -> bytes:
         return self._stdin.read(size)
+
+
+def bounded_input(stdin: BinaryIO) -> BinaryIO:
+    """The same as pygls takes it: of a stream it calls these two methods alone."""
+    return cast(BinaryIO, BoundedInput(stdin))
