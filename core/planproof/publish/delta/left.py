@@ -115,7 +115,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
     if note.is_new and session.registered(note.target) is None:
         tables.register(note.target, note.location, same(note.location, decoded(tables.place(note.target))))
-    for staged in (note.folder, note.quarantine and note.quarantine.folder):
+    for staged in (note.folder, note.quarantine.folder if note.quarantine is not None else None):
         if staged is not None:
             forget_log(store, staged)
 
