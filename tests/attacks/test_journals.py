@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from random import Random
@@ -43,7 +44,8 @@ class Scene:
         self.spark, self.database, self.other = spark, database, f"{database}_other"
         self.session = opened(spark)
         self.store = store_of(self.session)
-        spark.sql(f"create database {self.other}")
+        for each in (self.database, self.other):
+            spark.sql(f"create database {each}")
         spark.sql(f"create table {database}.t using parquet as select 1 as id")
         spark.sql(f"create table {database}.near using parquet as select 2 as id")
         spark.sql(f"create table {self.other}.victim using parquet as select 3 as id")
@@ -55,9 +57,26 @@ class Scene:
         (self.folder / "deep").mkdir(parents=True)
         (self.folder / "deep" / "file").write_text("precious")
         self.version = self.session.registered(f"{self.other}.t").location.removeprefix("file:")
+        self._entry: Entry | None = None
+        self._first = self._all()
+
+    def _all(self) -> Any:
+        roots = (self.home, self.theirs, self.folder)
+        paths = [sorted(p for p in Path(root).rglob("*") if ".planproof" not in p.parts) for root in roots]
+        return paths, self.state()
+
+    def is_as_it_was(self) -> bool:
+        """Whether another test may have it: no file, link, folder or table came or went."""
+        self.store.delete(f"{self.home}/.planproof")
+        self.store.delete(f"{self.theirs}/.planproof")
+        return bool(self._all() == self._first)
 
     def entry(self) -> Entry:
         """What a publish of `t` would write."""
+        self._entry = self._entry or self._published()
+        return self._entry
+
+    def _published(self) -> Entry:
         guard = Guard(self.spark)
         found: list[Entry] = []
         plain = "planproof.publish.formats.Parquet.commit"
@@ -98,11 +117,21 @@ class Scene:
         return places, files
 
 
-@pytest.fixture
-def scene(spark: Any, database: str, tmp_path: Path) -> Any:
-    made = Scene(spark, database, tmp_path)
+@pytest.fixture(scope="module")
+def scenes(spark: Any) -> Iterator[list[Scene]]:
+    made: list[Scene] = []
     yield made
-    spark.sql(f"drop database if exists {made.other} cascade")
+    for scene in made:
+        for name in (scene.database, scene.other):
+            spark.sql(f"drop database if exists {name} cascade")
+
+
+@pytest.fixture
+def scene(spark: Any, scenes: list[Scene], tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    """One for all tests that leave it as it was."""
+    if not scenes or not scenes[-1].is_as_it_was():
+        scenes.append(Scene(spark, f"journals{len(scenes)}_{os.getpid()}", tmp_path_factory.mktemp("scene")))
+    return scenes[-1]
 
 
 def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
