@@ -85,6 +85,11 @@ def line_and_position(error: PySparkException) -> tuple[int, int] | None:
         return None
 
 
+def has_java_argfiles() -> bool:
+    """Whether every Java that this Spark runs on takes an `@argfile`: Spark 3.5 runs on Java 8, which has none."""
+    return hasattr(PySparkException, "getCondition")
+
+
 def hides_a_file(condition: str, java: Any) -> bool:
     """Whether a rejection means that a file cannot be read: Spark 3.5 rejects `parquet.`path`` then, with a cause."""
     try:
