@@ -60,6 +60,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         routine = routines.find(name, ctx.env)
         if routine is not None:
             return routines.scalar(routine, node, ctx)
+        if function is not None and key in SPARK_FUNCTIONS:
+            _check_arity(function, node.arguments, node, ctx)  # `cast(1)` has a name that is grammar
         raise missing(name, node, ctx.env)
     if function.category is Category.TABLE:
         raise ctx.env.rejected(
