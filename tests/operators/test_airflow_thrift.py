@@ -22,7 +22,6 @@ with DAG("tested", schedule=None, start_date=START, default_args=again) as dag:
 """
 
 
-@pytest.mark.conformance
 def test_what_a_thrift_server_stores_is_audited(
     thrift: str, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
