@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from under_test import BAD, BAD_ROWS, CONTRACT, FORMATS, QUARANTINING, Place, Rows
+from under_test import BAD, BAD_ROWS, CONTRACT, FORMATS, QUARANTINING, Place, Rows, watch_changes
 
 from planproof import Contract, Guard, Report
 from planproof.publish.data_tests.trial import DataTest, run_tests
@@ -25,7 +25,7 @@ from planproof.publish.transaction.leave import leave
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
-from planproof.session.store import RoutedStore, store_of
+from planproof.session.store import store_of
 
 Make = Callable[[str, str], Place]
 POINTS = ("stage", "audit", "commit")
@@ -63,13 +63,7 @@ def dying(at: int, there: Place, patch: pytest.MonkeyPatch) -> Guard:
 
         return counted
 
-    rows = guard.session.rows
-    reads = ("SELECT", "SHOW", "DESCRIBE", "SET", "REFRESH")
-    patch.setattr(guard.session, "rows", lambda sql: (rows if sql.startswith(reads) else dies(rows))(sql))
-    changing = [(guard.session, "write"), (guard.session, "write_files")]
-    changing += [(RoutedStore, name) for name in ("write", "create", "delete", "move")]
-    for changer, name in [*changing, *there.format.owners()]:
-        patch.setattr(changer, name, dies(getattr(changer, name)))
+    watch_changes(guard, there.format, patch, dies)
     return guard
 
 
