@@ -10,6 +10,8 @@ SPARK35 := 3.5.9
 WORKERS ?= 2
 ORACLE ?= ../shared/oracle
 BIN := .venv/bin
+# The environment in which FORMAT's tables are tested.
+PLACE = $(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),$(if $(filter delta,$(FORMAT)),$$(.ci/delta $(DELTA_SPARK) >&2 && echo .venv-delta-$(DELTA_SPARK)),.venv))
 export PYTHON
 # Python keeps what it compiles, where the machine says otherwise too: each of the many that a run of the tests starts would compile Airflow and dbt anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -128,11 +130,12 @@ test-dbt2: environment ## Compiles a project by dbt 2's own program, and checks,
 	dbt2=$$(.ci/dbt2) && DBT2="$$dbt2" $(BIN)/python -m pytest tests/project/test_dbt2_program.py $(PYTEST_ARGS)
 
 formats: environment ## Plays every case of the suite of formats, each publish killed at every call: FORMAT=iceberg, or delta, for one format (slow).
-	where=$(if $(filter iceberg,$(FORMAT)),$$(.ci/iceberg $(SPARK)),$(if $(filter delta,$(FORMAT)),$$(.ci/delta $(DELTA_SPARK) >&2 && echo .venv-delta-$(DELTA_SPARK)),.venv)) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
-		tests/formats $(PYTEST_ARGS)
+	where=$(PLACE) && $$where/bin/python -m pytest -m "conformance or faults or not faults" -p no:cacheprovider -k "$(FORMAT)" \
+		tests/formats/test_every_format.py $(PYTEST_ARGS)
 
-walks: environment ## Walks at random: two guards, a writer, DDL, recoveries and leaving over one Parquet table (1,000 walks take hours): WALKS=50
-	PLANPROOF_WALKS=$(WALKS) $(BIN)/python -m pytest -m "conformance or not conformance" -p no:cacheprovider tests/publish/test_random_walk.py $(PYTEST_ARGS)
+walks: environment ## Walks at random: two guards, a writer, DDL, maintenance, recoveries and leaving over one table (1,000 walks take hours): WALKS=50 FORMAT=delta
+	where=$(PLACE) && PLANPROOF_WALKS=$(WALKS) $$where/bin/python -m pytest -m "conformance or not conformance" -p no:cacheprovider -k "$(FORMAT)" \
+		tests/formats/test_random_walk.py $(PYTEST_ARGS)
 
 test-editor: environment ## Runs the language server's tests, in Neovim too: NVIM=/path/to/nvim, or one from PyPI.
 	nvim=$$(.ci/neovim) && NVIM="$$nvim" $(BIN)/python -m pytest tests/lsp $(PYTEST_ARGS)
