@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,25 +167,22 @@ def test_an_audit_of_what_is_stored_and_of_an_older_version(delta: SparkSession,
         assert then.verdict.value == "violated", then.findings
 
 
+@pytest.mark.parametrize("late", ["before the look", "after it"])
 @pytest.mark.parametrize("how", ["append", "replace"])
 def test_a_vacuum_without_retention_meanwhile(
-    delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
+    delta: SparkSession, place: str, how: str, late: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It deletes the files of whoever writes, bare or guarded; what is gone is not committed."""
-    from planproof.publish.delta.publication import DeltaPublication
-
-    name = f"{place}.swept"
+    """It deletes the files of whoever writes, bare or guarded; what is gone is not committed, or taken back."""
+    name, check = f"{place}.swept", "spark.databricks.delta.retentionDurationCheck.enabled"
     assert publish(delta, name, GOOD, **ADDED).outcome == "published"
-    before, commit = rows(delta, name), DeltaPublication.commit
-    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    before = rows(delta, name)
 
-    def late(self: DeltaPublication) -> None:
+    def vacuum() -> None:
         delta.conf.set(check, "false")
         delta.sql(f"vacuum {name} retain 0 hours").collect()
         delta.conf.unset(check)
-        commit(self)
 
-    monkeypatch.setattr(DeltaPublication, "commit", late)
+    act_before_commit(monkeypatch, late == "after it", vacuum)
     more = "select id, 'ours' as v from range(10, 12)"
     report = publish(delta, name, more, **({} if how == "replace" else ADDED))
     assert (report.outcome, report.details.transient) == ("failed", True), report.findings
@@ -192,6 +190,40 @@ def test_a_vacuum_without_retention_meanwhile(
     monkeypatch.undo()
     delta.catalog.refreshTable(name)
     assert (rows(delta, name), left(folder(delta, name))) == (before, [])
+
+
+def test_a_table_that_was_made_anew_at_the_commit_is_not_added_to(
+    delta: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version has the number that the change was staged on, and the staged files went with the table before it."""
+    name = f"{place}.anew"
+    assert publish(delta, name, GOOD).outcome == "published"
+
+    def make_anew() -> None:
+        monkeypatch.undo()
+        delta.sql(f"drop table {name}")
+        delta.sql(f"create table {name} (id bigint, v string) using delta")
+
+    act_before_commit(monkeypatch, True, make_anew)
+    report = publish(delta, name, "select 10L as id, 'ours' as v", **ADDED)
+    assert (report.outcome, report.details.transient) == ("failed", True), report.findings
+    delta.catalog.refreshTable(name)
+    assert (rows(delta, name), left(folder(delta, name))) == ([], [])
+
+
+def act_before_commit(patch: pytest.MonkeyPatch, is_late: bool, act: Callable[[], None]) -> None:
+    """`act` happens before each commit: before the publish looks at its files, or when that is over."""
+    from planproof.publish.delta.publication import DeltaPublication
+    from planproof.session.delta.tables import Delta
+
+    owner: Any = Delta if is_late else DeltaPublication
+    commit = owner.commit
+
+    def late(self: Any, *given: Any) -> Any:
+        act()
+        return commit(self, *given)
+
+    patch.setattr(owner, "commit", late)
 
 
 @pytest.mark.parametrize("how", ["append", "replace"])

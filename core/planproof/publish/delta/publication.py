@@ -20,6 +20,7 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decoded, store_of
+from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
 PATIENCE = 60.0
@@ -97,7 +98,6 @@ class DeltaPublication(NotedPublication):
         transient `Refused` where files that were audited are gone."""
         if self.forbidden is not None:
             raise Refused(self.forbidden)
-        self._refuse_gone()
         self.note("commit")
         try:
             self._commit_on_top()
@@ -106,6 +106,7 @@ class DeltaPublication(NotedPublication):
                 self.step("refused")
                 self.stop_if_evicted()
                 raise
+        self._take_back_what_is_gone()
         if not self._is_registered:
             self.tables.register(self.entry.target, self.base.location, self.managed)
         self.step("clean")
@@ -118,6 +119,7 @@ class DeltaPublication(NotedPublication):
         takes their place."""
         base, until = self.base, time.monotonic() + PATIENCE
         while True:
+            self._refuse_gone()
             try:
                 self.tables.commit(self._change(base), self.entry.target, self.staged.folder)
                 return
@@ -158,12 +160,49 @@ class DeltaPublication(NotedPublication):
     def _refuse_gone(self) -> None:
         gone, files = self.staged.gone()
         if gone:
+            self.step("refused")
             self.stop_if_evicted()
-            raise Refused(
-                f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM "
-                "without a retention; nothing was published. Run the model again",
-                transient=True,
+            raise Refused(self._gone(gone, files), transient=True)
+
+    def _gone(self, gone: int, files: int) -> str:
+        return (
+            f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM without "
+            "a retention; nothing was published. Run the model again"
+        )
+
+    def _take_back_what_is_gone(self) -> None:
+        """Files may be deleted at the moment of their commit, and Delta asks nothing: nobody could read the table.
+
+        Raises a transient `Refused` once the table is what it was before, else `SparkFailure`."""
+        gone, files = self.staged.gone()
+        if not gone:
+            return
+        version = self.staged.committed_as()
+        if not self._restored(version):
+            raise SparkFailure(
+                f"{gone} of {files} files of {self.entry.model} were deleted while they were committed as version "
+                f"{version}, and the table cannot be read: RESTORE TABLE {self.entry.target} TO an older VERSION"
             )
+        self.step("refused")
+        raise Refused(self._gone(gone, files), transient=True)
+
+    def _settle_what_is_gone(self) -> None:
+        try:
+            self._take_back_what_is_gone()
+        except Refused:
+            self.discard()
+            self.close()
+            raise
+
+    def _restored(self, version: int | None) -> bool:
+        """Whether the version before is the table's again. What others have committed since is not taken back."""
+        if not version or self.tables.state(self.base.location).version != version:
+            return False
+        table = quoted(("delta", decoded(self.base.location)))
+        with suppress(SparkFailure):
+            self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}")
+            return True
+        return False
 
     def refuse_another(self) -> None:
         """Raises a transient `Refused` where the table that this began on was dropped, renamed or made anew."""
@@ -203,10 +242,13 @@ class DeltaPublication(NotedPublication):
             self.bad_rows.close()
 
     def settle(self) -> Ending:
-        """Finds out from the log what became of a commit whose answer was lost."""
+        """Finds out from the log what became of a commit whose answer was lost. Raises a transient `Refused` where it
+        was taken back, and `SparkFailure` where nobody can read the table."""
         ending: Ending = "undone"
         target = STATES[self.entry.step].target
         if target is Target.NEW or (target is Target.EITHER and self.is_committed()):
+            if target is Target.EITHER:
+                self._settle_what_is_gone()
             if not self._is_registered and target is Target.EITHER:
                 self.tables.register(self.entry.target, self.base.location, self.managed)
             self._tidy()

@@ -85,8 +85,13 @@ class StagedTable:
 
     def is_committed(self) -> bool:
         """Whether the log of the table that it lies in has the commit of its files."""
+        return self.committed_as() is not None
+
+    def committed_as(self) -> int | None:
+        """The version by which the table that it lies in has its files."""
         said = commits_since(self.tables, self.store, self.base.location, self.base.version)
-        return any(names_publish(commit, self.folder) for commit in said)
+        first = max(self.base.version, -1) + 1
+        return next((at for at, commit in enumerate(said, first) if names_publish(commit, self.folder)), None)
 
     def forget_log(self) -> None:
         """The files are the other table's now."""

@@ -96,6 +96,8 @@ class Delta:
         """Delta's transaction on the change's base, and the actions that are to be committed."""
         log = getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, change.base.location)
         base = self._snapshot(log, change.base.version)
+        if str(base.metadata().id()) != change.base.metadata.get("id") and change.base.version >= 0:
+            raise Moved(f"{name} was made anew: its version {change.base.version} is another table's")
         some, none = self._jvm.scala.Option.apply, self._jvm.scala.Option.empty()
         entry = self._entry(name)
         opened = log.startTransaction(none if entry is None else some(entry), some(base))
