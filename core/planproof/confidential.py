@@ -27,16 +27,24 @@ _VALUES = {
 
 
 def is_confidential(name: str, value: str) -> bool:
-    """Whether a setting is a secret by its name, or holds one in its value. What a JVM must know as it starts
-    (`spark.driver.*`) counts as none.
+    """Whether a setting is a secret by its name, or holds one in its value.
 
     >>> is_confidential("fs.s3a.secret.key", "abc"), is_confidential("spark.sql.ansi.enabled", "true")
     (True, False)
     """
-    if name.startswith("spark.driver."):
-        return False
     setting = f"{name}={value}"
     return without_secrets(setting) != setting
+
+
+def secrets_of(name: str, value: str) -> list[str]:
+    """The value of a setting that is a secret by its name, else what is one in it.
+
+    >>> secrets_of("fs.s3a.secret.key", "a,b"), secrets_of("spark.url", "jdbc:mysql://ada:abc@db"), secrets_of("a", "b")
+    (['a,b'], ['abc'], [])
+    """
+    if _SECRET.search(name):
+        return [value]
+    return [value[start:stop] for start, stop in _spans(value)]
 
 
 def without_secrets(message: str) -> str:
@@ -45,13 +53,28 @@ def without_secrets(message: str) -> str:
     >>> without_secrets("no answer of jdbc:mysql://ada:pw@db/m?user=ada&password=pw; fs.s3a.secret.key = abc")
     'no answer of jdbc:mysql://ada:***@db/m?user=ada&password=***; fs.s3a.secret.key = ***'
     """
-    message = _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", message)
     parts, at = [], 0
+    for start, stop in _spans(message):
+        parts += [message[at:start], "***"]
+        at = stop
+    return "".join([*parts, message[at:]])
+
+
+def _spans(message: str) -> list[tuple[int, int]]:
+    """Where secrets stand in it, from the first to the last, apart from each other."""
+    found = [(max(url.end(1), url.end(2)), url.end()) for url in _PASSWORD.finditer(message)]
+    at = 0
     for name in _NAMED.finditer(message):
         if name.end() < at or not _SECRET.search(name[0]):
             continue
         value = _VALUES[name[1]].match(message, name.end())
         if value is not None:
-            parts += [message[at : value.start()], "***"]
+            found.append(value.span())
             at = value.end()
-    return "".join([*parts, message[at:]])
+    apart: list[tuple[int, int]] = []
+    for start, stop in sorted(found):
+        if apart and start < apart[-1][1]:
+            apart[-1] = apart[-1][0], max(stop, apart[-1][1])
+        else:
+            apart.append((start, stop))
+    return apart

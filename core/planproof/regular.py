@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 _LARGE = 2**16
+_FOLDER = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
+"""How a folder is opened to look for what lies in it: nobody need be allowed to list it."""
 
 
-def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
-    """The bytes of a regular file, links followed, of at most `most` bytes. Of a small file in half the time that
-    Python takes: a check reads thousands of them. Raises OSError."""
+def read_regular(path: str | os.PathLike[str], most: int, home: str | None = None) -> bytes:
+    """The bytes of a regular file of at most `most` bytes. Links are followed, but where `home` is given: the path of
+    the file, and of this folder that it lies in, were found to have none, and none is followed that took the place of a
+    part since. Of a small file in half the time that Python takes: a check reads thousands of them. Raises OSError."""
     # A pipe that nobody writes to would not open.
-    opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    how = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    opened = os.open(path, how) if home is None else _opened_below(home, os.fspath(path), how)
     try:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
@@ -26,23 +30,55 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
         found = os.read(opened, _LARGE)
         if len(found) < _LARGE and not os.read(opened, 1):
             return found
+        with os.fdopen(opened, "rb", closefd=False) as file:
+            file.seek(0)
+            return file.read(most)
     finally:
         os.close(opened)
-    with open(path, "rb") as file:
-        return file.read(most)
 
 
-def write_anew(path: Path, parts: Iterable[str]) -> None:
-    """Writes a file of UTF-8, and its directories; a reader sees the old text or the new one. Raises OSError."""
+def _opened_below(home: str, path: str, how: int) -> int:
+    if os.open not in os.supports_dir_fd:
+        return os.open(path, how)
+    at = os.open(home, _FOLDER)
+    try:
+        *folders, name = os.path.relpath(path, home).split(os.sep)
+        for folder in folders:
+            inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = inner
+        return os.open(name, how | os.O_NOFOLLOW, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def write_anew(path: Path, parts: Iterable[str], home: Path | None = None) -> None:
+    """Writes a file of UTF-8, and its directories; a reader sees the old text or the new one. What the user names in
+    /dev is written to. `home` as in `open_anew`. Raises OSError."""
+    if path.parts[:2] == ("/", "dev") and path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            device.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
+        return
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open_anew(draft) as file:
-        file.writelines(part.encode() for part in parts)
+    with open_anew(draft, home) as file:
+        file.writelines(part.encode("utf-8", "backslashreplace") for part in parts)
     os.replace(draft, path)
 
 
-def open_anew(path: Path) -> BinaryIO:
-    """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed.
-    Raises OSError."""
+def open_anew(path: Path, home: Path | None = None) -> BinaryIO:
+    """A new file in place of what is there: a link of that name, which a pull request may bring, is not followed, nor
+    are links that lead out of `home`, the folder that such links may lie in. Raises OSError."""
+    if home is not None and not path.parent.resolve().is_relative_to(home.resolve()):
+        raise PermissionError(f"a link on this path leads out of {home}, to {path.parent.resolve()}; name that folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     return path.open("xb")
+
+
+def checkout_of(path: Path) -> Path | None:
+    """The checkout of a repository, or dbt project, that the path leads through: somebody else may have brought the
+    links in it. None where the path is the user's own."""
+    parents = Path(os.path.abspath(path)).parents
+    return next(
+        (folder for mark in (".git", "dbt_project.yml") for folder in parents if (folder / mark).exists()), None
+    )

@@ -74,7 +74,7 @@ class Record:
             return path
         form = run_report(f"dbt {command}", self._reports, self._started, project=self._project, remarks=self._remarks)
         try:
-            write_anew(path, (f"{line}\n" for line in form.to_lines()))
+            write_anew(path, (f"{line}\n" for line in form.to_lines()), home=target)
         except OSError as error:  # No model is worse for it.
             log.warn(f"planproof cannot write its report: {error}")
         self._waiting, self._written = None, time.monotonic()

@@ -18,8 +18,6 @@ _KNOWN = {*_EXTRAS, "deploy-mode", "deploy_mode", "spark-binary", "spark_binary"
 """Extras that are used, and those that only say where spark-submit is."""
 
 _NO_SERVER = ("hive_cli", "hive_metastore", "spark_sql", "spark_jdbc")
-# Spark's own default of spark.redaction.regex, and what environment variables are called.
-_SECRET = re.compile(r"secret|passw|token|credential|(access|account|api|private)[._-]?key", re.I)
 # Values that are no secrets, as in `spark.security.credentials.hive.enabled=false`. Masking `false` would hide the word
 # everywhere.
 _PLAIN = re.compile(r"true|false|\d+(ms|s|m|min|h|d)", re.I)
@@ -74,11 +72,17 @@ def _say_unused(conn_id: str, keys: Sequence[str]) -> None:
         )
 
 
-def mask(settings: Mapping[str, Any]) -> None:
-    """Has Airflow mask the values that Spark itself would redact by their names, in logs and in the report."""
-    for key, value in settings.items():
-        if value and _SECRET.search(key) and not _PLAIN.fullmatch(str(value)):
-            mask_secret(str(value))
+def mask(settings: Mapping[str, Any] | None) -> None:
+    """Has Airflow mask what is a secret by its name, or in its value, in logs, rendered fields and the report."""
+    from planproof.confidential import secrets_of
+
+    for key, value in (settings or {}).items():
+        if isinstance(value, Mapping):
+            mask(value)
+            continue
+        for secret in secrets_of(str(key), "" if value is None else str(value)):
+            if secret and not _PLAIN.fullmatch(secret):
+                mask_secret(secret)
 
 
 def _remote(connection: Any) -> str:

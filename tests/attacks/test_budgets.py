@@ -215,7 +215,7 @@ def test_another_thread_ends_with_its_budget(
 
 
 def test_a_plan_without_a_project_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.5, budget.BYTES))
+    monkeypatch.setattr(bounded.__wrapped__, "__defaults__", (0.2, budget.BYTES))
     for run in (in_a_thread, lambda work: work()):
         with pytest.raises(Unknown, match="seconds of the processor"):
             run(lambda: plan("select " + " + ".join(["1"] * 100_000) + " as a"))
@@ -241,8 +241,8 @@ def test_what_other_threads_do_is_not_counted() -> None:
     """Eight models of dbt's are planned at once: each has its own time."""
 
     def work() -> bool:
-        with bounded(1.0):
-            spinning(0.3)
+        with bounded(0.5):
+            spinning(0.15)
         return True
 
     with ThreadPoolExecutor(8) as pool:
@@ -275,9 +275,9 @@ def test_nothing_is_raised_after_the_work() -> None:
 
     def work() -> None:
         for tenth in range(6):
-            with suppress(OverBudget), bounded(0.2):
-                spinning(0.04 * tenth + 0.1)
-            spinning(0.25)
+            with suppress(OverBudget), bounded(0.1):
+                spinning(0.02 * tenth + 0.05)
+            spinning(0.12)
 
     in_a_thread(work)
     until = time.monotonic() + 5

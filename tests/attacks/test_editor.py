@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 pytest.importorskip("pygls")
 
 from planproof.lsp import answers
+from planproof.lsp.framing import bounded_input
 from planproof.lsp.server import diagnostic
 from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation
@@ -75,3 +79,92 @@ def test_no_name_is_markup_of_an_editor(name: str, tmp_path: Path, dbt_manifest:
     assert any("the contract of" in one for one in found) or "\r" in name
     unseen = {c for one in found for c in one if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n", "\u200b"}
     assert not unseen, unseen
+
+
+def framed(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def message(method: str, number: int | None = None, **params: Any) -> bytes:
+    form = {"jsonrpc": "2.0", "method": method, "params": params, **({} if number is None else {"id": number})}
+    return framed(json.dumps(form).encode())
+
+
+def about(uri: str) -> Iterator[bytes]:
+    """What an editor tells and asks of a file."""
+    text = {"uri": uri, "languageId": "sql", "version": 1, "text": "select 1 as a"}
+    at = {"line": 0, "character": 2**31 - 1}
+    where: dict[str, Any] = {"textDocument": {"uri": uri}, "position": at, "range": {"start": at, "end": at}}
+    yield message("textDocument/didChange", **where, contentChanges=[{"text": "select"}])
+    yield message("textDocument/didSave", **where)
+    yield message("textDocument/didOpen", textDocument=text)
+    yield message("textDocument/didSave", **where)
+    for method in ("hover", "definition", "inlayHint", "codeAction"):
+        yield message(f"textDocument/{method}", 7, **where, context={"diagnostics": []})
+    yield message("textDocument/didClose", **where)
+
+
+FRAMES = (
+    b"Content-Length: -5\r\n\r\n",
+    b"Content-Length: 0\r\n\r\n",
+    b"Content-Length: 2\r\nContent-Length: 99\r\n\r\n{}",
+    b"Content-Length\r\n: 5\r\n\r\n\r\n",
+    framed(b"\xff\xfe\xff"),
+    framed(b"[" * 200_000),
+    framed(b'{"jsonrpc":"2.0","id":3,"method":"x","params":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}"),
+    framed(b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"x"}'),
+    *(framed(body) for body in (b"[]", b"null", b"{}", b'"x"', b"\0", b'{"jsonrpc":"2.0","id":{},"method":[]}')),
+    message("no/such", 5),
+    message("textDocument/hover", 5),
+    message("$/cancelRequest", id=77),
+    message("initialized"),
+    *about("file:///x/models/m.sql"),
+)
+URIS = (
+    "",
+    "untitled:Untitled-1",
+    "http://e.co/x.sql",
+    "file:///etc/passwd",
+    "file:///proc/self/environ",
+    "file:///dev/zero",
+    "file://{home}/../secret.sql",
+    "file://{home}/linked.sql",
+    "file://{home}/zero.sql",
+    "file://{home}/models/a%00b.sql",
+    "file://{home}/" + "a" * 5000,
+    "file://{home}",
+    "file://[",
+)
+
+
+def test_no_message_of_an_editor_ends_the_server_or_reads_elsewhere(tmp_path: Path) -> None:
+    """Broken frames, methods before `initialize`, files outside of the folder; and at last one that has no end."""
+    home = tmp_path / "shop"
+    (home / "models").mkdir(parents=True)
+    (home / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (tmp_path / "secret.sql").write_text("select 'precious' as a")
+    (home / "linked.sql").symlink_to(tmp_path / "secret.sql")
+    (home / "zero.sql").symlink_to("/dev/zero")
+    start = message("initialize", 1, processId=None, rootUri=None, capabilities={})
+    told = [*FRAMES, start, message("initialized")]
+    told += [each for uri in URIS for each in about(uri.replace("{home}", str(home)))]
+    told += [message("textDocument/hover", 99, textDocument={"uri": "file:///x"}, position={"line": 0, "character": 0})]
+    command = [sys.executable, "-m", "planproof", "lsp", "--no-dbt", "--no-cache", "--project-dir", str(home)]
+    ended = subprocess.run(
+        command, input=b"".join([*told, b"Content-Length: 99999999999999\r\n\r\n{}"]), capture_output=True, timeout=60
+    )
+    said = ended.stdout.decode()
+    assert [f'"id": {number},' in said for number in (1, 99)] == [True, True], ended.stderr.decode()[-2000:]
+    assert "precious" not in said
+    assert b"internal error" not in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith(b"planproof lsp ends: "), ended.stderr[-2000:]
+    assert b"was never retrieved" not in ended.stderr, ended.stderr.decode()[-2000:]
+
+
+@pytest.mark.parametrize(
+    "header", [b"x" * 10**6, b"Content-Length: " + b"9" * 5000 + b"\r\n", b"Content-Length: 9999999999\r\n"]
+)
+def test_a_header_without_end_is_not_waited_for(header: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    given = bounded_input(io.BytesIO(header))
+    assert given.readline() == b""
+    assert "planproof lsp ends" in capsys.readouterr().err

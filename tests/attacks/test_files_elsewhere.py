@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from planproof.cli.output import write
+from planproof.cli.group import cli
+from planproof.cli.output import Wanted, write, write_forms
+from planproof.cli.run import RECORD
 from planproof.project.errors import ProjectError
 from planproof.project.infer import property_file
 from planproof.project.manifest import read_project
 from planproof.project.reads import content_within
 from planproof.project.sources import read_frozen, schema_of_source
+from planproof.regular import read_regular
 from planproof.report.model import Report
 
 SECRET = "TOKEN=hunter2,other"
@@ -60,6 +67,44 @@ def test_a_file_of_the_project_is_read(name: str, home: Path) -> None:
     assert content_within(home, name) == b"a,b\n1,2\n"
 
 
+@pytest.mark.parametrize("part", ["seeds/deep/fine.csv", "seeds/deep", "seeds"])
+def test_what_became_a_link_after_it_was_looked_at_is_not_followed(
+    part: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (home, home.parent):
+        (folder / "seeds" / "deep").mkdir(parents=True)
+        (folder / "seeds" / "deep" / "fine.csv").write_text("a,b" if folder == home else SECRET)
+    plain, changed = os.stat, list[bool]()
+
+    def looked(path: Any, **given: Any) -> os.stat_result:
+        found = plain(path, **given)
+        if path == str(home / "seeds/deep/fine.csv") and not changed:
+            changed.append(True)
+            (home / part).rename(home / "moved")
+            (home / part).symlink_to(home.parent / part)
+        return found
+
+    monkeypatch.setattr("planproof.project.reads.os.stat", looked)
+    with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
+        content_within(home, "seeds/deep/fine.csv")
+    assert (home / part).is_symlink()
+
+
+def test_what_was_opened_is_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file is read in more than one turn."""
+    file, plain = tmp_path / "large", os.read
+    file.write_bytes(b"a" * 10**6)
+    (tmp_path / "other").write_bytes(b"b" * 10**6)
+
+    def read(opened: int, size: int) -> bytes:
+        file.unlink(missing_ok=True)
+        file.symlink_to(tmp_path / "other")
+        return plain(opened, size)
+
+    monkeypatch.setattr("planproof.regular.os.read", read)
+    assert read_regular(file, 2**28) == b"a" * 10**6
+
+
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_seeds_header_tells_nothing_of_other_files(name: str, home: Path, dbt_manifest: Any) -> None:
     named = name.replace("{tmp}", str(home.parent))
@@ -93,6 +138,110 @@ def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path
         found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
         assert "hidden" not in str(found)
         (home / "data" / "b.parquet").unlink()
+
+
+WRITERS = [
+    ["check", "--no-cache", "--format", "sarif", "-o", "{to}/kept"],
+    ["check", "--no-cache", "--html", "{to}/kept"],
+    ["check", "--no-cache", "--write-baseline", "{to}/kept"],
+    ["diff", "target/manifest.json", "target/manifest.json", "--html", "{to}/kept"],
+    ["derive", "cases.jsonl", "-o", "{to}/kept"],
+]
+LINKS = [
+    "linked",
+    "linked/new",
+    "dangling",
+    "linked/../outside",
+    "inner/linked",
+    "{home}/linked",
+    "{home}/inner/linked/new",
+]
+
+
+@pytest.fixture
+def written_to(home: Path, dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project, to be written to by commands, with links that lead to a folder beside it."""
+    outside = home.parent / "outside"
+    for folder in (outside, home / "inner", home / "target"):
+        folder.mkdir()
+    (home / "linked").unlink()
+    for link in (home / "linked", home / "inner" / "linked"):
+        link.symlink_to(outside)
+    (home / "dangling").symlink_to(home.parent / "made")
+    (home / "within").symlink_to(home / "inner")
+    (outside / "kept").write_text("precious")
+    (home / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
+    (home / "cases.jsonl").write_text('{"id": 1, "query": "select 1 as a"}\n')
+    (home / "target/manifest.json").write_text(json.dumps(dbt_manifest(models={"m": {"sql": "select 1 as id"}})))
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.mark.parametrize("words", WRITERS)
+def test_no_command_writes_through_a_link_out_of_the_project(words: list[str], written_to: Path) -> None:
+    for link in LINKS:
+        to = link.replace("{home}", str(written_to))
+        said = CliRunner().invoke(cli, [word.replace("{to}", to) for word in words])
+        assert (said.exit_code, "leads out of" in said.output) == (2, True), (link, said.output)
+    assert (written_to.parent / "outside/kept").read_text() == "precious"
+    assert not list((written_to.parent / "outside").glob("*/")), "no folder was made"
+    assert not (written_to.parent / "made").exists()
+
+
+@pytest.mark.parametrize("words", WRITERS)
+def test_where_no_link_leads_out_a_command_writes(words: list[str], written_to: Path) -> None:
+    outside = written_to.parent / "outside"
+    (written_to / "over").mkdir()
+    (written_to / "over/kept").symlink_to(outside / "kept")
+    (written_to.parent / "own").symlink_to(outside)
+    for to in ("new/folder", "within", "over", "../elsewhere", str(written_to.parent / "own" / "deep")):
+        said = CliRunner().invoke(cli, [word.replace("{to}", to) for word in words])
+        assert said.exit_code in (0, 1), said.output
+        assert Path(to, "kept").is_file()
+        assert not Path(to, "kept").is_symlink()
+    assert (outside / "kept").read_text() == "precious"
+
+
+def test_what_lies_in_dev_is_written_to() -> None:
+    """Root would put a file in the place of the device."""
+    read, to = os.pipe()
+    write(Path(f"/dev/fd/{to}"), "said")
+    os.close(to)
+    with os.fdopen(read) as told:
+        assert told.read() == "said"
+
+
+@pytest.mark.parametrize("words", [["freeze"], ["infer", "--into", "models/linked/m.yml"], ["infer"]])
+def test_what_a_command_names_itself_is_not_written_elsewhere(
+    words: list[str], written_to: Path, dbt_manifest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (written_to / "models").mkdir()
+    (written_to / "models/linked").symlink_to(written_to.parent / "outside")
+    (written_to.parent / "outside/m.yml").write_text("precious")
+    model = {"sql": "select 1 as id", "original_file_path": "models/linked/m.sql"}
+    (written_to / "target/manifest.json").write_text(json.dumps(dbt_manifest(models={"m": model})))
+    said = CliRunner().invoke(cli, words)
+    assert said.exit_code in (0, 2), said.output
+    assert sorted(path.name for path in (written_to.parent / "outside").iterdir()) == ["kept", "m.yml"]
+    assert (written_to.parent / "outside/m.yml").read_text() == "precious"
+
+
+@pytest.mark.parametrize("is_linked", ["target", "planproof"])
+def test_what_a_run_writes_follows_dbts_own_link_alone(is_linked: str, tmp_path: Path) -> None:
+    """dbt writes to a target folder that is a link, and so does its user; nobody links what is planproof's in it."""
+    record_of = pytest.importorskip("dbt_planproof.record").Record
+    (tmp_path / "outside").mkdir()
+    target = tmp_path / "shop" / "target"
+    link = target if is_linked == "target" else target / "planproof"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "outside")
+    record = record_of("shop")
+    record.add(Report("shop.m", "published"), target, "run")
+    record.flush()
+    asked = SimpleNamespace(to_lines=lambda brief: ["{}"])
+    with suppress(ProjectError):
+        write_forms(asked, Wanted(), record=target / RECORD)
+    assert bool(list((tmp_path / "outside").rglob("*.json"))) == (is_linked == "target")
 
 
 def test_a_report_is_written_over_no_other_file(tmp_path: Path) -> None:

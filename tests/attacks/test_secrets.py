@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -133,9 +134,25 @@ def test_a_publish_tells_no_secret(spark: Any, database: str, tmp_path: Path) ->
 
 
 STARTED = """
+import os
 import sys
+import threading
+import time
 from pathlib import Path
 import planproof.session
+seen = set()
+def look():
+    # Each process that this one starts, while it starts as well.
+    while True:
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = file.read_bytes()
+                if SECRET.encode() in words or b"Xmx" in words or b"spark.ui.enabled" in words:
+                    seen.add(words)
+            except OSError:
+                pass
+        time.sleep(0.02)
+threading.Thread(target=look, daemon=True).start()
 conf = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", **SETTINGS}
 def built(conf):
     # Spark as dbt opens it for its first statement, which is none of planproof's.
@@ -154,9 +171,13 @@ def built(conf):
 session = OPENED
 hadoop = session.spark.sparkContext._jsc.hadoopConfiguration()
 assert hadoop.get("fs.s3a.secret.key") == SECRET, "Spark has it all the same"
-seen = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.parent.joinpath("fd").exists()]
-assert sum(b"spark.ui.enabled" in words for words in seen) > 0, "the command line of the JVM"
-print("told:", sum(SECRET.encode() in words for words in seen))
+java = session.spark._jvm.java.lang.System
+assert [java.getProperty("a." + key) for key in ("password", "b", "c")] == [SECRET, 'x "y', "z"], "and so has the JVM"
+assert session.spark.conf.get("spark.driver.own.password") == SECRET
+assert "PYSPARK_SUBMIT_ARGS" not in os.environ
+assert session.spark.conf.get("spark.from.defaults") == "read", "the machine's own settings count"
+assert any(b"spark.ui.enabled" in words for words in seen), "the command line of the JVM"
+print("told:", [words for words in seen if SECRET.encode() in words])
 """
 
 
@@ -173,16 +194,28 @@ def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
     if not Path("/proc/self/cmdline").exists():
         pytest.skip("the system shows no command lines")
     script, secret = tmp_path / "script.py", f"{SECRET}-{tmp_path.name}"
+    (tmp_path / "spark-defaults.conf").write_text("spark.from.defaults read\n")
+    (tmp_path / "no.jar").write_bytes(b"PK\5\6" + bytes(18))
     settings = {
         "spark.hadoop.fs.s3a.secret.key": secret,
+        "spark.driver.own.password": secret,
+        "spark.driver.extraJavaOptions": f"""-Da.password={secret} '-Da.b=x "y' -Da.c=z""",
+        **({"spark.jars": (tmp_path / "no.jar").as_uri()} if opened.endswith("dbt(conf)") else {}),
         "spark.hadoop.javax.jdo.option.ConnectionPassword": secret,
         "spark.some.url": f"jdbc:postgresql://u:{secret}@db/m",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(tmp_path),
     }
     script.write_text(f"SECRET, SETTINGS = {secret!r}, {settings!r}\n{STARTED.replace('OPENED', opened)}")
-    ended = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert (ended.returncode, ended.stdout) == (0, "told: 0\n"), ended.stderr[-2000:]
+    ended = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "told: []\n"), ended.stderr[-2000:]
 
 
 @pytest.mark.parametrize(

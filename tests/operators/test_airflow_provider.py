@@ -260,6 +260,28 @@ def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytes
     assert str(PlanproofViolation("hunter2-of-s3 is wrong")) == "*** is wrong"
 
 
+def test_secrets_are_masked_before_the_rendered_fields_are_stored(airflow_home: Path) -> None:
+    from airflow_planproof import PlanproofAuditOperator, PlanproofRunOperator
+    from airflow_planproof.xcom import plain
+
+    given = {
+        "spark.hadoop.fs.azure.account.key.a": "hunter2-of-azure",
+        "spark.url": "jdbc:postgresql://ada:hunter2-of-a-url@db/m",
+        "spark.driver.extraJavaOptions": "-Dx.pwd=hunter2-of-java -Da.b=c-is-no-secret",
+        "spark.hadoop.passphrase": "{{ 'hunter2' ~ '-of-jinja' }}",
+    }
+    place = {"contract": [("id", "int", True)], "spark_conf": given, "env": {"SAS": "hunter2-of-env"}}
+    nested = {"a": {"token": "hunter2-of-vars"}, "n": 5}
+    for task in (
+        PlanproofAuditOperator(task_id="t", tables="a", **place),
+        PlanproofRunOperator(task_id="r", project_dir=".", vars=nested),
+    ):
+        task.render_template_fields({})
+        shown = plain({name: getattr(task, name) for name in task.template_fields})
+        assert "hunter2" not in str(shown)
+    assert plain("hunter2-of-azure, hunter2-of-vars, c-is-no-secret") == "***, ***, c-is-no-secret"
+
+
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
 from planproof.cli import options
+from planproof.cli.output import write
 from planproof.project.errors import ProjectError
 from planproof_engine import derive as derive_case
 
@@ -26,11 +27,12 @@ def derive(cases: IO[bytes], output: Path | None) -> None:
     """
     answers = (json.dumps(answer, ensure_ascii=False) for answer in _answers(cases))
     if output is None:
-        _write(answers, sys.stdout.buffer)
-        return
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("wb") as out:
-        _write(answers, out)
+        for answer in answers:
+            # Half of a surrogate pair becomes an escape of JSON's again.
+            sys.stdout.buffer.write(f"{answer}\n".encode("utf-8", "backslashreplace"))
+        sys.stdout.buffer.flush()
+    else:
+        write(output, answers)
 
 
 _LONGEST = 2**26
@@ -54,10 +56,3 @@ def _answers(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
             yield {"id": case.get("id"), "unknown": f"line {number} has no `query`"}
         else:
             yield derive_case(case)
-
-
-def _write(answers: Iterable[str], out: IO[bytes]) -> None:
-    for answer in answers:
-        # Half of a surrogate pair becomes an escape of JSON's again.
-        out.write(f"{answer}\n".encode("utf-8", "backslashreplace"))
-    out.flush()

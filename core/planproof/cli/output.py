@@ -14,7 +14,7 @@ from rich.console import Console
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project
 from planproof.project.request import Progress
-from planproof.regular import write_anew
+from planproof.regular import checkout_of, write_anew
 from planproof.report.parts import harmless
 from planproof.report.run import RunReport
 from planproof.report.text import show
@@ -115,7 +115,8 @@ def write_forms(
 
     form = Form(prefix_of(Path(project_dir or ".")), fail_on)
     if record is not None:
-        write(record, report.to_lines(brief=not wanted.is_verbose))
+        # dbt, too, follows a link in the place of the target folder.
+        write(record, report.to_lines(brief=not wanted.is_verbose), home=record.parent.parent)
     for name, path in wanted.files:
         text = report.to_lines(brief=not wanted.is_verbose) if name == "json" else render(report, name, form)
         write(path, text)
@@ -127,10 +128,11 @@ def write_forms(
         click.echo(render(report, wanted.stdout, form).encode(), nl=False)
 
 
-def write(path: Path, text: str | Iterable[str]) -> None:
-    """Writes a file, from its text or its lines, and its directories; a reader sees the old text or the new one. Raises
-    `ProjectError`."""
+def write(path: Path, text: str | Iterable[str], home: Path | None = None) -> None:
+    """Writes a file, from its text or its lines, and its directories; a reader sees the old text or the new one. No
+    link leads out of `home`, where none is given out of the checkout. Raises `ProjectError`."""
+    lines = [text] if isinstance(text, str) else (f"{line}\n" for line in text)
     try:
-        write_anew(path, [text] if isinstance(text, str) else (f"{line}\n" for line in text))
+        write_anew(path, lines, home or checkout_of(path))
     except OSError as error:
         raise ProjectError(f"{path}: cannot be written: {error}") from error

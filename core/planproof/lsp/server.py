@@ -84,11 +84,13 @@ class Server(LanguageServer):
 
     def file(self, uri: str) -> str | None:
         """The path from the project's directory, as the manifest has it; None of a file elsewhere."""
-        path = to_fs_path(uri)
         home = Path(self.models.location.project_dir or ".").resolve()
-        if path is None or not Path(path).resolve().is_relative_to(home):
+        try:
+            path = to_fs_path(uri)
+            found = Path(path).resolve() if path is not None else None
+        except ValueError:  # A name that no file has.
             return None
-        return Path(path).resolve().relative_to(home).as_posix()
+        return found.relative_to(home).as_posix() if found is not None and found.is_relative_to(home) else None
 
     # --- what changes -----------------------------------------------------------------------------------------------
 

@@ -59,11 +59,11 @@ def noting() -> Iterator[Reads]:
         _noted.reset(token)
 
 
-def content(path: File) -> bytes:
-    """The file's bytes. Raises OSError."""
+def content(path: File, home: str | None = None) -> bytes:
+    """The file's bytes; `home` as in `read_regular`. Raises OSError."""
     noted = _noted.get()
     try:
-        found = _read(path)
+        found = read_regular(path, LARGEST, home)
     except OSError:
         if noted is not None:
             noted.files[os.fspath(path)] = None
@@ -79,7 +79,7 @@ def content(path: File) -> bytes:
 def content_within(home: File, name: str) -> bytes:
     """The bytes of a file that an artifact names, such as a manifest that came with a pull request: a regular file
     inside of `home`, links followed, of at most `MOST` bytes. Raises OSError."""
-    return content(path_within(home, name))
+    return content(path_within(home, name), os.path.realpath(home))
 
 
 def path_within(home: File, name: str) -> str:
@@ -142,7 +142,7 @@ def _digest(path: str, known: bytes | None) -> bytes | None:
     if not known:
         return b"" if os.path.isfile(path) else None
     try:
-        return _digest_of(_read(path))
+        return _digest_of(read_regular(path, LARGEST))
     except OSError:
         return None
 
@@ -159,10 +159,6 @@ def _yaml_files(folder: File) -> list[str]:
         return sorted(name for name in os.listdir(folder) if name.endswith((".yml", ".yaml")))
     except OSError:
         return []
-
-
-def _read(path: File) -> bytes:
-    return read_regular(path, LARGEST)
 
 
 def _digest_of(found: bytes) -> bytes:

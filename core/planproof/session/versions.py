@@ -85,6 +85,11 @@ def line_and_position(error: PySparkException) -> tuple[int, int] | None:
         return None
 
 
+def has_java_argfiles() -> bool:
+    """Whether every Java that this Spark runs on takes an `@argfile`: Spark 3.5 runs on Java 8, which has none."""
+    return hasattr(PySparkException, "getCondition")
+
+
 def hides_a_file(condition: str, java: Any) -> bool:
     """Whether a rejection means that a file cannot be read: Spark 3.5 rejects `parquet.`path`` then, with a cause."""
     try:
@@ -148,9 +153,12 @@ def datasets(jvm: Any) -> Any:
 
 
 def class_named(jvm: Any, name: str) -> Any | None:
-    """A class of the JVM; None where this Spark has none of that name."""
+    """A class of the JVM; None where this Spark has none of that name.
+
+    The helper is asked for by its whole name: of `jvm.py4j`, the JVM would look for a class of that name in every jar.
+    """
     try:
-        return jvm.py4j.reflection.ReflectionUtil.classForName(name)
+        return getattr(jvm, "py4j.reflection.ReflectionUtil").classForName(name)
     except Py4JError:
         return None
 

@@ -119,6 +119,13 @@ class PlanproofOperator(BaseOperator):
         self.notes: list[str] = []
         _validate(self.settings, self.task_id)
 
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        """As Airflow's; it stores what was rendered right after, and masks what it knows of."""
+        super().render_template_fields(context, jinja_env)
+        for name in ("env", "spark_conf", "vars"):
+            given = getattr(self, name, None)
+            mask(given if isinstance(given, Mapping) else None)
+
     @property
     def least(self) -> str | None:
         """The task's own `fail_on`; None leaves it to each model's."""
