@@ -194,26 +194,6 @@ def test_a_vacuum_without_retention_meanwhile(
     assert (rows(delta, name), left(folder(delta, name))) == (before, [])
 
 
-def test_a_vacuum_leaves_what_publishes_have_written(delta: SparkSession, place: str) -> None:
-    """Files, deletion vectors and changes of a publish stay in its folder, which VACUUM goes through too."""
-    name, check = f"{place}.kept", "spark.databricks.delta.retentionDurationCheck.enabled"
-    on = ", ".join(f"delta.enable{feature} = true" for feature in ("DeletionVectors", "ChangeDataFeed"))
-    delta.sql(f"create table {name} (id bigint, v string) using delta partitioned by (v) tblproperties ({on})")
-    first = "select id, concat('a b/', id % 2) as v from range(40)"
-    for sql, given in ((first, ADDED), ("select 7L as id, 'a b/1' as v", MERGED), (GOOD, ADDED)):
-        report = publish(delta, name, sql, **given)
-        assert report.outcome == "published", report.findings
-    before = rows(delta, name)
-    assert len(before) == 43
-    delta.conf.set(check, "false")
-    delta.sql(f"vacuum {name} retain 0 hours").collect()
-    delta.conf.unset(check)
-    delta.catalog.refreshTable(name)
-    assert rows(delta, name) == before
-    assert publish(delta, name, "select 7L as id, 'again' as v", **MERGED).outcome == "published"
-    assert rows(delta, name) == sorted([*(row for row in before if row[0] != 7), (7, "again")], key=str)
-
-
 @pytest.mark.parametrize("how", ["append", "replace"])
 def test_who_is_evicted_at_its_commit_commits_nothing(
     delta: SparkSession, place: str, how: str, monkeypatch: pytest.MonkeyPatch
