@@ -71,16 +71,21 @@ class Scene:
         return file
 
     def state(self) -> dict[str, Any]:
-        """All rows, and all files but notes."""
+        """All files but notes, and the catalog's names: a table with a log is made of these."""
         found: dict[str, Any] = {}
         for there in (self.there, self.other):
-            for table in ("t", "near"):
-                found[f"{there.database}.{table}"] = there.rows(f"{there.database}.{table}")
+            shown = there.spark.sql(f"show tables in {there.database}").collect()
+            found[there.database] = sorted(row["tableName"] for row in shown)
         for home in (self.there.home(), self.other.home(), self.folder):
             for file in home.rglob("*"):
                 if file.is_file() and ".planproof" not in file.parts:
                     found[str(file)] = hashlib.sha256(file.read_bytes()).hexdigest()
         return found
+
+    def changed(self, before: dict[str, Any]) -> set[str]:
+        """What is another since."""
+        now = self.state()
+        return {each for each in before.keys() | now.keys() if before.get(each) != now.get(each)}
 
     def settled(self) -> Iterator[list[Any]]:
         """What each of those who read notes says: recovery, both ways, and `clean`."""
@@ -144,44 +149,37 @@ def test_forged_notes_are_refused_by_name_and_a_true_one_beside_them_is_settled(
     runs = [f"01234567{number:02}_1" for number, _ in enumerate(attacks)]
     for run, note in zip(runs, attacks.values()):
         scene.write(note, json.dumps(asdict(note)).replace(RUN, run), run)
-    for reports in scene.settled():
+    for number, reports in enumerate(scene.settled()):
         for run, what in zip(runs, attacks):
             found = [report for report in reports if f"t.{run}.json" in str(report.to_dict())]
             codes = {f.code for report in found for f in report.findings}
+            if number and not found:  # Given up.
+                continue
             assert codes & {"PP622", "PP601"} or {r.outcome for r in found} == {"failed"}, (what, found)
-        assert scene.state() == before
+        assert scene.changed(before) == set()
     for run in runs:
         scene.file(run).unlink()
     true = scene.dead(scene.committed)
-    Path(str(true.folder).removeprefix("file:")).mkdir(parents=True)
-    Path(str(true.folder).removeprefix("file:"), "a.parquet").write_text("staged")
+    staged = Path(str(true.folder).removeprefix("file:"))
+    (staged / "_delta_log").mkdir(parents=True)
+    (staged / "a.parquet").write_text("staged")
     scene.write(true)
     scene.write(replace(forged(scene)["the database"], owner=replace(true.owner, run="1123456789_1")))
     outcomes = sorted(report.outcome for report in Guard(scene.there.spark).recover())
     assert outcomes == ["failed", "rejected"], "each note fails alone"
-    assert scene.state() == before
+    assert scene.changed(before) == set()
 
 
 @LOGGED
 def test_what_is_no_note_keeps_no_other_from_being_settled(name: str, scene: Scene) -> None:
     before, true = scene.state(), scene.dead(scene.committed)
-    for text in (
-        "",
-        "{",
-        "[]",
-        "[" * 5000,
-        '{"form": 1}',
-        '{"form": 2}',
-        "\0",
-        '{"form": 2, "base": 1e999}',
-        "9" * 5000,
-    ):
-        scene.write(true)
-        file = scene.write(replace(true, owner=replace(true.owner, run="1123456789_1")), text)
-        reports = Guard(scene.there.spark).recover(force=True)
-        assert sorted(report.outcome for report in reports) == ["failed", "rejected"], (text, reports)
-        assert scene.state() == before, text
-        file.unlink()
+    scene.write(true)
+    texts = ("", "{", "[]", "[" * 5000, '{"form": 1}', '{"form": 2}', "\0", '{"form": 2, "base": 1e999}', "9" * 5000)
+    for number, text in enumerate(texts):
+        scene.write(true, text, f"112345678{number}_1")
+    reports = Guard(scene.there.spark).recover(force=True)
+    assert sorted(report.outcome for report in reports) == [*["failed"] * len(texts), "rejected"], reports
+    assert scene.changed(before) == set()
 
 
 @LOGGED
@@ -192,7 +190,7 @@ def test_a_link_in_the_place_of_what_was_staged_leads_nowhere(name: str, scene: 
     scene.write(true)
     for reports in scene.settled():
         assert "failed" in [report.outcome for report in reports]
-        assert scene.state() == before
+        assert scene.changed(before) == set()
     folder.unlink()
 
 
@@ -208,11 +206,10 @@ def test_the_note_of_a_committed_publish_undoes_nothing(name: str, scene: Scene)
             scene.there.other.sql(f"insert overwrite {scene.there.t} select 3 as id, 'c' as s")
         before = scene.state()
         for claim in claims:
-            for note in (claim, replace(claim, is_new=True)):
+            for note in (claim, *([replace(claim, is_new=True)] if claim is claims[-1] else [])):
                 scene.write(note)
-                for force in (False, True):
-                    Guard(scene.there.spark).recover(force=force)
-                    assert scene.state() == before, (is_replaced, note)
+                Guard(scene.there.spark).recover(force=True)
+                assert scene.changed(before) == set(), (is_replaced, note)
 
 
 @LOGGED
@@ -235,7 +232,6 @@ def test_the_bad_rows_of_a_committed_publish_stay(name: str, scene: Scene) -> No
     before = scene.state()
     for claim in claims:
         scene.write(claim)
-        for force in (False, True):
-            Guard(scene.there.spark).recover(force=force)
-            assert scene.there.rows(kept, "id, s") == BAD_ROWS, claim
-            assert scene.state() == before, claim
+        Guard(scene.there.spark).recover(force=True)
+        assert scene.changed(before) == set(), claim
+    assert scene.there.rows(kept, "id, s") == BAD_ROWS
