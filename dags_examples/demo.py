@@ -295,6 +295,8 @@ def main() -> int:
     project = home / "project"
     os.environ["DBT_PROFILES_DIR"] = str(project)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # The story is told before code that the JVM compiles with all optimizations would pay.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     try:
         with alone(home):
             Demo(home, console, copy_example(project), given.scale).tell()

@@ -2,8 +2,8 @@
 
 The session has Hive's catalog, so that `SparkSession.builder.enableHiveSupport().getOrCreate()`, which dbt-spark calls
 for each statement, finds it. Its metastore is a Derby database in memory; warehouse and Derby's log lie in a temporary
-directory. The two of them take two fifths of the time of a publish: what `IN_MEMORY` names has Spark's own catalog,
-save files that are marked `hive`. A run takes the files with Hive first, and starts Spark once more after them. With
+directory. The two of them take two fifths of the time of a publish: Spark's own catalog is there instead, save for
+`WITH_HIVE` and files that are marked `hive`. A run takes those first, and starts Spark once more after them. With
 `CATALOG=hive` in the environment every file has Hive's: so `make conformance` runs.
 """
 
@@ -80,24 +80,44 @@ _started: list[tuple[SparkSession, dict[str, str]]] = []
 _numbers = itertools.count(1)
 
 
-IN_MEMORY = (
-    "dbt_plugin",
-    "formats",
-    "guard",
-    "incidents",
-    "judge",
-    "engine/optimizer",
-    "publish",
-    "session",
+WITH_HIVE = ("delta", "iceberg")
+"""The folders of tests whose tables stand in Hive's catalog, as those of files that are marked `hive` do."""
+SERVED = (
+    "cli/test_run_on_servers",
+    "dbt_plugin/test_plugin_thrift",
+    "operators/test_airflow_thrift",
+    "session/test_elsewhere",
 )
-"""The folders and files of tests whose tables stand in Spark's own catalog."""
+"""The files that ask a Thrift server."""
 
 
 def _catalog(module: pytest.Module) -> str:
-    file = module.path.relative_to(Path(__file__).parent)
-    own = {file.as_posix(), *(p.as_posix() for p in file.parents)} & set(IN_MEMORY)
-    own = own and not module.get_closest_marker("hive")
-    return os.environ.get("CATALOG", "in-memory") if own else "hive"
+    here = Path(__file__).parent
+    folder = module.path.relative_to(here).parts[0] if here in module.path.parents else ""
+    if folder in WITH_HIVE or module.get_closest_marker("hive"):
+        return "hive"
+    return os.environ.get("CATALOG", "in-memory")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What is dear to start is started in one process: Spark with Hive's catalog, and a Thrift server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        kinds: dict[str, str] = {}
+
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            if file not in self.kinds:
+                text = Path(config.rootpath, file).read_text("utf-8")
+                is_served = file.removeprefix("tests/").removesuffix(".py") in SERVED
+                self.kinds[file] = (
+                    "served" if is_served else "hive" if "\npytestmark = pytest.mark.hive" in text else file
+                )
+            return self.kinds[file]
+
+    return Together(config, log)
 
 
 @pytest.hookimpl(trylast=True)
@@ -163,6 +183,7 @@ class Running:
             patch.setenv("PYTHONPATH", str(Path(__file__).parent / "python_daemon"), prepend=os.pathsep)
             session = builder.getOrCreate()
         session.sparkContext.setLogLevel("FATAL")
+        _keep_names(session._jvm)
         return session
 
     def stop(self) -> None:
@@ -261,6 +282,17 @@ def _settings(spark: SparkSession) -> dict[str, str]:
     from planproof.session.versions import given_settings
 
     return given_settings(spark)
+
+
+def _keep_names(jvm: Any) -> None:
+    """Has pyspark's most frequent questions for names answered once: py4j looks for a class of each part of a name, for
+    `py4j` in `py4j.reflection`, too, in every jar of Spark's, which was a tenth of the JVM's time."""
+    for path in ("py4j.reflection.TypeUtil", "py4j.reflection.ReflectionUtil", "PythonUtils", "scala.Option"):
+        at = jvm
+        for part in path.split("."):
+            found = getattr(at, part)
+            setattr(at, part, found)
+            at = found
 
 
 class _Asked:

@@ -16,6 +16,8 @@ from planproof.project.location import OWN_TARGET
 from planproof.report.run import RunReport
 from planproof_engine.finding import Verdict
 
+pytestmark = pytest.mark.hive
+
 SCHEMA = """
 models:
   - name: stg
@@ -336,6 +338,7 @@ def test_a_project_compiled_by_dbt_2_is_run_without_dbt(compiled_by_dbt_2, spark
     assert "log: incremental: it was compiled for a table that is not there" in missing.stderr
 
 
+@pytest.mark.conformance
 def test_an_incremental_model_beside_what_a_full_refresh_makes(project, spark, database):
     assert invoke(project, "run").exit_code == 0
     (project / "models" / "stg.sql").write_text(MODELS["stg.sql"].replace("(2L, 20)", "(2L, 20), (0L, 5)"))

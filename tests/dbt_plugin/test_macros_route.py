@@ -98,6 +98,7 @@ def test_a_column_is_added_with_the_rows(project: Any) -> None:
     assert project.rows("as_table") == [(1, "b"), (5, "a")]
 
 
+@pytest.mark.conformance
 def test_the_audit_runs_at_the_end_or_after_a_model(project: Any) -> None:
     text = (project.root / "dbt_project.yml").read_text()
     project.write({"dbt_project.yml": text + '\non-run-end: ["{{ planproof.planproof_audit(results) }}"]\n'})
@@ -146,6 +147,7 @@ def test_columns_that_are_only_described_need_not_be_all(project: Any) -> None:
     assert result["failures"] == 1
 
 
+@pytest.mark.conformance
 def test_a_view_in_a_tables_place_costs_no_table_where_its_query_is_wrong(project: Any) -> None:
     text = "{{{{ config(materialized='{}', file_format='parquet') }}}} select {} as id"
     for kind, query, ends in (("table", "1", True), ("view", "no_such_column", False), ("view", "2", True)):

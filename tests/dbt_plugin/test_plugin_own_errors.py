@@ -12,8 +12,6 @@ from planproof_engine.catalog import RelationName
 
 pytest.importorskip("dbt.adapters.spark")
 
-pytestmark = pytest.mark.hive
-
 
 class Broken:
     """A guard with a defect: what it raises is nobody's contract."""
@@ -53,6 +51,7 @@ def test_an_error_of_our_own_may_be_passed(dbt: Any, request: pytest.FixtureRequ
     assert dbt.rows("number") == [(2,)]
 
 
+@pytest.mark.conformance
 def test_an_error_of_our_own_before_the_model_runs_may_be_passed(dbt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import dbt_planproof.admission
 

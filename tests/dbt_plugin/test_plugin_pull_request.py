@@ -79,6 +79,7 @@ def walk(dbt: Any, command: str) -> Any:
     return subprocess.run(["sh", "-c", command], check=True, cwd=dbt.root)
 
 
+@pytest.mark.conformance
 def test_pull_requests_are_checked_and_built_guarded(dbt: Any, own: str) -> None:
     before = dbt.state("mart")
 
@@ -120,6 +121,7 @@ def test_pull_requests_are_checked_and_built_guarded(dbt: Any, own: str) -> None
     assert reports[0].details.inputs == {f"{own}.stg": "planned"}
 
 
+@pytest.mark.conformance
 def test_the_manifest_of_an_empty_run_is_checked_as_one_of_a_compile(dbt: Any, own: str) -> None:
     """`dbt run --empty` reads each parent through a subquery of no rows, and prints what a run prints."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from quick import keep_quick
 
 from dbt_planproof.compiler import DBT
 from planproof.cli.group import cli
@@ -113,7 +114,10 @@ def listed(root: Path, *args: str) -> list[str]:
     return sorted(name.rpartition(".")[2] for name in found)
 
 
-@pytest.mark.parametrize("select", [*OWN, *OF_DBT])
+QUICK = ("1+mart_b", "tag:nightly,stg_a+", "source:raw+", "mart_*", "@stg_b", "state:modified+", "top @stg_b")
+
+
+@pytest.mark.parametrize("select", keep_quick([*OWN, *OF_DBT], *QUICK))
 def test_the_models_are_those_that_dbt_lists(shop: Path, select: str) -> None:
     assert all(map(_is_own, select.split())) == (select in OWN)
     state = shop / "old" if "state" in select or "result" in select else None

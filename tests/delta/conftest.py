@@ -33,6 +33,8 @@ def delta_settings() -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "2",
+        # VACUUM lists files in 10,000 tasks otherwise.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
 
 

@@ -32,6 +32,7 @@ def told(demo: ModuleType, demo_home: Path, project: Path, schema: str) -> tuple
     return story, shown
 
 
+@pytest.mark.conformance
 def test_the_story_goes_as_told(
     told: tuple[Any, io.StringIO], demo: ModuleType, demo_home: Path, spark: SparkSession, schema: str
 ) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from planproof import Contract, Guard, Model, Report
+from planproof.session.store import RoutedStore
 from planproof.settings import Settings
 
 Rows = list[tuple[Any, ...]]
@@ -126,6 +127,17 @@ DELTA = Format(
     calls=tuple(("planproof.session.delta.tables", "Delta", name) for name in ("commit", "register", "fence")),
 )
 FORMATS = {each.name: each for each in (PARQUET, ICEBERG, DELTA)}
+
+
+def watch_changes(guard: Guard, format: Format, patch: Any, around: Callable[[Callable[..., Any]], Any]) -> None:
+    """Puts `around` around each call of a publish of the guard that changes something."""
+    rows, reads = guard.session.rows, ("SELECT", "SHOW", "DESCRIBE", "SET", "REFRESH")
+    changes = around(rows)
+    patch.setattr(guard.session, "rows", lambda sql: (rows if sql.startswith(reads) else changes)(sql))
+    changing = [(guard.session, "write"), (guard.session, "write_files")]
+    changing += [(RoutedStore, name) for name in ("write", "create", "delete", "move")]
+    for changer, name in [*changing, *format.owners()]:
+        patch.setattr(changer, name, around(getattr(changer, name)))
 
 
 def _is_left(staged: Path) -> bool:

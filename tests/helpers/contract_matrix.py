@@ -55,8 +55,8 @@ def failed(dbt: Any) -> dict[str, str]:
 
 
 def play(dbt: Any, kinds: tuple[str, ...] | None, code: str = "code", file_format: str = "parquet") -> None:
-    """Three runs of one project: healthy, broken, healthy again. Every broken model fails with the code that its case
-    names; its relation keeps its rows and its columns; no healthy one is stopped.
+    """Three runs of one project: healthy, broken, and, where all of them are played, healthy again. Every broken model
+    fails with the code that its case names; its relation keeps its rows and its columns; no healthy one is stopped.
 
     `kinds` are the materializations of each case; without them the quick cases are played. `code` names what of a case
     its message must hold: its finding, or what Spark says under ANSI.
@@ -82,5 +82,6 @@ def play(dbt: Any, kinds: tuple[str, ...] | None, code: str = "code", file_forma
     assert [name for name in messages if "internal error" in messages[name]] == [], messages
     harmed = [name for name, state in before.items() if dbt.state(name) != state]
     assert harmed == [], harmed
-    run(False, 2)
-    assert failed(dbt) == {}, failed(dbt)
+    if kinds:
+        run(False, 2)
+        assert failed(dbt) == {}, failed(dbt)

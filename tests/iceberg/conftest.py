@@ -41,8 +41,9 @@ _prepared: set[str] = set()
 
 
 def _runtime() -> Path | None:
-    """Iceberg's jar for this Spark, as .ci/iceberg puts it beside this Python; None in an environment without it."""
-    return next((Path(sys.prefix) / "iceberg").glob(RUNTIME), None)
+    """Iceberg's jar for this Spark, as .ci/iceberg puts it beside this Python, or where ICEBERG_JARS says that it lies;
+    None in an environment without it."""
+    return next(Path(os.environ.get("ICEBERG_JARS", Path(sys.prefix) / "iceberg")).glob(RUNTIME), None)
 
 
 def _sqlite() -> tuple[list[Path], Path] | None:

@@ -24,6 +24,7 @@ def examples(demo_home: Path, database: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.syspath_prepend(str(EXAMPLES))
 
 
+@pytest.mark.conformance
 @pytest.mark.usefixtures("examples")
 def test_the_shop_is_checked_run_and_audited(
     run_dag: Callable[..., Any], spark: SparkSession, database: str, demo_home: Path

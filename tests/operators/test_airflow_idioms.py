@@ -94,6 +94,7 @@ TEMPLATES = """
 """
 
 
+@pytest.mark.conformance
 def test_templates(tried: Callable[..., Any], shop: Path, spark: SparkSession, database: str) -> None:
     """A flag that a template made a text of is that flag; `{{ ds }}` reaches the model; a lambda is shown rewritten."""
     (shop / "models" / "days.sql").write_text("""
@@ -191,6 +192,7 @@ QUIET = """
 """
 
 
+@pytest.mark.conformance
 def test_without_xcom_the_message_is_all_there_is(tried: Callable[..., Any], shop: Path, spark: SparkSession) -> None:
     """The environment comes from another task; a hook of the project, which only dbt can render, is said in the log."""
     with (shop / "dbt_project.yml").open("a") as file:

@@ -11,6 +11,8 @@ from planproof.report.run import RunReport
 from planproof.report.text import plain
 from planproof_engine.finding import Verdict
 
+pytestmark = pytest.mark.hive
+
 NOT_NULL = [{"type": "not_null"}]
 
 

@@ -66,14 +66,9 @@ def files(root: str) -> list[str]:
     return sorted(str(p) for p in Path(root).rglob("*.parquet"))
 
 
-@pytest.mark.parametrize(
-    ("name", "knows"),
-    [
-        pytest.param(name, knows, marks=() if (name, knows) == ("same", True) else pytest.mark.conformance)
-        for name in CASES
-        for knows in (False, True)
-    ],
-)
+@pytest.mark.conformance
+@pytest.mark.parametrize("knows", [False, True])
+@pytest.mark.parametrize("name", CASES)
 def test_nothing_is_deleted_that_another_catalog_may_hold(
     name: str, knows: bool, spark: Any, session: Any, database: str, dying: Any, killed: Any
 ) -> None:

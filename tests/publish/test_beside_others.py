@@ -4,6 +4,7 @@ what one of the writers left, each report says what became of its rows, and nobo
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import threading
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.transaction import lock
@@ -101,11 +103,14 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], at: int 
     return seen
 
 
-EVERY = [pytest.param(3, id="third"), pytest.param(1, id="all", marks=pytest.mark.conformance)]
+def each(*names: str, quick: dict[str, int]) -> Any:
+    """Some cases at every one of their steps; and those that are quick at each of so many, in any run."""
+    return pytest.mark.parametrize(
+        ("name", "every"), keep_quick([*quick.items(), *((n, 1) for n in names)], *quick.items())
+    )
 
 
-@pytest.mark.parametrize("every", EVERY)
-@pytest.mark.parametrize("name", [name for name in CASES if name != "append to partitions"])
+@each(*(name for name in CASES if name != "append to partitions"), quick={"location": 3})
 def test_a_forced_recovery_evicts_a_living_owner(
     name: str, every: int, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,8 +144,7 @@ def test_a_forced_recovery_evicts_a_living_owner(
     assert at >= 3
 
 
-@pytest.mark.parametrize("every", EVERY)
-@pytest.mark.parametrize("name", ["location", "rename", "append", "partitions"])
+@each("location", "rename", "append", "partitions", quick={"rename": 3})
 def test_a_call_that_arrives_late_harms_nothing(
     name: str, every: int, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +253,9 @@ def test_a_staged_folder_that_somebody_deleted_is_not_finished(
     assert there.rows() == there.old
 
 
-@pytest.mark.parametrize("name", ["location", "rename", "partitions", "table to view"])
+@pytest.mark.parametrize(
+    "name", keep_quick(["location", "rename", "partitions", "table to view"], "location", "partitions")
+)
 def test_rows_that_come_right_before_the_swap_are_told(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,7 +276,7 @@ def test_rows_that_come_right_before_the_swap_are_told(
     assert told.found == "1 file"
 
 
-@pytest.mark.parametrize("name", ["location", "rename", "append", "partitions"])
+@pytest.mark.parametrize("name", keep_quick(["location", "rename", "append", "partitions"], "location", "append"))
 def test_files_that_are_gone_after_the_audit_are_not_published(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,7 +294,7 @@ def test_files_that_are_gone_after_the_audit_are_not_published(
     assert "after they had been audited" in str(report.error)
 
 
-@pytest.mark.parametrize("name", ["rename", "table to view"])
+@pytest.mark.parametrize("name", keep_quick(["rename", "table to view"], "rename"))
 def test_who_takes_the_name_in_the_gap_keeps_it_and_the_old_rows_are_not_lost(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,8 +316,14 @@ def test_who_takes_the_name_in_the_gap_keeps_it_and_the_old_rows_are_not_lost(
     assert Guard(there.other).recover() == []
 
 
-@pytest.mark.parametrize("parts", ["", "partitioned by (d)"])
-@pytest.mark.parametrize("name", ["append", "append to partitions", "partitions"])
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    keep_quick(
+        itertools.product(["append", "append to partitions", "partitions"], ["", "partitioned by (d)"]),
+        ("append", ""),
+        ("partitions", "partitioned by (d)"),
+    ),
+)
 def test_a_table_that_takes_the_name_while_files_go_in_gets_none_of_them(
     name: str, parts: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,7 +342,7 @@ def test_a_table_that_takes_the_name_while_files_go_in_gets_none_of_them(
     assert Guard(there.other).recover() == []
 
 
-@pytest.mark.parametrize("name", ["rename", "first"])
+@pytest.mark.parametrize("name", keep_quick(["rename", "first"], "rename"))
 def test_a_staging_table_that_somebody_drops_at_the_last_moment_costs_no_row(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,9 +370,15 @@ ALTERED = {
 }
 
 
-@pytest.mark.parametrize("runs", [0, 1, 2])
-@pytest.mark.parametrize("placed", [False, True])
-@pytest.mark.parametrize("how", ALTERED)
+@pytest.mark.parametrize(
+    ("how", "placed", "runs"),
+    keep_quick(
+        itertools.product(ALTERED, [False, True], [0, 1, 2]),
+        ("altered", False, 1),
+        ("renamed and made anew", True, 1),
+        ("made anew", False, 0),
+    ),
+)
 def test_a_table_that_is_another_one_right_before_the_swap_has_its_own_rows(
     spark: Any, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, placed: bool, runs: int
 ) -> None:
@@ -411,7 +429,7 @@ def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(
     assert (there.publish().outcome, there.rows()) == ("published", there.new)
 
 
-@pytest.mark.parametrize("how", ["told by the publish", "told by the recovery"])
+@pytest.mark.parametrize("how", keep_quick(["told by the publish", "told by the recovery"], "told by the recovery"))
 def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_named(
     how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,7 +469,7 @@ def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_
     assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
 
 
-@pytest.mark.parametrize("lies", ["at home", "in a version", "elsewhere"])
+@pytest.mark.parametrize("lies", keep_quick(["at home", "in a version", "elsewhere"], "in a version"))
 def test_a_table_that_is_pointed_elsewhere_at_the_last_moment_loses_no_row(
     lies: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -87,7 +87,7 @@ def test_without_a_promise_a_hazard_that_came_true_is_a_warning_with_its_query(f
         [finding] = [f for f in report.findings if f.code == code]
         assert (finding.verdict.value, report.verdict.value) == ("warning", "proved"), (sql, finding)
         assert "; counted: " in finding.message
-        assert finding.message.endswith("; no contract promises the column")
+        assert finding.message.endswith("; no contract promises otherwise")
         if report.details.broken is not None:
             assert spark.sql(query_of(report, finding)).count() >= 1, sql
     report = found("select cast(big as int) big from {db}.b", False, promised=False)
@@ -157,7 +157,7 @@ def test_arithmetic_is_decided_by_footers_else_by_a_count(spark: Any, database: 
         "rejected",
         [("violated", "the constant lies outside of it")],
     )
-    none = "no contract promises the column"
+    none = "no contract promises otherwise"
     for overflow in ("", "count"):
         for sql in ("select b * a as n from {d}.large", "select cast(99999999999L as int) as m"):
             assert told(sql, overflow, promised=False) == ("published", [("warning", none)])

@@ -92,7 +92,7 @@ def assert_whole(reader: Reader, number: int) -> None:
     assert all(1 <= ids[0] < number + 2 for ids in reader.seen)
 
 
-@pytest.mark.parametrize("number", [5, pytest.param(50, marks=pytest.mark.conformance)])
+@pytest.mark.parametrize("number", [3, pytest.param(50, marks=pytest.mark.conformance)])
 def test_the_same_schema_has_no_gap(spark: Any, database: str, number: int) -> None:
     readers = publish(spark, f"{database}.t", number)
     for reader in readers:

@@ -29,7 +29,7 @@ def unpromised(finding: Finding) -> Finding:
     planproof publishes too."""
     if finding.verdict is not Verdict.VIOLATED:
         return finding
-    return replace(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises the column")
+    return replace(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises otherwise")
 
 
 def forbids(findings: Iterable[Finding]) -> bool:

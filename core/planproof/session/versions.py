@@ -153,9 +153,12 @@ def datasets(jvm: Any) -> Any:
 
 
 def class_named(jvm: Any, name: str) -> Any | None:
-    """A class of the JVM; None where this Spark has none of that name."""
+    """A class of the JVM; None where this Spark has none of that name.
+
+    The helper is asked for by its whole name: of `jvm.py4j`, the JVM would look for a class of that name in every jar.
+    """
     try:
-        return jvm.py4j.reflection.ReflectionUtil.classForName(name)
+        return getattr(jvm, "py4j.reflection.ReflectionUtil").classForName(name)
     except Py4JError:
         return None
 

@@ -32,11 +32,12 @@ class FileWriter:
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
         self._session = spark._jsparkSession
-        self._none, self._nil = jvm.scala.Option.empty(), jvm.PythonUtils.toSeq([])
-        self._map, self._source = jvm.PythonUtils.toScalaMap, getattr(jvm, _SOURCE)
-        self._over = jvm.org.apache.spark.sql.SaveMode.Overwrite
+        scala = getattr(jvm, "org.apache.spark.api.python.PythonUtils")
+        self._none, self._nil = getattr(jvm, "scala.Option").empty(), scala.toSeq([])
+        self._map, self._source = scala.toScalaMap, getattr(jvm, _SOURCE)
+        self._over = getattr(jvm, "org.apache.spark.sql.SaveMode").Overwrite
         self._run = versions.datasets(jvm).ofRows
-        named = jvm.py4j.reflection.ReflectionUtil.classForName(_SOURCE)
+        named: Any = versions.class_named(jvm, _SOURCE)
         self._takes = int(named.getConstructors()[0].getParameterCount())
 
     def write(self, analyzed: Any, location: str) -> Any | None:

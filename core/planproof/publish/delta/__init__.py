@@ -67,7 +67,8 @@ class DeltaLake:
         return tell_of_replaced(publication)
 
     def refuse_changed(self, publication: DeltaPublication) -> None:
-        """Nothing: what was staged on another version is not committed (`Moved`)."""
+        """Of the same table, what was staged on another version is not committed (`Moved`)."""
+        publication.refuse_another()
 
     def is_committed(self, publication: DeltaPublication) -> bool:
         return publication.is_committed()

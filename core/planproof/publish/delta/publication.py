@@ -165,6 +165,16 @@ class DeltaPublication(NotedPublication):
                 transient=True,
             )
 
+    def refuse_another(self) -> None:
+        """Raises a transient `Refused` where the table that this began on was dropped, renamed or made anew."""
+        base = self.base
+        if base.version >= 0 and not self.tables.state(base.location).continues(base):
+            raise Refused(
+                f"{self.entry.model} was dropped, renamed or made anew while its rows were staged. Nothing was "
+                "published; run the model again",
+                transient=True,
+            )
+
     def _metadata(self) -> dict[str, Any] | None:
         """The target's new metadata; None where they stay."""
         made = self.staged.written.metadata

@@ -142,10 +142,10 @@ class Commit(NotedPublication):
             return
         self.transaction.discard()
         self.take_back()
+        self.notebook.sweep()
         if self.transaction.branch is None and self.transaction.is_gone:
             with suppress(SparkFailure):  # Else empty folders would stand where the table was.
                 self.notebook.store.prune(self.notebook.note.location)
-        self.notebook.sweep()
         self._is_discarded = True
 
     def close(self) -> None:

@@ -31,6 +31,10 @@ class LogState:
     def properties(self) -> dict[str, str]:
         return dict(self.metadata.get("configuration") or {})
 
+    def continues(self, base: LogState) -> bool:
+        """Whether it is the table of an earlier state, not one that was made anew in its place."""
+        return self.version >= base.version and self.metadata.get("id") == base.metadata.get("id")
+
     @property
     def features(self) -> frozenset[str]:
         """The table features that readers or writers have to know."""

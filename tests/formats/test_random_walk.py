@@ -1,0 +1,220 @@
+"""Random walks of two guards, a bare writer, DDL, maintenance, recoveries and leaving over one table of each format.
+
+Whatever happens at any moment, the table is what one of the writers left, each report says what became of its rows, and
+nobody's files are deleted but one's own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from under_test import FORMATS, Format, Place, watch_changes
+
+from planproof import Guard, Model, Report
+from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.places import database_root
+from planproof.session import open as opened
+from planproof.session.store import store_of
+
+Rows = list[tuple[Any, ...]] | None
+SHAPES = {"plain": "", "partitioned": "partitioned by (d)"}
+KINDS: dict[str, dict[str, Any]] = {
+    "table": {},
+    "append": {"materialized": "incremental", "incremental_strategy": "append"},
+    "overwrite": {"materialized": "incremental", "incremental_strategy": "insert_overwrite"},
+    "merge": {"materialized": "incremental", "incremental_strategy": "merge", "options": {"unique_key": "id"}},
+}
+MAINTENANCE = {
+    "delta": ("optimize {t}", "vacuum {t} retain 0 hours", "restore table {t} to version as of 0"),
+    "iceberg": (
+        "call {catalog}.system.rewrite_data_files(table => '{t}', options => map('rewrite-all', 'true'))",
+        "call {catalog}.system.expire_snapshots(table => '{t}', older_than => now(), retain_last => 1)",
+    ),
+}
+WALKS = int(os.environ.get("PLANPROOF_WALKS", "1000"))
+"""How many walks of each format `make walks` takes; one of them in each run of the tests."""
+
+
+class Walk:
+    """One walk over `t`, with a neighbour that nobody may touch."""
+
+    def __init__(self, there: Place, seed: int) -> None:
+        self.there, self.format, self.random, self.seed = there, there.format, random.Random(seed), seed
+        self.sessions = [there.spark.newSession(), there.spark.newSession()]
+        self.spark, self.database, self.t = there.other, there.database, there.t
+        self.spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        self.shape = self.random.choice(list(SHAPES))
+        self.numbers, self.said = itertools.count(1), list[str]()
+        self.sql(f"create table {self.database}.neighbour using {self.format.using} as select 7 as id")
+        self.create()
+
+    def rows(self) -> Rows:
+        """The first two columns: others add some."""
+        found = self.there.rows()
+        return None if found is None else sorted((row[:2] for row in found), key=str)
+
+    # --- what others do ---------------------------------------------------------------------------------------------
+
+    def create(self) -> None:
+        columns = f"(id int, d string) using {self.format.using} {SHAPES[self.shape]}"
+        self.sql(f"create table {self.t} {columns}")
+
+    def insert(self) -> None:
+        if self.rows() is not None:
+            self.sql(f"insert into {self.t} (id, d) values ({next(self.numbers)}, 'x')")
+
+    def drop(self) -> None:
+        self.sql(f"drop table if exists {self.t}{' purge' if self.format.catalog else ''}")
+
+    def make_anew(self) -> None:
+        self.drop()
+        folder = self.there.home() / "t"
+        # Spark makes no table over the files of another.
+        if not folder.exists() or not any(folder.iterdir()):
+            self.create()
+
+    def widen(self) -> None:
+        if self.rows() is not None:
+            self.sql(f"alter table {self.t} add columns (c{next(self.numbers)} int)")
+
+    def maintain(self) -> None:
+        if self.rows() is not None and (known := MAINTENANCE.get(self.format.name)):
+            self.sql(self.random.choice(known).format(t=self.t, catalog=self.format.catalog))
+
+    def force(self) -> None:
+        reports = Guard(self.random.choice(self.sessions)).recover(force=True)
+        assert "failed" not in [r.outcome for r in reports], [r.error for r in reports]
+
+    def leave(self) -> None:
+        if self.format.catalog is None:
+            session = opened(self.spark)
+            leave(session, store_of(session), [database_root(session, (self.database,))])
+
+    def sql(self, statement: str) -> None:
+        self.said.append(statement)
+        self.spark.sql(f"refresh table {self.t}") if self.spark.catalog.tableExists(self.t) else None
+        self.spark.sql(statement)
+
+    # --- the publishes ----------------------------------------------------------------------------------------------
+
+    def model(self) -> tuple[str, Model, tuple[Any, ...]]:
+        kind = self.random.choice([k for k in KINDS if self.can(k)])
+        row = (next(self.numbers), self.random.choice("xyz"))
+        given = dict(KINDS[kind]) | ({"partition_by": ["d"]} if self.shape == "partitioned" else {})
+        sql = f"select {row[0]} as id, '{row[1]}' as d"
+        return kind, Model(self.t, sql, file_format=self.format.using, **given), row
+
+    def can(self, kind: str) -> bool:
+        if kind == "overwrite":
+            return self.shape == "partitioned"
+        return kind != "merge" or "merge" in self.format.cases
+
+    def publish(self, patch: pytest.MonkeyPatch) -> None:
+        kind, model, row = self.model()
+        acts = (None, self.insert, self.drop, self.make_anew, self.widen, self.force, self.leave, self.maintain)
+        act = self.random.choice(acts)
+        before, after = self.rows(), list[Rows]()
+        guard = Guard(self.random.choice(self.sessions))
+        at = self.random.randrange(12)
+        seen = meanwhile(
+            guard, self.format, patch, at, lambda: (act(), after.append(self.rows())) if act is not None else None
+        )
+        report = guard.publish(model)
+        patch.undo()
+        where = f"seed {self.seed}: {kind} {row} beside {act.__name__ if act and after else 'nobody'} at {seen[-1:]}: "
+        where += f"{report.outcome} {report.error}; {before} -> {after} -> {self.rows()}; {self.said[-4:]}"
+        self.said.append(where)
+        self.judge(kind, row, report, [before, *after], where)
+
+    def judge(self, kind: str, row: tuple[Any, ...], report: Report, stood: list[Rows], where: str) -> None:
+        """`stood`: the table's rows before the publish, and after what somebody did meanwhile."""
+        found, told = self.rows(), {f.code for f in report.findings}
+        violated = {f.code for f in report.findings if f.verdict == "violated"}
+        if report.outcome == "published":
+            # Whoever drops it, restores it or makes it anew afterwards has the last word.
+            results = [written(kind, row, rows) for rows in stood]
+            assert found in [*results, *stood[1:]], where
+            if len(stood) == 2 and found == results[0] != results[1] and found != stood[1]:
+                assert kind in ("table", "overwrite"), where
+                assert "PP621" in told, f"rows of others are gone without a word: {where}"
+        elif report.outcome == "rejected":
+            # The model does not know a column that somebody has added.
+            assert violated <= {"PP402", "PP401"}, where
+            assert violated, where
+            assert found in stood, where
+        else:
+            assert report.outcome == "failed", where
+            assert found in stood or "stand there" in str(report.error), where
+            assert violated == set(), where
+
+    def check(self) -> None:
+        spark = self.spark.newSession()
+        assert spark.table(f"{self.database}.neighbour").collect() == [(7,)], self.said
+
+
+def written(kind: str, row: tuple[Any, ...], rows: Rows) -> Rows:
+    """What the table holds once a model of that kind has written `row` over `rows`."""
+    kept: dict[str, Callable[[tuple[Any, ...]], bool]] = {
+        "table": lambda other: False,
+        "append": lambda other: True,
+        "overwrite": lambda other: other[1] != row[1],
+        "merge": lambda other: other[0] != row[0],
+    }
+    return sorted([*filter(kept[kind], rows or []), row], key=str)
+
+
+def meanwhile(guard: Guard, format: Format, patch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> list[str]:
+    """`act` happens right before number `at` of the publish's calls that change something."""
+    seen: list[str] = []
+
+    def before(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **named: Any) -> Any:
+            if threading.current_thread().name != "acting" and len(seen) <= at:
+                seen.append(f"{plain.__name__} {[a for a in args if isinstance(a, str)][:1]}")
+                if len(seen) - 1 == at:
+                    failed: list[BaseException] = []
+                    thread = threading.Thread(target=_caught, args=(act, failed), name="acting")
+                    thread.start()
+                    thread.join()
+                    if failed:
+                        raise AssertionError(f"the other one failed: {failed[0]!r}")
+            return plain(*args, **named)
+
+        return run
+
+    watch_changes(guard, format, patch, before)
+    return seen
+
+
+def _caught(act: Callable[[], Any], failed: list[BaseException]) -> None:
+    try:
+        act()
+    except Exception as error:
+        failed.append(error)
+
+
+LONG = [range(1, 6), *(range(at, min(at + 10, WALKS)) for at in range(6, WALKS, 10))]
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [range(1), *(pytest.param(seeds, id=f"{seeds[0]}-{seeds[-1]}", marks=pytest.mark.conformance) for seeds in LONG)],
+)
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_table_is_what_one_of_the_writers_left(name: str, seeds: range, place: Callable[[str, str], Place]) -> None:
+    for seed in seeds:
+        there = place(name, "first")
+        walk = Walk(there, seed)
+        for _ in range(4):
+            with pytest.MonkeyPatch.context() as patch:
+                walk.publish(patch)
+            walk.check()
+            walk.random.choice((walk.insert, walk.leave, walk.force, walk.maintain, walk.check))()
+        walk.force()
+        assert [left for left in there.left() if not left.endswith("neighbour")] == [], walk.said
+        walk.check()
