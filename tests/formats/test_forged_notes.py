@@ -153,7 +153,7 @@ def test_forged_notes_are_refused_by_name_and_a_true_one_beside_them_is_settled(
         for run, what in zip(runs, attacks):
             found = [report for report in reports if f"t.{run}.json" in str(report.to_dict())]
             codes = {f.code for report in found for f in report.findings}
-            if number and not found:  # Given up.
+            if not found and (number or what == "another format"):  # Given up, or left as it lies.
                 continue
             assert codes & {"PP622", "PP601"} or {r.outcome for r in found} == {"failed"}, (what, found)
         assert scene.changed(before) == set()
