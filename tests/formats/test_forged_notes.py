@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -59,6 +60,8 @@ class Scene:
     def dead(self, note: Note, run: str = RUN) -> Note:
         """The note of a run that was never committed, of a process that is gone."""
         found = Note.from_json(json.dumps(asdict(note)).replace(note.owner.run, run))
+        if run == RUN:
+            found = replace(found, others=(), step="stage")
         return replace(found, owner=replace(found.owner, pid=2**22 + 5, started="1"))
 
     def file(self, run: str) -> Path:
@@ -97,8 +100,11 @@ class Scene:
 
 
 @pytest.fixture
-def scene(request: pytest.FixtureRequest, place: Make, tmp_path: Path) -> Scene:
-    return Scene(place, request.getfixturevalue("name"), tmp_path / "nobodys")
+def scene(request: pytest.FixtureRequest, place: Make, tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(place, request.getfixturevalue("name"), tmp_path / "nobodys")
+    yield made
+    for there in (made.there, made.other):
+        shutil.rmtree(there.home() / ".planproof", ignore_errors=True)  # To some catalogs it is a namespace.
 
 
 def forged(scene: Scene) -> dict[str, Note]:
