@@ -122,13 +122,16 @@ def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> 
 
 def _was_forgotten(session: Session, store: Store, note: Note) -> bool:
     """A note is a claim, and may name a version that came after the commit. Whoever commits deletes the log of what was
-    staged: what is left without one may be what an older version is read from, and bad rows that are evidence."""
+    staged. Without one, a commit of any version that is still there tells, and bad rows that the quarantine has: these
+    are committed while that log is there."""
     assert note.folder is not None
     if store.exists(join(note.folder, LOG)):
         return False
-    noted = note.quarantine
-    is_kept = noted is not None and _table(session, noted.table) is not None and since(session, noted) is not None
-    return is_kept or store.exists(note.folder)
+    noted, log, own = note.quarantine, join(note.location, LOG), note.folder.rpartition("/")[2]
+    if noted is not None and _table(session, noted.table) is not None and since(session, noted) is not None:
+        return True
+    commits = [name for name in store.names(log) if name.endswith(".json") and name[:1].isdigit()]
+    return store.exists(note.folder) and any(names_publish(store.read(join(log, name)), own) for name in commits)
 
 
 def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
