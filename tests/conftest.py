@@ -82,13 +82,6 @@ _numbers = itertools.count(1)
 
 WITH_HIVE = ("delta", "iceberg")
 """The folders of tests whose tables stand in Hive's catalog, as those of files that are marked `hive` do."""
-SERVED = (
-    "cli/test_run_on_servers",
-    "dbt_plugin/test_plugin_thrift",
-    "operators/test_airflow_thrift",
-    "session/test_elsewhere",
-)
-"""The files that ask a Thrift server."""
 
 
 def _catalog(module: pytest.Module) -> str:
@@ -101,7 +94,7 @@ def _catalog(module: pytest.Module) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """What is dear to start is started in one process: Spark with Hive's catalog, and a Thrift server."""
+    """The files that are marked `hive` run in one process: the others need no Spark with Hive's catalog then."""
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):
@@ -110,11 +103,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             if file not in self.kinds:
-                text = Path(config.rootpath, file).read_text("utf-8")
-                is_served = file.removeprefix("tests/").removesuffix(".py") in SERVED
-                self.kinds[file] = (
-                    "served" if is_served else "hive" if "\npytestmark = pytest.mark.hive" in text else file
-                )
+                has_hive = "\npytestmark = pytest.mark.hive" in Path(config.rootpath, file).read_text("utf-8")
+                self.kinds[file] = "hive" if has_hive else file
             return self.kinds[file]
 
     return Together(config, log)

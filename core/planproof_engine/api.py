@@ -16,7 +16,12 @@ from planproof_engine.analysis.expressions.calls import unresolved_routine
 from planproof_engine.analysis.growth import Growth
 from planproof_engine.analysis.hazard_counts import Counting, counting_query, is_in_subquery, reads_one
 from planproof_engine.analysis.names.places import output_origins
-from planproof_engine.analysis.refusals.earlier import unbound_parameter, undefined_window, window_in_where
+from planproof_engine.analysis.refusals.earlier import (
+    unbound_parameter,
+    undefined_window,
+    unreadable_literal,
+    window_in_where,
+)
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
 from planproof_engine.analysis.versions import as_called
 from planproof_engine.budget import OverBudget, bounded, is_bounded
@@ -181,8 +186,8 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        earlier = unbound_parameter(tree, env) or undefined_window(tree, env) or unresolved_routine(tree, error, env)
-        earlier = earlier or window_in_where(tree, error, env)
+        earlier = unreadable_literal(tree, env) or unbound_parameter(tree, env) or undefined_window(tree, env)
+        earlier = earlier or unresolved_routine(tree, error, env) or window_in_where(tree, error, env)
         raise _answered(earlier or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)

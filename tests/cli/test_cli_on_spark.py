@@ -358,6 +358,7 @@ def test_an_incremental_model_beside_what_a_full_refresh_makes(project, spark, d
     assert "1 rows added, 0 removed, 0 changed, by id" in found.stdout
 
 
+@pytest.mark.conformance
 def test_staged_rows_beside_the_published_ones(project, spark, database):
     assert invoke(project, "run", "--select", "+mart").exit_code == 0
     staged = ("diff", "--staged", "mart", "--key", "id")

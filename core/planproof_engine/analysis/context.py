@@ -50,6 +50,7 @@ class Environment:
     `growth` is how large the plan is so far.
     `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
     `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
+    `probing`: only what is wrong is looked for, beside an error that is known.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Environment:
     growth: Growth = field(default_factory=Growth)
     taken: frozenset[str] = frozenset()
     taken_below: frozenset[str] = frozenset()
+    probing: bool = False
 
     def lacks(self, thing: str) -> bool:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""

@@ -59,6 +59,11 @@ class Literal(Expr):
     def nullable(self) -> bool:  # type: ignore[override]
         return self.value is None
 
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is a session variable with its value: to Spark a `VariableReference`, which is no literal."""
+        return self.text.startswith("variablereference(")
+
 
 @record(frozen=True, slots=True)
 class SessionVariable(Expr):

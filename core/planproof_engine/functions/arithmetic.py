@@ -97,7 +97,9 @@ def _legacy_comparison(left: DataType, right: DataType) -> DataType | None:
 def _literal_decimal(arg: Expr, conf: Conf) -> Decimal:
     """An integral literal beside a decimal takes the least decimal that holds it. `DecimalType.fromLiteral` forgets
     tinyint."""
-    if conf.literal_pick_minimum_precision and isinstance(arg, Literal) and arg.value is not None and arg.type != BYTE:
+    is_literal = isinstance(arg, Literal) and arg.value is not None and arg.type != BYTE and not arg.is_variable
+    if conf.literal_pick_minimum_precision and is_literal:
+        assert isinstance(arg, Literal)
         return Decimal(max(len(str(abs(int(arg.value)))), 1), 0)
     return decimal_for(arg.type)
 

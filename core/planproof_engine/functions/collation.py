@@ -75,7 +75,7 @@ SEARCHING = frozenset(
 BYTEWISE = frozenset(
     (
         *("like", "ilike", "rlike", "split", "regexp_count", "regexp_extract", "regexp_extract_all"),
-        *("regexp_instr", "regexp_replace", "regexp_substr"),
+        *("regexp_instr", "regexp_replace", "regexp_substr", "likeany", "likeall", "notlikeany", "notlikeall"),
     )
 )
 """Functions whose subject must be UTF8_BINARY or UTF8_LCASE (`StringTypeBinaryLcase`). Their patterns may have any

@@ -152,3 +152,6 @@ def release(version: str) -> tuple[int, ...]:
 
 OF_BOOLEANS = ("and", "or", "not", "<=>", "isunknown", "isnotunknown")
 """The operators that the parser itself makes of booleans: no rule has to resolve them."""
+
+OF_PARAMETERS = ("array", "struct", "named_struct", "map", "map_from_arrays", "map_from_entries")
+"""Functions of which a parameter's value may be made before Spark 4.1. Source: `BindParameters.checkArgs`."""

@@ -71,6 +71,13 @@ def test_a_variable_whose_value_is_computed_has_a_type_and_no_text() -> None:
     assert answer(setup, "SELECT a + 1") == "the value of the variable a"
 
 
+def test_a_variable_beside_a_decimal_is_no_literal() -> None:
+    # Spark 4.0.5: a literal 3 is a decimal(1,0) there, and the product a decimal(38,8).
+    setup = ["DECLARE a INT DEFAULT 3"]
+    [(_, data_type, _)] = answer(setup, "SELECT CAST(1 AS DECIMAL(38,10)) * a")
+    assert data_type == "decimal(38,6)"
+
+
 def test_a_variable_whose_value_a_query_tells_is_unknown() -> None:
     setup = ["CREATE TABLE t (x INT)", "DECLARE a INT DEFAULT 5", "SET VAR a = (SELECT max(x) FROM t)"]
     assert answer(setup, "SELECT a") == "the value of the variable a"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.beside_generators import renamed
+from planproof_engine.analysis.blocks.rules_first import errors, raise_first
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
@@ -24,7 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     holds_aggregate,
     refuse_nested_generator,
 )
-from planproof_engine.analysis.refusals.earlier import is_at_once, is_checked, is_of_typed
+from planproof_engine.analysis.refusals.earlier import OF_AGGREGATES, is_checked
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -147,36 +148,16 @@ def _raise_of_types(nodes: Sequence[q.Node], ctx: Context) -> None:
             return
 
 
-_CHECKED_LATER = (
-    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
-    "NESTED_AGGREGATE_FUNCTION",
-)
-"""What `CheckAnalysis` finds of a whole Aggregate, after it found all names and types of its items in order."""
-
-
 def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
     """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
     first."""
     try:
         return named_item(node, ctx)
     except AnalysisError as error:
-        if error.condition in _CHECKED_LATER:
+        if error.condition in OF_AGGREGATES:
+            raise_first(errors(node, ctx), error)
             _bind_others(node, behind, ctx)
-        elif is_checked(error) or is_of_typed(error):
-            _raise_at_once(behind, ctx)
         raise
-
-
-def _raise_at_once(nodes: Sequence[q.Node], ctx: Context) -> None:
-    """Raises what rules refuse of these items, one by one, before `CheckAnalysis` looks at the items before them."""
-    for node in nodes:
-        try:
-            expand(node, ctx) if is_star(node, ctx) else named_item(node, ctx)
-        except AnalysisError as error:
-            if is_at_once(error):
-                raise
-        except Unknown:
-            return
 
 
 def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> None:
@@ -186,7 +167,7 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
             named_item(node, ctx)
         except AnalysisError as error:
             by_alias = isinstance(refused, q.Alias) and error.condition.startswith("UNRESOLVED_COLUMN")
-            if error.condition not in _CHECKED_LATER and not by_alias:
+            if error.condition not in OF_AGGREGATES and not by_alias:
                 raise
         except Unknown:
             return

@@ -17,7 +17,7 @@ from planproof_engine.analysis.blocks.grouping import check_grouped
 from planproof_engine.analysis.blocks.items import bind_items, named_item
 from planproof_engine.analysis.blocks.joins import Side, boolean
 from planproof_engine.analysis.blocks.ordering import organized
-from planproof_engine.analysis.blocks.relations import bind_relation, named_as
+from planproof_engine.analysis.blocks.relations import bind_relation, named_as, sampled
 from planproof_engine.analysis.blocks.select import aggregated, bind_select, refreshed, windows_of
 from planproof_engine.analysis.blocks.setops import SET_KINDS, widened
 from planproof_engine.analysis.context import Context, Environment
@@ -29,7 +29,7 @@ from planproof_engine.analysis.refusals.checks import AGGREGATE, holds_aggregate
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Limit, Plan, Project
+from planproof_engine.logical.nodes import Aggregate, Distinct, Filter, Plan, Project
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -255,8 +255,8 @@ def _aliased(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Context)
     return _anew(plan if alias is None else named_as(plan, alias, ctx.env, node), ctx)
 
 
-def _sample(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    return Limit("sample", child), ctx.scope
+def _sample(node: q.PipeSample, child: Plan, ctx: Context, outer: Scope | None) -> Side:
+    return sampled(child, node.sample, ctx.env), ctx.scope
 
 
 def _organize(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:

@@ -53,40 +53,66 @@ def _first(
 ) -> AnalysisError:
     """The error that Spark reports: one of its rules, else of `CheckAnalysis`, which looks at the CTEs that nothing
     reads first, and at the others where the query reads them."""
-    if len(rejections) < 2:
+    if not rejections:
         return error
     raised = next((r for r in rejections.values() if not is_checked(r)), None)
-    if raised is not None:
-        return raised
+    if raised is not None or not is_checked(error):
+        return raised or error
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
-    reached: set[str] = set()
-    ahead = [node]
-    while ahead:
-        tables = (n for n in ahead.pop().walk(without=with_) if isinstance(n, q.Table))
-        named = {parts[0].lower() for parts in map(name_parts, tables) if len(parts) == 1}
-        ahead += [bodies[name] for name in named - reached if name in bodies]
-        reached |= named
+    names = list(bodies)
+    reached = _tables(node, with_)
+    for name in reversed(names):
+        if name in reached:
+            reached |= _tables(bodies[name], with_) & set(names[: names.index(name)])
+    unknown = {n for n, r in rejections.items() if n in reached and r.condition.startswith(_UNRESOLVED)}
     for name, rejection in rejections.items():
         if name not in reached:
-            unknown = rejection.condition.startswith(("DATATYPE_MISMATCH", "UNRESOLVED"))
-            heir = unknown and any(r is rejection for other, r in rejections.items() if other != name)
-            found = _of_dangling(bodies[name], env) if heir and not env.conf.before("4.0") else None
+            found = None if env.conf.before("4.0") else _of_dangling(bodies[name], unknown, env)
             return found or rejection
     return error
 
 
-def _of_dangling(query: q.Query, env: Environment) -> AnalysisError | None:
+_UNRESOLVED = (
+    "DATATYPE_MISMATCH",
+    "INCOMPATIBLE_COLUMN_TYPE",
+    "NUM_COLUMNS_MISMATCH",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "UNRESOLVED",
+)
+"""What leaves a plan unresolved, so that the names over it are not resolved either."""
+
+
+def _tables(query: q.Query, with_: q.With) -> set[str]:
+    """The names that may mean a CTE, in lower case."""
+    named = (name_parts(n) for n in query.walk(without=with_) if isinstance(n, q.Table))
+    return {parts[0].lower() for parts in named if len(parts) == 1}
+
+
+def _of_dangling(query: q.Query, unknown: set[str], env: Environment) -> AnalysisError | None:
     """The error of a CTE that nothing reads and that reads a rejected one, which Spark does not put in its place: of
     that one, nothing is known."""
-    for item in query.items if isinstance(query, q.Select) else ():
-        if any(item.find_all(q.Star)) and not isinstance(bare(item), q.Call):
-            text = "Invalid usage of '*' in Project."
-            return env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
-        named = next(iter(item.find_all(q.Column)), None)
-        if named is not None:
-            text = f"A column, variable, or function parameter with name `{'`.`'.join(name_parts(named))}` cannot be "
-            return env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", f"{text}resolved.", named)
+    for child in query.find_all(q.Select):
+        reads = child.from_ is not None and _direct_tables(child.from_.relation) & unknown
+        if not reads:
+            continue
+        for item in (*((child.where,) if child.where is not None else ()), *child.items):
+            if any(item.find_all(q.Star)) and not isinstance(bare(item), q.Call):
+                text = "Invalid usage of '*' in Project."
+                return env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
+            named = next(iter(item.find_all(q.Column)), None)
+            if named is not None:
+                name = "`.`".join(name_parts(named))
+                text = f"A column, variable, or function parameter with name `{name}` cannot be resolved."
+                return env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, named)
     return None
+
+
+def _direct_tables(relation: q.Node) -> set[str]:
+    """The names of the relation's tables, those in subqueries left out."""
+    if isinstance(relation, q.Query):
+        return set()
+    parts = name_parts(relation) if isinstance(relation, q.Table) else ()
+    return {parts[0].lower()} if len(parts) == 1 else set().union(*map(_direct_tables, relation.children))
 
 
 def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:

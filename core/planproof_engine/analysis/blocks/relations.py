@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from planproof_engine.analysis.blocks import joins
 from planproof_engine.analysis.blocks.limits import limited
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
+from planproof_engine.analysis.blocks.rules_first import blind, error_of, errors, raise_first
 from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -24,7 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer_below_joins,
 )
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
-from planproof_engine.analysis.refusals.earlier import is_of_typed
+from planproof_engine.analysis.refusals.earlier import CHECKED, is_of_typed
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
@@ -53,9 +54,25 @@ def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     binder = _BINDERS.get(type(node))
     if binder is None:
         raise env.unknown(f"the relation {type(node).__name__}", node)
-    plan, scope = binder(node, env, outer)
+    try:
+        plan, scope = binder(node, env, outer)
+    except AnalysisError as error:
+        if not env.probing:
+            raise_first(_errors_beside(node, env, outer), error, CHECKED)
+        raise
     env.growth.add(1, len(plan.output))
     return plan, scope
+
+
+def _errors_beside(node: q.Node, env: Environment, outer: Scope | None) -> Iterator[AnalysisError]:
+    """What is refused of the relation's right side, and of its own expressions."""
+    inside = evolve(env, probing=True)
+    for child in node.children:
+        if isinstance(node, q.Joined) and child is node.right and not node.lateral:
+            found = error_of(lambda: bind_relation(node.right, inside, outer))
+            yield from () if found is None else (found,)
+        elif type(child) not in _BINDERS and isinstance(node, (q.Joined, q.LateralView, q.Pivoted, q.Unpivoted)):
+            yield from errors(child, blind(Context(inside, _scope((), env, None))))
 
 
 def _scope(
@@ -76,7 +93,7 @@ def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
     if cte is not None:
         env.growth.add(*cte.size)
     plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
-    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
@@ -198,7 +215,8 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     return Scan(relation.name, output, padded=padded)
 
 
-def _sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+def sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+    """A sample of the plan's rows; the plan itself where `sample` is None. Raises `AnalysisError` for a wrong count."""
     if sample is None:
         return plan
     if sample.rows is not None:
@@ -259,7 +277,7 @@ def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
     if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
-    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _miscounted(node: q.Subquery, error: AnalysisError, env: Environment) -> AnalysisError | None:
@@ -281,10 +299,10 @@ _NAMELESS = "__auto_generated_subquery_name"
 def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_relation(node.relation, env, outer)
     if node.alias is None:
-        return _sampled(plan, node.sample, env), scope
+        return sampled(plan, node.sample, env), scope
     if plan.output != scope.columns:
         plan = Project(scope.columns, plan)
-    return _aliased(_sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
 def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:

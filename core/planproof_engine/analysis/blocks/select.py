@@ -13,6 +13,7 @@ from planproof_engine.analysis.blocks.items import Items, bind_items, substitute
 from planproof_engine.analysis.blocks.joins import boolean, of_having, refuse_aggregates
 from planproof_engine.analysis.blocks.pivots import star_over_pivot
 from planproof_engine.analysis.blocks.relations import bind_from
+from planproof_engine.analysis.blocks.rules_first import Reached, raise_of_block
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
 from planproof_engine.analysis.expressions.binding import bind
@@ -28,7 +29,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import ambiguous_name
+from planproof_engine.analysis.refusals.earlier import ambiguous_name, is_checked
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -66,15 +67,28 @@ class Block:
 
 def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     """The block's plan. Raises `AnalysisError` where Spark rejects it."""
+    reached = Reached(Context(env, Scope(()), windows=windows_of(node)))
+    try:
+        return _bound(node, env, outer, reached)
+    except AnalysisError as error:
+        raise_of_block(node, reached, error)
+        if is_checked(error) and reached.source is not None and node.from_ is not None:
+            refuse_aggregates(reached.source, node.from_, env)
+        raise
+
+
+def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reached) -> Block:
     from_ = node.from_
     if from_ is None:
         _refuse_trailing_comma(node, env)
     source, scope = bind_from(from_.relation if from_ is not None else None, env, outer)
     child = source
-    ctx = Context(env, scope, windows=windows_of(node))
+    reached.clause, reached.source = "WHERE", source
+    ctx = reached.ctx = evolve(reached.ctx, scope=scope)
     if node.where is not None:
         child, ctx = _filtered(node.where.condition, child, ctx, node)
-    child, ctx = timewindows.with_time_windows(node, child, ctx)
+    reached.clause = "SELECT"
+    child, ctx = _with_time_windows(node, child, ctx)
     group = node.group
     if group is not None and groupby.analytic(group):
         ctx = evolve(ctx, grouping=())
@@ -104,6 +118,15 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     if from_ is not None:
         refuse_aggregates(source, from_, env)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
+
+
+def _with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+    try:
+        return timewindows.with_time_windows(node, child, ctx)
+    except AnalysisError as error:
+        if is_checked(error):
+            bind_items(node.items, ctx)  # `CheckAnalysis` looks at the items before GROUP BY.
+        raise
 
 
 def _refuse_aggregating(having: q.Having, ctx: Context) -> None:

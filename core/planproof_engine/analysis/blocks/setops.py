@@ -34,9 +34,10 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
     # Where the types of some column differ, the rule casts all columns, so that equal ones may get looser nested flags.
     differ = any(not same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
     targets = [_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
+    plan = combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
     if kind != "union" or not keeps_all:
-        refuse_rows(left.output, node, env)
-    return combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
+        refuse_rows(plan.output, node, env)
+    return plan
 
 
 def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:

@@ -37,6 +37,7 @@ from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Optiona
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
+from planproof_engine.functions.names import SPARK_FUNCTIONS
 from planproof_engine.functions.registry import named
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
@@ -59,6 +60,8 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
         routine = routines.find(name, ctx.env)
         if routine is not None:
             return routines.scalar(routine, node, ctx)
+        if function is not None and key in SPARK_FUNCTIONS:
+            _check_arity(function, node.arguments, node, ctx)  # `cast(1)` has a name that is grammar
         raise missing(name, node, ctx.env)
     if function.category is Category.TABLE:
         raise ctx.env.rejected(
@@ -139,13 +142,10 @@ def _looked_up(tree: q.Node, error: AnalysisError) -> Iterator[q.Node]:
 
 
 def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
-    """The error for the first function that does not exist, else for the first call with too few or too many arguments.
-
-    Spark looks up functions before anything else, and counts arguments before it looks at tables, columns and types.
-    """
+    """The error for the first function that does not exist: Spark looks up functions before anything else
+    (`LookupFunctions`)."""
     if env.catalog.source is not None:
         return None
-    miscounted: AnalysisError | None = None
     tables: set[q.Node] = set()
     for node in _looked_up(tree, error):
         if isinstance(node, (q.TableFunction, q.LateralView)):
@@ -158,23 +158,10 @@ def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> 
         lowered = without_schema(name, env).lower()
         registry = env.registry
         function = registry.find(lowered)
-        known = lowered in registry.known or lowered in _SPECIAL or function is not None
+        is_syntax = lowered in _SPECIAL and lowered not in SPARK_FUNCTIONS
+        known = lowered in registry.known or is_syntax or function is not None
         if not known and routines.find(name, env) is None:
             return unresolved(name, node, env)
-        if miscounted is None and function is not None and lowered not in _SPECIAL:
-            miscounted = _miscounted(function, node, env)
-    return miscounted
-
-
-def _miscounted(function: Signature, node: q.Call, env: Environment) -> AnalysisError | None:
-    """The error of a plain call with too few or too many arguments; one with a lambda waits for its columns."""
-    of_groups = node.within_group or any(m.startswith("order") for m in function.modifiers)
-    if isinstance(node, q.SpecialCall) or of_groups or any(isinstance(a, _COUNTED_LATER) for a in node.arguments):
-        return None
-    try:
-        check_arity(function, len(node.arguments))
-    except Mismatch as mismatch:
-        return env.mismatch(mismatch, node)
     return None
 
 
@@ -182,7 +169,7 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
     arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
-        check_arity(function, len(arguments))
+        _check_arity(function, arguments, node, ctx)
         args = _bound_arguments(function, arguments, ctx)
         found = apply(function, args, ctx.conf, shown, node.span)
         if function.category is Category.AGGREGATE:
@@ -196,6 +183,19 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
             error = GeneratorMismatch(error, node)
         raise error from None
     return modified(found, node, ctx)
+
+
+def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Call, ctx: Context) -> None:
+    """Raises `Mismatch` for too few or too many arguments. Spark counts them after it resolved them, and the FILTER."""
+    try:
+        check_arity(function, len(arguments))
+    except Mismatch:
+        if node.filter is not None:
+            bind(node.filter, ctx)
+        for argument in arguments:
+            if isinstance(argument, q.Node) and not isinstance(argument, _COUNTED_LATER):
+                bind_item(argument, ctx)
+        raise
 
 
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
@@ -250,7 +250,7 @@ def _parameter(name: str, ctx: Context) -> str:
 
 
 def _starred(star: q.Node, ctx: Context) -> list[Expr]:
-    if ctx.clause == "WHERE":
+    if ctx.clause in ("WHERE", "HAVING", "JOIN"):
         refuse_star(star, ctx)
     return expand(star, ctx)
 
@@ -383,6 +383,9 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None:
         for argument in node.arguments:
             bind(argument, ctx)
+        function = ctx.env.registry.find(name)
+        if function is not None:
+            check_arity(function, len(node.arguments))
         raise AnalysisError(
             "UNSUPPORTED_GROUPING_EXPRESSION",
             "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

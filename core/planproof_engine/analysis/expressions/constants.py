@@ -119,7 +119,8 @@ def function_name(node: q.Call, ctx: Context) -> str:
 
 def text_of(node: q.Node, ctx: Context, what: str) -> str:
     """The text that a constant expression gives."""
-    found = folded(bind(node, ctx))
+    bound = bind(node, ctx)
+    found = folded(bound.child if isinstance(bound, Alias) else bound)  # A parameter keeps its alias before Spark 4.1.
     value = getattr(found, "value", None)
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
         raise ctx.env.unknown(what, node)

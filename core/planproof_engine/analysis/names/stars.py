@@ -90,6 +90,8 @@ def _qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
             return [Alias(Outer(c), c.name, fresh_id(), explicit=False) for c in correlated]
         outer = outer.outer
     found = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, ctx.env.origin(star))
+    if found is not None and found[0] in ctx.time_windows.values():
+        found = None  # A star is expanded before `TimeWindowing` makes the column.
     if found is not None and isinstance(found[0].type, Struct):
         return _fields(found[0], found[0].type)
     if found is not None:

@@ -9,30 +9,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from planproof_engine.analysis.context import Context, Environment
+from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import ambiguous
+from planproof_engine.analysis.names.scope import Scope, ambiguous
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
-_CHECKED = frozenset(
-    (
-        "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
-        "DATATYPE_MISMATCH",
-        "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
-        "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-        "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-        "INCOMPATIBLE_COLUMN_TYPE",
-        "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
-        "MISSING_AGGREGATION",
-        "MISSING_GROUP_BY",
-        "NESTED_AGGREGATE_FUNCTION",
-        "NUM_COLUMNS_MISMATCH",
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "UNRESOLVED_COLUMN",
-        "UNSUPPORTED_EXPR_FOR_WINDOW",
-    )
+_CHECKED = (
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
+    "CAST_INVALID_INPUT",
+    "DATATYPE_MISMATCH",
+    "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
+    "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+    "GROUP_BY_AGGREGATE",
+    "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+    "INCOMPATIBLE_COLUMN_TYPE",
+    "INVALID_LIMIT_LIKE_EXPRESSION",
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
+    "INVALID_SUBQUERY_EXPRESSION",
+    "INVALID_WHERE_CONDITION",
+    "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
+    "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
+    "MISSING_AGGREGATION",
+    "MISSING_ATTRIBUTES",
+    "MISSING_GROUP_BY",
+    "NESTED_AGGREGATE_FUNCTION",
+    "NUM_COLUMNS_MISMATCH",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "UNBOUND_SQL_PARAMETER",
+    "UNPIVOT_REQUIRES_ATTRIBUTES",
+    "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
+    "UNRESOLVED_ALL_IN_GROUP_BY",
+    "UNRESOLVED_COLUMN",
+    "UNRESOLVED_FIELD",
+    "UNRESOLVED_MAP_KEY",
+    "UNSUPPORTED_EXPR_FOR_OPERATOR",
+    "UNSUPPORTED_EXPR_FOR_WINDOW",
+    "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE",
+    "UNSUPPORTED_FEATURE.SET_OPERATION_ON_VARIANT_TYPE",
+    "UNSUPPORTED_GROUPING_EXPRESSION",
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY",
+    "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE",
 )
 
 
@@ -48,22 +67,42 @@ _OF_ROWS = (
 
 def is_checked(error: AnalysisError) -> bool:
     """Whether `CheckAnalysis` raises it, after all rules have run."""
-    return error.condition.split(".")[0] in _CHECKED
+    return error.condition.startswith(_CHECKED)
 
 
-def is_at_once(error: AnalysisError) -> bool:
-    """Whether a rule raises it as soon as it meets the expression, whatever else in the list is not resolved."""
-    return error.condition.startswith(
-        (
-            "AMBIGUOUS_",
-            "CANNOT_RESOLVE_STAR_EXPAND",
-            "FIELD_NOT_FOUND",
-            "INVALID_EXTRACT_",
-            "INVALID_LAMBDA_FUNCTION_CALL",
-            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
-            "_LEGACY_ERROR_TEMP_103",
-        )
-    )
+CHECKED = 3
+OF_AGGREGATES = ("AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION", "NESTED_AGGREGATE_FUNCTION")
+
+
+def lateness(error: AnalysisError) -> int:
+    """When Spark raises it: 0 while it resolves names, 1 functions, 2 windows and lambdas, 3 in `CheckAnalysis`.
+
+    4 is what it says there of an Aggregate whose names and types are right. Of two errors it reports the earlier one.
+    """
+    if is_checked(error):
+        return CHECKED + (error.condition in OF_AGGREGATES)
+    return 2 if error.condition.startswith(_OF_LATE_RULES) else int(not error.condition.startswith(_OF_NAMES))
+
+
+_OF_NAMES = (
+    "AMBIGUOUS_",
+    "CANNOT_RESOLVE_STAR_EXPAND",
+    "FIELD_NOT_FOUND",
+    "GROUP_BY_POS_",
+    "INVALID_ATTRIBUTE_NAME_SYNTAX",
+    "INVALID_EXTRACT_BASE_FIELD_TYPE",
+    "INVALID_EXTRACT_FIELD_TYPE",
+    "INVALID_USAGE_OF_STAR_OR_REGEX",
+    "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
+    "PARSE_SYNTAX_ERROR",
+    "STAR_GROUP_BY_POS",
+)
+_OF_LATE_RULES = (
+    "INVALID_LAMBDA_FUNCTION_CALL",
+    "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
+    "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+    "_LEGACY_ERROR_TEMP_103",
+)
 
 
 def is_of_typed(error: AnalysisError) -> bool:
@@ -122,6 +161,18 @@ def grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) ->
     return None if found is None else env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
 
 
+def unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
+    """The error for a typed literal without a value, which the parser raises (`AstBuilder.visitTypeConstructor`)."""
+    for literal in tree.find_all(q.TypedLiteral):
+        try:
+            bind(literal, Context(env, Scope(())))
+        except AnalysisError as error:
+            return error
+        except Unknown:
+            continue
+    return None
+
+
 def undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a window that the WINDOW clause of its query does not define (`WindowsSubstitution`, which runs
     before any name is resolved)."""
@@ -145,11 +196,12 @@ def _windows_named(query: q.Node) -> Iterator[q.Window]:
 
 
 def window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
-    """The error for a window in a WHERE of the query, where it comes before `error`."""
+    """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
     if not is_checked(error) and error.condition not in _OF_WINDOWS:
         return None
     where = next((w for w in _wheres(tree) if _holds_window(w)), None)
-    text = "Window functions are not allowed in the WHERE clause."
+    clause = "HAVING" if isinstance(where, q.Having) else "WHERE"
+    text = f"Window functions are not allowed in the {clause} clause."
     return None if where is None else env.rejected("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, where)
 
 
@@ -193,8 +245,8 @@ def _names(node: q.Node) -> Iterator[q.Node]:
             yield from _names(child)
 
 
-def _wheres(node: q.Node) -> Iterator[q.Node]:
-    if isinstance(node, q.Where):
+def _wheres(node: q.Node) -> Iterator[q.Where | q.Having]:
+    if isinstance(node, (q.Where, q.Having)):
         yield node
     else:
         for child in node.children:

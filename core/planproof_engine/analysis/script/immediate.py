@@ -8,8 +8,9 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import folded, literal_sql, text_of
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.expr import Expr, Literal
+from planproof_engine.expr import Alias, Call, Cast, Expr, Literal, SessionVariable, fresh_id
 from planproof_engine.functions.bind import cast
+from planproof_engine.functions.names import OF_PARAMETERS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import commands as c
@@ -77,12 +78,33 @@ def _arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
                 argument,
             )
         name = argument.parts[-1].text if isinstance(argument, q.Column) else alias
-        found.append((None if name is None else name.lower(), _written(bind(value, ctx), ctx)))
+        bound = _written(bind(value, ctx), ctx)
+        if ctx.conf.before("4.1"):
+            _refuse_computed(bound, alias or f"_{len(found) + 1}", argument, ctx)
+            bound = bound if alias is None else Alias(bound, alias, fresh_id())
+        found.append((None if name is None else name.lower(), bound))
     return found
 
 
+def _refuse_computed(value: Expr, name: str, node: q.Node, ctx: Context) -> None:
+    """Refuses what is no literal, variable or constructor of these (`BindParameters.checkArgs` before Spark 4.1, which
+    keeps the argument's alias in the expression)."""
+    for e in value.walk():
+        if not isinstance(e, (Literal, SessionVariable)) and not (
+            isinstance(e, Call) and e.function.name in OF_PARAMETERS
+        ):
+            text = f"The argument {name} of `sql()` is invalid: it is no literal and no collection of literals."
+            raise ctx.env.rejected("INVALID_SQL_ARG", text, node)
+
+
 def _written(value: Expr, ctx: Context) -> Expr:
-    """The value as Spark writes it into the text: a float has no literal of its own there."""
+    """The value as Spark writes it into the text, since 4.1 that of a cast too: a float has no literal of its own
+    there."""
+    if isinstance(value, Cast) and not ctx.conf.before("4.1"):
+        found = folded(value)
+        if not isinstance(found, Literal):
+            raise Unknown("EXECUTE IMMEDIATE with a computed value")
+        value = value if found.value is None else found
     if not isinstance(value, Literal) or value.type != FLOAT or value.value is None:
         return value
     return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)

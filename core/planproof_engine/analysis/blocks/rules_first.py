@@ -1,0 +1,136 @@
+"""What rules refuse of a block that `CheckAnalysis` refuses too: Spark reports the former, wherever in the block it is.
+
+A rule looks at each expression whose parts are resolved, whatever is wrong beside it. Names are resolved where the
+plan below is: over a FROM that is refused, only what names no column is resolved.
+Source: `Analyzer.execute`, `ResolveReferences`, `ResolveFunctions`, `ResolveWindowOrder`, `ResolveWindowFrame`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.names.scope import Scope
+from planproof_engine.analysis.names.stars import expand, is_star
+from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
+from planproof_engine.expr import Cast, Expr, Literal
+from planproof_engine.logical.nodes import Plan
+from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.records import evolve
+from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import name_parts
+from planproof_engine.types import VOID
+
+_DEEPEST = 40
+"""Below this many levels of an expression nothing is looked for: each level is bound anew."""
+
+_OVER_RESOLVED = ("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "INVALID_WHERE_CONDITION")
+"""What `CheckAnalysis` refuses of a WHERE whose names and types are known."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """How far the binding of a block came: its clause, the plan of its FROM, and the context over that."""
+
+    ctx: Context
+    clause: str = "FROM"
+    source: Plan | None = None
+
+
+def raise_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> None:
+    """Raises what a rule refuses of the block's expressions, where that comes before `error`."""
+    if reached.ctx.env.probing or any(star.except_ for item in block.items for star in item.find_all(q.Star)):
+        return  # What EXCEPT cannot find is no matter of `CheckAnalysis`.
+    raise_first(_of_block(block, reached, error), error, CHECKED)
+
+
+def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int = CHECKED + 1) -> None:
+    """Raises the first of those found that Spark raises before `error`, and before `until` (`lateness`)."""
+    first = min(found, key=lateness, default=error)
+    if lateness(first) < min(lateness(error), until):
+        raise first
+
+
+def _of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterator[AnalysisError]:
+    clauses = (
+        ("FROM", ()),
+        ("WHERE", (block.where,)),
+        ("SELECT", (*block.items, block.group)),
+        ("HAVING", (block.having, block.qualify, block.order)),
+    )
+    names = [name for name, _ in clauses]
+    for name, nodes in clauses[names.index(reached.clause) :]:
+        known = name == reached.clause or (name == "SELECT" and error.condition in _OVER_RESOLVED)
+        over = reached.ctx if known else blind(reached.ctx)
+        for node in nodes:
+            if node is not None:
+                yield from errors(node, over)
+
+
+def blind(ctx: Context) -> Context:
+    """The context over a plan of which nothing is known: no name is looked up there, a variable's neither."""
+    return evolve(ctx, env=evolve(ctx.env, variables={}), scope=Scope(()), aliases=None)
+
+
+def errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError]:
+    """What is refused of the expression, and of its parts that are resolved or refused on their own."""
+    if isinstance(node, (q.Query, q.Identifier)) or depth > _DEEPEST:
+        return
+    if not ctx.env.probing:
+        ctx = evolve(ctx, env=evolve(ctx.env, probing=True))
+    if is_star(node, ctx):
+        found = _refused(lambda: expand(node, ctx)) if ctx.scope.columns else []
+        yield from (e for e in found if e is not None)
+        return
+    found = _refused(lambda: bind(node, ctx))
+    if not found:
+        return
+    if isinstance(node, q.Call) and node.over is not None:
+        found += _refused(lambda: bind(_without_keys(node), ctx))
+    # Nothing is coerced over a plan of which nothing is known, and a call waits for its arguments' types.
+    if ctx.scope.columns or not any(_is_open(child, ctx) for child in node.children):
+        yield from (e for e in found if e is not None)
+    for child in node.children if not name_parts(node) else ():
+        if not isinstance(child, q.Lambda):
+            yield from errors(child, ctx, depth + 1)
+
+
+def error_of(work: Callable[[], object]) -> AnalysisError | None:
+    """The error that the work raises."""
+    return next((e for e in _refused(work) if e is not None), None)
+
+
+def _refused(work: Callable[[], object]) -> list[AnalysisError | None]:
+    """The error that the work raises; none where it is done, and None where nothing is known."""
+    try:
+        work()
+    except AnalysisError as error:
+        return [error]
+    except Unknown:
+        return [None]
+    return []
+
+
+def _is_open(node: q.Node, ctx: Context) -> bool:
+    """Whether Spark must cast a part of the expression, or expand a star in it, before it has a type."""
+    if any(True for _ in node.find_all(q.Star)):
+        return True
+    try:
+        return any(_is_of_coercion(e) for e in bind(node, ctx).walk())
+    except (AnalysisError, Unknown):
+        return False
+
+
+def _is_of_coercion(e: Expr) -> bool:
+    if isinstance(e, Cast):
+        return not e.written
+    return isinstance(e, Literal) and e.value is None and e.type != VOID
+
+
+def _without_keys(call: q.Call) -> q.Call:
+    """The call over a window without its keys: its order and its frame are looked at before they are resolved."""
+    window = call.over
+    assert window is not None
+    return evolve(call, over=evolve(window, partition_by=(), order=(q.Ordered(q.Null()),) if window.order else ()))
