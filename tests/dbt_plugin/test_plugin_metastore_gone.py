@@ -75,6 +75,6 @@ def test_each_call_of_planproof_run(
 def test_some_calls_of_dbt_build(project: Any, spark: Any, metastore: Any) -> None:
     """A staged table whose drop is taken for done. The sweeps have every other call, too."""
     only = "^dropTable own"
-    swept = sweep(metastore, spark, project.place, lambda: built(project), "absent", 1, every=100, only=only)
+    swept = sweep(metastore, spark, project.place, lambda: built(project), "absent", 1, only=only)
     told("dbt build", "absent", 1, swept)
     assert {call.split()[0] for call in swept.calls} == {"dropTable"}

@@ -103,7 +103,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
             ctx.env.widths[id(node)] = len(several)
             items += several
         else:
-            item = _item(node, nodes[at + 1 :], lateral)
+            item = _item(node, nodes[at + 1 :], lateral, items)
             items.append(item)
             if isinstance(item, Alias):
                 found |= content(item.child)
@@ -148,12 +148,15 @@ def _raise_of_types(nodes: Sequence[q.Node], ctx: Context) -> None:
             return
 
 
-def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context) -> Expr:
+def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[Expr]) -> Expr:
     """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
-    first."""
+    first, and a generator out of its place among those before it (`ExtractGenerator`)."""
     try:
         return named_item(node, ctx)
     except AnalysisError as error:
+        if is_checked(error):
+            for item in before:
+                refuse_nested_generator(item, node, ctx.env)
         if error.condition in OF_AGGREGATES:
             raise_first(errors(node, ctx), error)
             _bind_others(node, behind, ctx)
