@@ -84,7 +84,7 @@ def test_a_process_that_is_forked_meanwhile_says_nothing() -> None:
         "def ask():\n"
         "    while not ended: assert isolated(divmod, 7, 2) == (3, 1)\n"
         "thread = threading.Thread(target=ask); thread.start()\n"
-        "for _ in range(30):\n"
+        "for _ in range(15):\n"
         "    child = os.fork()\n"
         "    if not child: raise SystemExit\n"
         "    os.waitpid(child, 0)\n"

@@ -19,6 +19,8 @@ _BROKEN = re.compile(
     r"NOT NULL constraint violated for column: [^\n]+|CHECK constraint .+ violated by row[^\n]*(?:\n - [^\n]+)*"
 )
 """Delta's messages (`DELTA_NOT_NULL_CONSTRAINT_VIOLATED`, `DELTA_VIOLATE_CONSTRAINT_WITH_VALUES`)."""
+_GENERATED = "CHECK constraint Generated Column"
+"""Begins what Delta says of a row that gives a generated column another value."""
 _CHECK = "delta.constraints."
 """Begins the properties that hold a table's checks."""
 
@@ -29,9 +31,12 @@ def forbidden(job: Job, failure: SparkFailure) -> str | None:
     if found is None:
         return None
     said = " ".join(line.strip().removeprefix("- ") for line in found[0].rstrip(".").splitlines())
+    way = f"Leave the row out, or let ALTER TABLE {job.names.target.quoted} drop the term"
+    if said.startswith(_GENERATED):
+        way = "Let the model give what the column is generated as"
     return (
         f"{job.model.name} has a term of its own that a new row breaks, and Delta takes no such row: {said}. Nothing "
-        f"was published. Leave the row out, or let ALTER TABLE {job.names.target.quoted} drop the term"
+        f"was published. {way}"
     )
 
 
