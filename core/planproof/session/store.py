@@ -259,9 +259,14 @@ class HadoopStore:
             files, path = self._open(location)
             if not files.exists(path):
                 return None
+            size = int(files.getFileStatus(path).getLen())
+            if size > _MOST:
+                raise SparkFailure(f"cannot read {location}: it has {size:,} bytes, more than {_MOST:,}")
             stream = files.open(path)
             try:
-                return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(stream, "UTF-8"))
+                # It may grow meanwhile.
+                head = getattr(self._jvm, "org.apache.commons.io.input.BoundedInputStream")(stream, size)
+                return str(getattr(self._jvm, "org.apache.commons.io.IOUtils").toString(head, "UTF-8"))
             finally:
                 stream.close()
 

@@ -13,7 +13,7 @@ from planproof.publish.delta.staging import PREFIX, commits_since, forget_log, n
 from planproof.publish.notes.believed import names_of, refuse_links, refuse_other_home, refuse_other_quarantine, same
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Left, forget, is_young, left_as_it_lies, mark, remove
-from planproof.publish.notes.quarantine import delete_rows
+from planproof.publish.notes.quarantine import delete_rows, since
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import Ending
@@ -82,8 +82,8 @@ def _place(table: StoredTable) -> str:
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
     """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
-    tables, folder = _tables(session), note.folder
-    assert folder is not None, "it was verified"
+    tables = _tables(session)
+    assert note.folder is not None, "it was verified"
     if _table(session, note.target) is None and not note.is_new:
         return left_as_it_lies(store, location, force, f"{note.target} is not there any more, or has another name")
     named = _is_committed(tables, store, note)
@@ -100,17 +100,38 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if named is None:
         return left_as_it_lies(store, location, force, "the log does not say any more whether it was committed")
     if named:
-        if note.is_new and session.registered(note.target) is None:
-            tables.register(note.target, note.location, same(note.location, decoded(tables.place(note.target))))
-        for one in (folder, *([note.quarantine.folder] if note.quarantine and note.quarantine.folder else [])):
-            forget_log(store, one)
+        _finish(session, tables, store, note)
         forget(store, location)
         return "finished", "it had been committed"
+    if _was_forgotten(session, store, note):
+        return left_as_it_lies(store, location, force, "its staged log is gone, as if it had been committed")
     if note.quarantine is not None:
         take_back(session, store, note.quarantine)
     remove(store, note)
     forget(store, location)
     return "undone", "its commit is not in the log; what it had staged was deleted"
+
+
+def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
+    if note.is_new and session.registered(note.target) is None:
+        tables.register(note.target, note.location, same(note.location, decoded(tables.place(note.target))))
+    for staged in (note.folder, note.quarantine.folder if note.quarantine is not None else None):
+        if staged is not None:
+            forget_log(store, staged)
+
+
+def _was_forgotten(session: Session, store: Store, note: Note) -> bool:
+    """A note is a claim, and may name a version that came after the commit. Whoever commits deletes the log of what was
+    staged. Without one, a commit of any version that is still there tells, and bad rows that the quarantine has: these
+    are committed while that log is there."""
+    assert note.folder is not None
+    if store.exists(join(note.folder, LOG)):
+        return False
+    noted, log, own = note.quarantine, join(note.location, LOG), note.folder.rpartition("/")[2]
+    if noted is not None and _table(session, noted.table) is not None and since(session, noted) is not None:
+        return True
+    commits = [name for name in store.names(log) if name.endswith(".json") and name[:1].isdigit()]
+    return store.exists(note.folder) and any(names_publish(store.read(join(log, name)), own) for name in commits)
 
 
 def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
@@ -136,7 +157,7 @@ def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> Non
     delete_rows(session, bad_rows)
     if None in commits or any(names_publish(commit, folder.rpartition("/")[2]) for commit in commits):
         forget_log(store, folder)  # Older versions name its files, until VACUUM deletes them.
-    else:
+    elif store.exists(join(folder, LOG)):
         store.delete(folder)
 
 

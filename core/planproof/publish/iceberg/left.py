@@ -12,12 +12,13 @@ from collections.abc import Callable
 from planproof.publish.iceberg.believed import verify
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Left, forget, is_young, left_as_it_lies, mark, remove
-from planproof.publish.notes.quarantine import delete_rows
+from planproof.publish.notes.quarantine import delete_rows, since
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.states import STATES, Ending
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
+from planproof_engine.quoting import quoted
 
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
@@ -47,6 +48,8 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     wait = _wait(store, location, note, named, force)
     if wait is not None:
         return "left", wait
+    if named is False and _was_forgotten(session, tables, note):
+        return left_as_it_lies(store, location, force, f"{note.target} has no snapshot of that time any more")
     _taken_back(session, tables, store, note)
     remove(store, note)
     forget(store, location)
@@ -70,6 +73,17 @@ def _wait(store: Store, location: str, note: Note, named: bool | None, force: bo
     if STATES[note.step].late and is_young(store, location) and not force:
         return f"its catalog may still carry out the commit; {until}"
     return None
+
+
+def _was_forgotten(session: Session, tables: Transactional, note: Note) -> bool:
+    """A note is a claim. Where the snapshots are expired that the table had when rows of its run were quarantined,
+    nothing says that the run was not committed, and its bad rows are evidence."""
+    noted = note.quarantine
+    at = None if noted is None or tables.table(noted.table) is None else since(session, noted)
+    if at is None:
+        return False
+    oldest = session.rows(f"SELECT min(committed_at) FROM {quoted((*tables.complete(note.target), 'snapshots'))}")[0][0]
+    return oldest is None or oldest > at
 
 
 def _without_branch(

@@ -88,6 +88,13 @@ class NotedQuarantine(ABC, Generic[C]):
             )
 
 
+def since(session: Session, bad_rows: QuarantinedFiles) -> datetime | None:
+    """When the rows of a run were quarantined; None where its quarantine has none. Raises `SparkFailure`."""
+    found = session.rows(f"SELECT min({AT}) FROM {bad_rows.table} WHERE {RUN} = {literal(bad_rows.run)}")
+    at: datetime | None = found[0][0]
+    return at
+
+
 def delete_rows(session: Session, bad_rows: QuarantinedFiles) -> None:
     """Deletes the rows of a run that were committed to its quarantine; may be called again. Raises `SparkFailure`."""
     of_run = f"FROM {bad_rows.table} WHERE {RUN} = {literal(bad_rows.run)}"
