@@ -31,7 +31,7 @@ from planproof_engine.budget import OverBudget, bounded
 from planproof_engine.catalog import Catalog, Relation, relation
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
-from planproof_engine.origin import Unknown
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.types import TypeSyntaxError, from_json, parse_type
 
 SECONDS = 5
@@ -158,6 +158,15 @@ def test_a_deep_plan_is_printed_line_by_line() -> None:
     began = time.process_time()
     assert str(shown).count("SetOperation") == 1999
     assert time.process_time() - began < SECONDS
+
+
+def test_what_else_is_wrong_is_looked_for_within_bounds() -> None:
+    """Of two errors the earlier one is said; to look for it in each of these blocks anew would take minutes."""
+    query = "nope"
+    for level in range(190):
+        query = f"(select {query} + 1 as c{level})"
+    with pytest.raises(AnalysisError, match="nope"):
+        plan(f"select {query}", Catalog([]))
 
 
 def test_seconds_end_one_model(checked: Callable[..., dict[str, Report]], monkeypatch: pytest.MonkeyPatch) -> None:

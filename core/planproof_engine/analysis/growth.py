@@ -19,6 +19,9 @@ MOST_SETS = 65_536
 MOST_PARTS = 10_000
 """Parts of one expression, once aliases on its left stand for what they name."""
 
+MOST_PROBED = 10_000
+"""Nodes of the text that are bound anew, after an error, to find one that Spark reports before it."""
+
 Size = tuple[int, int]
 """Nodes, and columns of them all."""
 
@@ -29,6 +32,7 @@ class Growth:
 
     nodes: int = 0
     columns: int = 0
+    probed: int = 0
 
     def add(self, nodes: int, columns: int) -> None:
         """Counts what is made, before it is made. Raises `Unknown`."""
@@ -38,6 +42,11 @@ class Growth:
             raise Unknown(f"a query whose plan has more than {MOST_NODES:,} nodes, a CTE's counted wherever it is read")
         if self.columns > MOST_COLUMNS:
             raise Unknown(f"a query whose plan has more than {MOST_COLUMNS:,} columns in its nodes")
+
+    def may_probe(self, nodes: int) -> bool:
+        """Counts nodes that are to be bound anew; False where that would be too many, and a known error stands."""
+        self.probed += nodes
+        return self.probed <= MOST_PROBED
 
     def begin(self) -> Size:
         """What was made before the definition of a CTE, which is no part of the plan until something reads it."""

@@ -78,6 +78,8 @@ def errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError
     """What is refused of the expression, and of its parts that are resolved or refused on their own."""
     if isinstance(node, (q.Query, q.Identifier)) or depth > _DEEPEST:
         return
+    if not ctx.env.growth.may_probe(sum(1 for _ in node.walk())):
+        return
     if not ctx.env.probing:
         ctx = evolve(ctx, env=evolve(ctx.env, probing=True))
     if is_star(node, ctx):
