@@ -211,6 +211,35 @@ def test_a_table_that_was_made_anew_at_the_commit_is_not_added_to(
     assert (rows(delta, name), left(folder(delta, name))) == ([], [])
 
 
+@pytest.mark.parametrize("after", ["replaced", "dropped"])
+def test_what_others_do_right_after_the_commit_fails_no_publish(
+    delta: SparkSession, place: str, after: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are gone then, and nobody misses them."""
+    from planproof.session.delta.tables import Delta
+
+    name, commit, check = f"{place}.later", Delta.commit, "spark.databricks.delta.retentionDurationCheck.enabled"
+    assert publish(delta, name, GOOD).outcome == "published"
+
+    def early(self: Delta, *given: Any) -> int:
+        version = commit(self, *given)
+        if after == "dropped":
+            delta.sql(f"drop table {name}")
+        else:
+            delta.sql(f"insert overwrite {name} values (99, 'theirs')")
+            delta.conf.set(check, "false")
+            delta.sql(f"vacuum {name} retain 0 hours").collect()
+            delta.conf.unset(check)
+        return version
+
+    monkeypatch.setattr(Delta, "commit", early)
+    report = publish(delta, name, "select 10L as id, 'ours' as v", **ADDED)
+    assert report.outcome == "published", (report.error, report.findings)
+    if after == "replaced":
+        delta.catalog.refreshTable(name)
+        assert rows(delta, name) == [(99, "theirs")]
+
+
 def act_before_commit(patch: pytest.MonkeyPatch, is_late: bool, act: Callable[[], None]) -> None:
     """`act` happens before each commit: before the publish looks at its files, or when that is over."""
     from planproof.publish.delta.publication import DeltaPublication

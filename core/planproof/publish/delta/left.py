@@ -121,9 +121,9 @@ def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> 
 
 
 def _was_forgotten(session: Session, store: Store, note: Note) -> bool:
-    """A note is a claim, and may name a version that came after the commit. Whoever commits deletes the log of what was
-    staged. Without one, a commit of any version that is still there tells, and bad rows that the quarantine has: these
-    are committed while that log is there."""
+    """Whether the publish was committed before the version that its note says it began on: a forged note may name a
+    later one. A publish deletes its staged log once it is committed. Where that log is gone, its bad rows in the
+    quarantine prove a commit, and so does a commit of its files in any version that the table still has."""
     assert note.folder is not None
     if store.exists(join(note.folder, LOG)):
         return False

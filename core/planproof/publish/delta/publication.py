@@ -171,17 +171,21 @@ class DeltaPublication(NotedPublication):
         )
 
     def _take_back_what_is_gone(self) -> None:
-        """Files may be deleted at the moment of their commit, and Delta asks nothing: nobody could read the table.
+        """Files may be deleted at the moment of their commit, and Delta does not ask: nobody could read the table.
 
         Raises a transient `Refused` once the table is what it was before, else `SparkFailure`."""
         gone, files = self.staged.gone()
         if not gone:
             return
+        now = self.tables.state(self.base.location)
+        if now.version < 0 or not self.tables.names_any(now, self.staged.folder):
+            return  # Others have dropped or replaced it since.
         version = self.staged.committed_as()
-        if not self._restored(version):
+        if not version or now.version != version or not self._restored(version - 1):
             raise SparkFailure(
                 f"{gone} of {files} files of {self.entry.model} were deleted while they were committed as version "
-                f"{version}, and the table cannot be read: RESTORE TABLE {self.entry.target} TO an older VERSION"
+                f"{version}, and rows cannot be read: run the model with full_refresh, or RESTORE TABLE "
+                f"{self.entry.target} to an older version"
             )
         self.step("refused")
         raise Refused(self._gone(gone, files), transient=True)
@@ -194,13 +198,10 @@ class DeltaPublication(NotedPublication):
             self.close()
             raise
 
-    def _restored(self, version: int | None) -> bool:
-        """Whether the version before is the table's again. What others have committed since is not taken back."""
-        if not version or self.tables.state(self.base.location).version != version:
-            return False
+    def _restored(self, version: int) -> bool:
         table = quoted(("delta", decoded(self.base.location)))
         with suppress(SparkFailure):
-            self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version - 1}")
+            self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
             return True
         return False
 
