@@ -7,7 +7,7 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--steps", default="", help="at which steps publishes are killed, with commas; by default at all")
-    parser.addoption("--random", type=int, default=10, help="how many publishes are killed at a random moment")
+    parser.addoption("--random", type=int, default=20, help="how many publishes are killed at a random moment")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
