@@ -14,6 +14,7 @@ pytest.importorskip("pyspark")
 
 from planproof import Contract, Guard, Model
 from planproof.publish.transaction import lock
+from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.leave import leave
 from planproof.publish.transaction.names import PREFIX, STATE
 from planproof.publish.transaction.recover import roots
@@ -225,3 +226,17 @@ def test_leaving_by_force_deletes_no_partition_that_the_catalog_knows(spark: Any
     assert store_of(session).contents(row[1]), "a partition of another format's table has its data there, too"
     assert spark.newSession().sql(f"select * from {table}").count() == 3
     assert spark.newSession().sql(f"select * from {database}.clone").count() == 1
+
+
+def test_nothing_is_asked_of_each_table_by_itself(spark: Any, session: Any, shop: Any) -> None:
+    """Recovery and `clean` ask where every table lies: in a catalog of thousands that is one call for a database."""
+    database, _ = shop
+    for number in range(5):
+        spark.sql(f"create table {database}.bystander_{number} using parquet as select 1 as id")
+    asked = list[str]()
+    with pytest.MonkeyPatch.context() as patch:
+        plain = type(session).registered
+        patch.setattr(type(session), "registered", lambda self, name: asked.append(name) or plain(self, name))
+        holder = Holdings(session).holder(str(session.registered(f"{database}.bystander_3").location))
+    assert holder == f"`{database}`.`bystander_3`"
+    assert [name for name in asked if "`" in name] == []

@@ -462,3 +462,22 @@ def test_a_python_without_what_pyspark_imports_is_said_to_be_one(session, monkey
         session.register("halved", planproof.Function(lambda x: x / 2, "double", kind="pandas"))
     assert session.register("halved", planproof.Function(lambda x: x / 2, "double", kind="python")) is not None
     session.unregister("halved")
+
+
+def test_the_places_of_many_relations_are_told_at_once(session, spark, tmp_path):
+    database = f"places_{abs(hash(tmp_path)) % 10**8}"
+    spark.sql(f"create database {database} location '{tmp_path}'")
+    try:
+        spark.sql(f"create table {database}.plain using parquet as select 1 as id")
+        spark.sql(f"create table {database}.far using parquet location '{tmp_path}/else where' as select 1 as id")
+        spark.sql(f"create table {database}.parts using parquet partitioned by (d) as select 1 as id, 2 as d")
+        spark.sql(f"create view {database}.seen as select * from {database}.plain")
+        told = session.places(database)
+        assert set(told) == {"plain", "far", "parts", "seen"}
+        for name, place in told.items():
+            found = session.registered(f"{database}.{name}")
+            assert (place.location, place.is_partitioned) == (found.location, bool(found.partition_by)), name
+        with pytest.raises(AnalysisError):
+            session.places(f"{database}_absent")
+    finally:
+        spark.sql(f"drop database {database} cascade")

@@ -27,8 +27,10 @@ from planproof.session.hadoop_files import HadoopFiles
 from planproof.session.iceberg import Iceberg
 from planproof.session.java import items, option, pairs
 from planproof.session.protocol import (
+    LOG_FORMATS,
     Capabilities,
     Entries,
+    Place,
     SparkFailure,
     SparkPlanes,
     StoredTable,
@@ -322,6 +324,14 @@ class ClassicSession(FrameSession):
         with translated():
             return str(self._catalog.getDatabaseMetadata(parts[0]).locationUri().toString())
 
+    def places(self, database: str) -> Mapping[str, Place]:
+        if not self._session_catalog_holds((database, "")):
+            return {}
+        with translated():
+            # A thousand tables cost one call of the metastore, not one each.
+            found = self._catalog.getTablesByName(self._catalog.listTables(database, "*", False)).toIndexedSeq()
+            return {str(entry.identifier().table()): _place(entry) for entry in items(found)}
+
     def _catalog_table(self, name: str, seen: bool) -> StoredTable:
         """A relation of the session catalog: a V1 table, a view or a temporary view. With `seen` a view has the schema
         that a query of it sees now.
@@ -470,6 +480,13 @@ class ClassicSession(FrameSession):
         # The session's own `interruptTag` would reach the calling thread's jobs only.
         with translated():
             self.spark.sparkContext.cancelJobsWithTag(tag)
+
+
+def _place(entry: Any) -> Place:
+    if str(entry.tableType().name()) == "VIEW":
+        return Place(None, False)
+    is_partitioned = int(entry.partitionColumnNames().size()) > 0 and option(entry.provider()) not in LOG_FORMATS
+    return Place(option(entry.storage().locationUri()), is_partitioned)
 
 
 def _is_hive(external: Any) -> bool:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NULL_FOUND = "planproof: Python data claims NOT NULL and holds a null in", "as it is written"
 """What stands before and after the column's name in the failure of a watched query (`Session.watched`)."""
 
+LOG_FORMATS = ("delta", "iceberg", "hudi", "paimon")
+"""The formats whose tables have a log of their own."""
+
 
 @record(frozen=True, slots=True)
 class Capabilities:
@@ -106,12 +109,20 @@ class StoredTable:
     @property
     def has_log(self) -> bool:
         """Whether a log of its format's own says which files are its rows: what lies below its location does not."""
-        return self.format in ("delta", "iceberg", "hudi", "paimon")
+        return self.format in LOG_FORMATS
 
     @property
     def is_iceberg_view(self) -> bool:
         """Whether Iceberg keeps this view."""
         return self.kind == "view" and self.properties.get("table_type", "").upper() == "ICEBERG-VIEW"
+
+
+class Place(NamedTuple):
+    """Where the catalog says that a relation's data lies: a URI, None for a view. `is_partitioned`: the catalog knows
+    of partitions, which may lie elsewhere."""
+
+    location: str | None
+    is_partitioned: bool
 
 
 @record(frozen=True, slots=True)
@@ -413,6 +424,10 @@ class Session(Protocol):
     def database(self, name: str) -> str | None:
         """A database's location, a URI; None where its catalog gives it none. Raises `AnalysisError` where there is no
         such database."""
+
+    def places(self, database: str) -> Mapping[str, Place]:
+        """Where the relations of a database lie, as far as one call of the catalog tells: by their names, as the
+        catalog spells them. A relation that is not among them is asked for by itself. Raises `SparkFailure`."""
 
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None

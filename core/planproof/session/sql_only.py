@@ -11,7 +11,7 @@ from typing import Any
 
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.files import data_files, local_path
-from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable, Transactional, Written
+from planproof.session.protocol import Place, SparkFailure, SparkPlanes, StoredTable, Transactional, Written
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
@@ -67,6 +67,9 @@ class SqlOnlySession:
     def database(self, name: str) -> str | None:
         described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(split_name(name))}")
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
+
+    def places(self, database: str) -> Mapping[str, Place]:
+        return {}
 
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None

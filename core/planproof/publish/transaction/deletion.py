@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from planproof.publish.transaction.names import PREFIX, STATE, below, join, mark_of, parent, slug, within
 from planproof.publish.transaction.partition import locations
-from planproof.session.protocol import Session, SparkFailure
+from planproof.session.protocol import Place, Session, SparkFailure
 from planproof.session.store import decoded, local
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
@@ -56,30 +56,45 @@ class Holdings:
         self._known = None
 
     def _read(self) -> Iterator[tuple[RelationName, str]]:
-        for name in registered(self._session):
-            yield from ((name, location) for location in data_of(self._session, name.quoted))
+        for name, place in relations(self._session):
+            yield from ((name, location) for location in data_of(self._session, name.quoted, place))
 
 
-def registered(session: Session) -> Iterator[RelationName]:
-    """The tables and views of the session's own catalog."""
+def relations(session: Session) -> Iterator[tuple[RelationName, Place | None]]:
+    """The tables and views of the session's own catalog, with their places where the catalog tells many at once."""
     for database, *_ in session.rows("SHOW DATABASES"):
+        places = _places(session, str(database))
         for _, table, is_temporary, *_ in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
             if str(is_temporary).lower() != "true":
-                yield RelationName((str(database), str(table)))
+                yield RelationName((str(database), str(table))), places.get(str(table))
 
 
-def data_of(session: Session, name: str) -> list[str]:
-    """The locations of a table and of its partitions; none of a view. Raises `SparkFailure`."""
+def _places(session: Session, database: str) -> Mapping[str, Place]:
+    try:
+        return session.places(database)
+    except AnalysisError:
+        # A relation that cannot be read is named where it is asked for by itself.
+        return {}
+
+
+def data_of(session: Session, name: str, place: Place | None = None) -> list[str]:
+    """The locations of a table and of its partitions; none of a view. Raises `SparkFailure`.
+
+    `place` is what the catalog has said of it already."""
+    place = place or _place_of(session, name)
+    if place.location is None:
+        return []
+    return [decoded(place.location), *(locations(session, name) if place.is_partitioned else ())]
+
+
+def _place_of(session: Session, name: str) -> Place:
     try:
         table = session.registered(name)
     except AnalysisError as error:
         raise SparkFailure(f"{name} cannot be read, so that its files are not known: {error.message}") from error
     if table is None or table.kind != "table" or not table.location:
-        return []
-    found = [decoded(table.location)]
-    if table.partition_by and not table.has_log:
-        found += locations(session, name)
-    return found
+        return Place(None, False)
+    return Place(table.location, bool(table.partition_by) and not table.has_log)
 
 
 def is_version_of(location: str, target: RelationName) -> bool:

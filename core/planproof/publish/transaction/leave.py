@@ -24,7 +24,7 @@ from planproof.publish.transaction.deletion import (
     is_version_of,
     link_in,
     link_in_state,
-    registered,
+    relations,
 )
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import (
@@ -192,16 +192,16 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
 
 def _guarded(session: Session) -> Iterator[tuple[RelationName, StoredTable, list[str]]]:
     """The tables that lie in a version directory, or have partitions in some, with these directories."""
-    for name in registered(session):
+    for name, place in relations(session):
         if name.last.startswith(PREFIX):
             continue
         try:
-            table = session.table(name.quoted)
-            lies = data_of(session, name.quoted) if table is not None and table.kind == "table" else []
+            lies = data_of(session, name.quoted, place)
+            versions = [version for one in lies if (version := _version_of(one)) is not None]
+            table = session.table(name.quoted) if versions else None
         except (AnalysisError, SparkFailure):
             continue  # A table that cannot be read, of another format, was not published by us.
-        versions = [version for one in lies if (version := _version_of(one)) is not None]
-        if table is not None and versions:
+        if table is not None:
             yield name, table, list(dict.fromkeys(versions))
 
 
