@@ -201,7 +201,7 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
         return True
     if n.is_numeric(source) and n.is_numeric(target):
         return True
-    nested = _nested(source, target, can_store_assign, force_nullable)
+    nested = _nested(source, target, can_store_assign, _never_lost)
     if nested is not None:
         return nested
     origin, aim = _group(source), _group(target)

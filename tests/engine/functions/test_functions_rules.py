@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planproof_engine import AnalysisError, Catalog, plan
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.nodes import Column, Expr, Literal
@@ -14,6 +15,16 @@ from planproof_engine.origin import Unknown
 from planproof_engine.types import BINARY, DOUBLE, INT, STRING, DataType, Decimal, String
 
 ANSI = Conf(ansi=True)
+IDS = Catalog({"t": [("id", "int", True)]})
+
+
+def condition(sql: str, ansi: bool) -> str | None:
+    """The condition with which a query is refused; None where it is taken."""
+    try:
+        plan(sql, IDS, conf=Conf(ansi=ansi))
+    except AnalysisError as error:
+        return error.condition
+    return None
 
 
 def column(data_type: DataType, nullable: bool = True, known: str | None = None) -> Column:
@@ -155,3 +166,56 @@ def test_a_reference_system_is_one_that_spark_knows() -> None:
     with pytest.raises(Mismatch) as refused:
         call("st_geomfromwkb", column(BINARY), number(2))
     assert refused.value.full_condition == "ST_INVALID_SRID_VALUE"
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    ("offset", "bound"),
+    [
+        ("lag(id, 1 + 1)", "-2 FOLLOWING"),
+        ("lag(id, cast(1.5 as int))", "-1 FOLLOWING"),
+        ("lag(id, cast(null as int))", "NULL FOLLOWING"),
+        ("lag(id, -(1))", "1 FOLLOWING"),
+        ("lead(id, 1 + 1)", "(1 + 1) FOLLOWING"),
+        ("lead(id, -(1))", "1 PRECEDING"),
+    ],
+)
+def test_the_frame_of_a_shift_is_printed_as_spark_computes_it(offset: str, bound: str, ansi: bool) -> None:
+    """Answers of Spark 4.3."""
+    (column,) = plan(f"select {offset} over (order by id) from t", IDS, conf=Conf(ansi=ansi)).schema
+    assert column.name.endswith(f"ROWS BETWEEN {bound} AND {bound})")
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("lag(id, 1L + 1) over (order by id)", "_LEGACY_ERROR_TEMP_1035"),
+        ("lead(id, cast(1 as smallint)) over (order by id)", "_LEGACY_ERROR_TEMP_1035"),
+        ("lag(id, array(1)) over (order by id)", "FAILED_FUNCTION_CALL"),
+        ("lag(id, interval 1 day) over (order by id)", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+        ("named_struct('a', id)[date'2024-01-01']", "INVALID_EXTRACT_FIELD_TYPE"),
+        ("array(named_struct('a', id))[X'01']", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+    ],
+)
+def test_what_a_shift_or_a_part_refuses(sql: str, expected: str, ansi: bool) -> None:
+    """Answers of Spark 4.3."""
+    assert condition(f"select {sql} from t", ansi) == expected
+
+
+NO_CAST, OTHER_KEYS = "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "DATATYPE_MISMATCH.MAP_FUNCTION_DIFF_TYPES"
+
+
+@pytest.mark.parametrize(
+    ("sql", "with_ansi", "without"),
+    [
+        ("map(true, 1)['a']", None, None),
+        ("map(interval 1 day, 1)['a']", None, None),
+        ("map(array(1), 1)['a']", NO_CAST, NO_CAST),
+        ("element_at(map(struct(1), 2), struct(1L))", None, OTHER_KEYS),
+        ("map_contains_key(map(date'2024-01-01', 1), timestamp_ntz'2024-01-01')", None, OTHER_KEYS),
+    ],
+)
+def test_which_keys_a_map_takes(sql: str, with_ansi: str | None, without: str | None) -> None:
+    """Answers of Spark 4.3: a text that is written out is cast to the keys' type, whatever casts are implicit."""
+    assert (condition(f"select {sql}", ansi=True), condition(f"select {sql}", ansi=False)) == (with_ansi, without)

@@ -11,10 +11,12 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import folded
 from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key
-from planproof_engine.expr import Call, Expr, Literal, Sort, Window
+from planproof_engine.expr import Call, Expr, Sort, Window
 from planproof_engine.expr.function import Category, Signature
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import Frame
+from planproof_engine.functions.constants import constant
+from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
@@ -312,10 +314,16 @@ def _is_cast(bound: DataType, key: DataType | None, ctx: Context) -> bool:
 
 
 def _offset_frame(function: Call) -> str:
-    offset = function.args[1] if len(function.args) > 1 else Literal(1, function.type, "1")
-    value = getattr(offset, "value", None)
-    shown = str(value if function.function.name == "lead" else -value) if isinstance(value, int) else pretty(offset)
-    return f"ROWS BETWEEN {shown} FOLLOWING AND {shown} FOLLOWING"
+    """`lag` has its constant offset negated and computed, `lead` has it as it is written."""
+    offset = function.args[1]
+    if function.function.name == "lead" or not is_foldable(offset):
+        bound = f"{pretty(offset)} FOLLOWING"
+        if isinstance(offset, Call) and offset.function.name == "negative":
+            bound = f"{pretty(offset.args[0])} PRECEDING"
+    else:
+        value = constant(offset, "lag")
+        bound = f"{'NULL' if value is None else -value} FOLLOWING"
+    return f"ROWS BETWEEN {bound} AND {bound}"
 
 
 def _bound(bound: q.Node | str, side: str | None, ctx: Context, key: DataType | None) -> tuple[str, tuple[Expr, ...]]:

@@ -28,7 +28,7 @@ from planproof_engine.functions.bind import apply, cast_unless_same, refused_cas
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve, record
-from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct
+from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, is_string
 from planproof_engine.types.nodes import quoted_if_needed
 
 
@@ -248,13 +248,19 @@ def _text(name: str) -> Expr:
     return Literal(name, STRING, name)
 
 
+def _has_names(given: DataType) -> bool:
+    """Whether its parts are named: a struct, or an array of some."""
+    return isinstance(given.element if isinstance(given, Array) else given, Struct)
+
+
 def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
     """`expr[key]` of an array, a map or a struct."""
     given: DataType = expr.type
-    if isinstance(given, Struct) or (isinstance(given, Array) and isinstance(given.element, Struct)):
-        value = getattr(key, "value", None)
-        if isinstance(value, str):
-            return extract(expr, value, conf, registry, origin)
+    text = key.value if isinstance(key, Literal) and is_string(key.type) else None
+    if text is not None and _has_names(given):
+        return extract(expr, text, conf, registry, origin)
+    if text is not None and isinstance(given, Map) and not is_string(given.key):
+        key = _key(text, given, conf, origin)
     if isinstance(given, Struct):
         raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin)
     name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None

@@ -18,6 +18,7 @@ from planproof_engine.types import (
     BINARY,
     BOOLEAN,
     BYTE,
+    CALENDAR_INTERVAL,
     DOUBLE,
     INT,
     LONG,
@@ -212,7 +213,7 @@ def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
     if refused is not None:
         raise refused
     given = offset.type
-    if isinstance(offset, Literal) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
+    if is_foldable(offset) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
         raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
     return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
@@ -248,9 +249,10 @@ def _buckets(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _lagged(args: list[Expr], conf: Conf) -> list[Expr]:
-    """`lag` negates its offset, which fails inside for what is no number."""
-    offset = args[1]
-    if isinstance(offset, Literal) and not is_numeric(offset.type) and offset.type != VOID:
+    """`lag` negates a constant offset at once, which fails inside for what has no negative."""
+    given = args[1].type
+    has_negative = is_numeric(given) or given in (VOID, CALENDAR_INTERVAL) or isinstance(given, Interval)
+    if is_foldable(args[1]) and not has_negative:
         raise Mismatch("FAILED_FUNCTION_CALL", "the offset of lag must be a number.", whole=True)
     return _shifted(args, conf)
 

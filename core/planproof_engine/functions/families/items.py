@@ -114,8 +114,7 @@ def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
         target = tightest(found.key, key.type, conf.without_ansi)
         if target is None:
             return args
-        whole = Map(target, found.value, found.value_contains_null)
-        return [cast_unless_same(args[0], whole, conf), cast_unless_same(key, target, conf)]
+        return implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)
     if isinstance(found, Array) and key.type in (BYTE, SHORT):
         return [args[0], cast_unless_same(key, INT, conf)]
     return args

@@ -10,7 +10,7 @@ from planproof_engine.functions.bind import cast_unless_same, different_types, t
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.naming import given_name
 from planproof_engine.functions.families.operators import merged
-from planproof_engine.functions.families.rules import Pretty, is_foldable, key_mismatch
+from planproof_engine.functions.families.rules import Pretty, implicitly, is_foldable, key_mismatch
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 from planproof_engine.types import (
@@ -97,8 +97,7 @@ def _with_key(args: list[Expr], conf: Conf) -> list[Expr]:
     target = wider_without_strings((found.key, key.type), conf)
     if target is None:
         return args
-    whole = Map(target, found.value, found.value_contains_null)
-    return [cast_unless_same(args[0], whole, conf), cast_unless_same(key, target, conf)]
+    return implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)
 
 
 def _key_check(args: Args, conf: Conf) -> Mismatch | None:
