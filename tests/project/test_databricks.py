@@ -9,7 +9,7 @@ from planproof.project import ProjectError, read_project
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.remarks import rules_used
+from planproof.project.remarks import remark_on_schemas, rules_used
 from planproof.project.sources import read_frozen
 from planproof_engine.finding import Verdict
 
@@ -103,6 +103,16 @@ def test_what_was_frozen_says_which_rules_hold(dbt_manifest, tmp_path):
     project = read_project(manifest)
     said = rules_used(OfflineCheck(project, DBT_CONF, read_frozen(project, frozen), {}))
     assert said.startswith("checked for Databricks by the rules of Spark 4.0 (named in ")
+
+
+def test_no_step_is_advised_that_a_target_of_databricks_refuses(dbt_manifest):
+    manifest = dbt_manifest({"m": {"sql": "select id from raw.orders", "parents": ["raw.orders"]}}, {"raw.orders": {}})
+    of_databricks(manifest)
+    project = read_project(manifest)
+    check = OfflineCheck(project, DBT_CONF, read_frozen(project, None), {})
+    for node in project.nodes.values():
+        check.visit(node)
+    assert "declare the data_type of every column" in str(remark_on_schemas(check))
 
 
 def test_a_target_of_databricks_that_is_named_stops_no_offline_check(tmp_path):

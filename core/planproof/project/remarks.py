@@ -55,6 +55,11 @@ def remark_on_schemas(check: OfflineCheck) -> str | None:
             f"the {what} not known ({shown}), and {check.frozen.file} does not hold {it}; once Spark knows {it} "
             "(`dbt seed` loads a seed), run `planproof freeze` again"
         )
+    if check.conf.databricks:
+        return (
+            f"the {what} not known ({shown}): declare the data_type of every column. `planproof freeze` reads no target "
+            "of type databricks; where another Spark has the same tables, `--conf spark.remote=sc://HOST:PORT` names it"
+        )
     return (
         f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
         f"reads {it} can be judged"
