@@ -8,6 +8,7 @@ PYTEST_ARGS=tests/formats`.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import threading
 from collections.abc import Callable, Iterable
@@ -16,7 +17,18 @@ from typing import Any
 
 import pytest
 from quick import keep_quick
-from under_test import BAD, BAD_ROWS, CONTRACT, FORMATS, QUARANTINING, Place, Rows, watch_changes
+from under_test import (
+    BAD,
+    BAD_ROWS,
+    CONTRACT,
+    FORMATS,
+    QUARANTINING,
+    Place,
+    Rows,
+    caught,
+    meanwhile,
+    watch_changes,
+)
 
 from planproof import Contract, Guard, Report
 from planproof.publish.data_tests.trial import DataTest, run_tests
@@ -84,13 +96,6 @@ def once(patch: pytest.MonkeyPatch, point: str, act: Callable[[], Any]) -> list[
 
     patch.setattr(Steps, point, run)
     return acted
-
-
-def caught(act: Callable[[], Any], failed: list[BaseException]) -> None:
-    try:
-        act()
-    except Exception as error:
-        failed.append(error)
 
 
 def said(report: Report) -> str:
@@ -231,6 +236,32 @@ def test_a_forced_recovery_beside_a_living_owner_harms_nothing(name: str, case: 
     assert again.outcome == "published", said(again)
     assert there.rows() == there.case.after(2 if found == there.case.new else 1)
     assert there.left() == []
+
+
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.faults)])
+@cases("location", "replace", "merge")
+def test_a_forced_recovery_right_before_any_call_harms_nothing(name: str, case: str, every: int, place: Make) -> None:
+    for at in itertools.count(1, every):
+        there = place(name, case)
+        guard = Guard(there.spark.newSession())
+        with pytest.MonkeyPatch.context() as patch:
+            seen = meanwhile(guard, there.format, patch, at, there.recover)
+            report = there.publish(guard)
+        where = f"{seen[-1:]}: {said(report)}"
+        found = there.rows()
+        if report.outcome == "published":
+            assert found == there.case.new, where
+        else:
+            is_told(report)
+            # A note that its owner writes at the same moment hides the eviction: what it staged is gone then.
+            assert str(report.error).startswith("evicted") or "are gone" in str(report.error), where
+            assert found in (there.case.old, there.case.new), where
+        again = there.publish()
+        assert again.outcome == "published", f"{where}; {said(again)}"
+        assert there.rows() == there.case.after(2 if found == there.case.new else 1), where
+        assert there.left() == [], where
+        if len(seen) <= at:
+            return
 
 
 @pytest.mark.parametrize("point", POINTS)

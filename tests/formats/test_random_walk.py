@@ -8,12 +8,11 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from under_test import FORMATS, Format, Place, watch_changes
+from under_test import FORMATS, Place, meanwhile
 
 from planproof import Guard, Model, Report
 from planproof.publish.transaction.leave import leave
@@ -166,36 +165,6 @@ def written(kind: str, row: tuple[Any, ...], rows: Rows) -> Rows:
         "merge": lambda other: other[0] != row[0],
     }
     return sorted([*filter(kept[kind], rows or []), row], key=str)
-
-
-def meanwhile(guard: Guard, format: Format, patch: pytest.MonkeyPatch, at: int, act: Callable[[], Any]) -> list[str]:
-    """`act` happens right before number `at` of the publish's calls that change something."""
-    seen: list[str] = []
-
-    def before(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **named: Any) -> Any:
-            if threading.current_thread().name != "acting" and len(seen) <= at:
-                seen.append(f"{plain.__name__} {[a for a in args if isinstance(a, str)][:1]}")
-                if len(seen) - 1 == at:
-                    failed: list[BaseException] = []
-                    thread = threading.Thread(target=_caught, args=(act, failed), name="acting")
-                    thread.start()
-                    thread.join()
-                    if failed:
-                        raise AssertionError(f"the other one failed: {failed[0]!r}")
-            return plain(*args, **named)
-
-        return run
-
-    watch_changes(guard, format, patch, before)
-    return seen
-
-
-def _caught(act: Callable[[], Any], failed: list[BaseException]) -> None:
-    try:
-        act()
-    except Exception as error:
-        failed.append(error)
 
 
 LONG = [range(1, 6), *(range(at, min(at + 10, WALKS)) for at in range(6, WALKS, 10))]

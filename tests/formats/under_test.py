@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -138,6 +139,36 @@ def watch_changes(guard: Guard, format: Format, patch: Any, around: Callable[[Ca
     changing += [(RoutedStore, name) for name in ("write", "create", "delete", "move")]
     for changer, name in [*changing, *format.owners()]:
         patch.setattr(changer, name, around(getattr(changer, name)))
+
+
+def meanwhile(guard: Guard, format: Format, patch: Any, at: int, act: Callable[[], Any]) -> list[str]:
+    """`act` happens right before number `at` of the publish's calls that change something."""
+    seen: list[str] = []
+
+    def before(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **named: Any) -> Any:
+            if threading.current_thread().name != "acting" and len(seen) <= at:
+                seen.append(f"{plain.__name__} {[a for a in args if isinstance(a, str)][:1]}")
+                if len(seen) - 1 == at:
+                    failed: list[BaseException] = []
+                    thread = threading.Thread(target=caught, args=(act, failed), name="acting")
+                    thread.start()
+                    thread.join()
+                    if failed:
+                        raise AssertionError(f"the other one failed: {failed[0]!r}")
+            return plain(*args, **named)
+
+        return run
+
+    watch_changes(guard, format, patch, before)
+    return seen
+
+
+def caught(act: Callable[[], Any], failed: list[BaseException]) -> None:
+    try:
+        act()
+    except Exception as error:
+        failed.append(error)
 
 
 def _is_left(staged: Path) -> bool:

@@ -57,8 +57,8 @@ def remark_on_schemas(check: OfflineCheck) -> str | None:
         )
     if check.conf.databricks:
         return (
-            f"the {what} not known ({shown}): declare the data_type of every column. `planproof freeze` reads no target "
-            "of type databricks; where another Spark has the same tables, `--conf spark.remote=sc://HOST:PORT` names it"
+            f"the {what} not known ({shown}): declare the data_type of every column. `planproof freeze` reads no "
+            "target of type databricks; `--conf spark.remote=sc://HOST:PORT` names another Spark with the same tables"
         )
     return (
         f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "

@@ -147,9 +147,7 @@ class Publish(Generic[P]):
             if isinstance(error, (AnalysisError, SparkFailure)):
                 format.refuse_changed(publication)
             return False
-        except Evicted as better:
-            raise better from error
-        except Refused as better:
+        except (Evicted, Refused) as better:
             if not isinstance(error, Exception):
                 raise error from better
             raise better from error

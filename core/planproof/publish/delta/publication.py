@@ -167,7 +167,7 @@ class DeltaPublication(NotedPublication):
     def _gone(self, gone: int, files: int) -> str:
         return (
             f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM without "
-            "a retention; nothing was published. Run the model again"
+            "a retention or a forced recovery; nothing was published. Run the model again"
         )
 
     def _take_back_what_is_gone(self) -> None:
@@ -244,7 +244,7 @@ class DeltaPublication(NotedPublication):
 
     def settle(self) -> Ending:
         """Finds out from the log what became of a commit whose answer was lost. Raises a transient `Refused` where it
-        was taken back, and `SparkFailure` where nobody can read the table."""
+        was taken back, `Evicted`, and `SparkFailure` where nobody can read the table."""
         ending: Ending = "undone"
         target = STATES[self.entry.step].target
         if target is Target.NEW or (target is Target.EITHER and self.is_committed()):
@@ -255,6 +255,7 @@ class DeltaPublication(NotedPublication):
             self._tidy()
             ending = "finished"
         else:
+            self.stop_if_seen_evicted()
             self.discard()
         self.close()
         return ending

@@ -167,6 +167,7 @@ class Commit(NotedPublication):
             ending = "finished"
             self.notebook.delete()
         elif target is Target.OLD or self.transaction.branch is not None:
+            self.stop_if_seen_evicted()
             self.discard()
         self.close()
         return ending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,6 +92,12 @@ class NotedPublication(ABC):
             self.discard()
             self.close()
             raise Evicted(self.entry.model)
+
+    def stop_if_seen_evicted(self) -> None:
+        """As `stop_if_evicted`, of a publish that has failed: what a recovery took from it made it fail. Where nobody
+        can tell, the failure stands as it is."""
+        with suppress(SparkFailure):
+            self.stop_if_evicted()
 
     def publish_bad_rows(self) -> None:
         """The bad rows become visible. From here on the target's commit decides whether they stay."""

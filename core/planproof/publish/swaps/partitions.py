@@ -6,7 +6,10 @@ switched, so that the whole can be undone.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from planproof.publish.transaction.journal import PartitionSwap
+from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import parent, refuse_unspeakable, within
 from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
@@ -26,8 +29,13 @@ class Partitions:
         refuse_unspeakable(publication.session, known.values(), "a partition's folder")
         swaps = tuple(PartitionSwap(p.partition, known.get(p.partition), p.location) for p in staged)
         publication.step("partitions", partitions=swaps)
-        for swap in swaps:
-            self._point(publication, swap, swap.new)
+        try:
+            for swap in swaps:
+                self._point(publication, swap)
+            publication.fence()
+        except Evicted:
+            self._point_back(publication)
+            raise
         if not all(self._switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
         publication.refuse_changed()
@@ -47,13 +55,19 @@ class Partitions:
     def undo(self, publication: Publication) -> None:
         entry = publication.entry
         for swap, done in zip(entry.partitions, self._switched(publication)):
-            if done and swap.old is not None:
-                self._point(publication, swap, swap.old)
-            elif done:
-                publication.change(f"ALTER TABLE {entry.target} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+            if done:
+                publication.change(self._back(publication, swap))
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
+
+    def _point_back(self, publication: Publication) -> None:
+        """An evicted publish takes back what its last call has done, which arrived after the recovery had undone the
+        others: nobody else would look for it. Where the old files are gone, as by a later publish, it stays."""
+        with suppress(SparkFailure):
+            for swap, done in zip(publication.entry.partitions, self._switched(publication)):
+                if done and (swap.old is None or publication.store.contents(swap.old)):
+                    publication.run(self._back(publication, swap))
 
     def _switched(self, publication: Publication) -> list[bool]:
         entry = publication.entry
@@ -61,12 +75,18 @@ class Partitions:
         known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
         return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
 
-    def _point(self, publication: Publication, swap: PartitionSwap, location: str) -> None:
-        table, partition, quoted = publication.entry.target, spec(swap.partition), literal(location)
+    def _point(self, publication: Publication, swap: PartitionSwap) -> None:
+        table, partition, quoted = publication.entry.target, spec(swap.partition), literal(swap.new)
         if swap.old is None:
             publication.change(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
         else:
             publication.change(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
+
+    def _back(self, publication: Publication, swap: PartitionSwap) -> str:
+        table, partition = publication.entry.target, spec(swap.partition)
+        if swap.old is None:
+            return f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({partition})"
+        return f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {literal(swap.old)}"
 
     def finish(self, publication: Publication) -> None:
         entry = publication.entry

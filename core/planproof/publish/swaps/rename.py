@@ -73,6 +73,12 @@ class Rename:
         entry, location = publication.entry, publication.location(publication.entry.target)
         return location is not None and is_whole(publication.store, location, entry.content)
 
+    def _has_some(self, publication: Publication) -> bool:
+        """Whether any file that was audited lies where the target does now."""
+        entry, location = publication.entry, publication.location(publication.entry.target)
+        names = publication.store.contents(location) if location is not None else {}
+        return any(name in names for name, _ in entry.content or ())
+
     def finish(self, publication: Publication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         now = publication.stored(entry.target)
@@ -104,6 +110,8 @@ class Rename:
         """Files of the new table were deleted by somebody: it gets its staging name back, and the old one returns."""
         entry, prior = publication.entry, publication.entry.prior
         if prior is not None and publication.stored(entry.away) is None:
+            if not self._has_some(publication):
+                return  # The old table has never stepped aside, or has its name back.
             raise SparkFailure(f"files that were audited for {entry.model} are missing, and its old rows are dropped")
         publication.rename(entry.target, entry.staging)
 

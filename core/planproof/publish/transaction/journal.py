@@ -192,6 +192,9 @@ class Journal:
         entry, before = replace(self.entry, step=name, **changes), self.location
         if not self.store.create(self._file(self.number + 1), entry.to_json()):
             raise Evicted(entry.model)  # Whoever settles this publish has written its own step.
+        if self.number and not self.store.exists(before):
+            self.store.delete(self._file(self.number + 1))  # Whoever has settled it knows nothing of this one.
+            raise Evicted(entry.model)
         self.number += 1
         self.entry = entry
         self.store.delete(before)
