@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planproof_engine import AnalysisError, Catalog, plan
@@ -219,3 +221,29 @@ NO_CAST, OTHER_KEYS = "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "DATATYPE_MIS
 def test_which_keys_a_map_takes(sql: str, with_ansi: str | None, without: str | None) -> None:
     """Answers of Spark 4.3: a text that is written out is cast to the keys' type, whatever casts are implicit."""
     assert (condition(f"select {sql}", ansi=True), condition(f"select {sql}", ansi=False)) == (with_ansi, without)
+
+
+@pytest.mark.parametrize("spark", ["3.5", "4.0", "4.3"])
+def test_a_function_named_without_parentheses_names_its_field_as_it_is_written(spark: str) -> None:
+    """Answers of Spark 3.5.9, 4.0.5 and 4.3."""
+    conf = Conf.of(spark)
+    made = plan("select struct(CURRENT_DATE, (user), id), (current_user, 1) from t", IDS, conf=conf).schema
+    assert [c.type.simple for c in made] == [
+        "struct<CURRENT_DATE:date,user:string,id:int>",
+        "struct<current_user:string,col2:int>",
+    ]
+    assert made[0].name == "struct(current_date(), current_user(), id)"
+    with pytest.raises(AnalysisError) as refused:
+        plan("select struct(current_date).col1", IDS, conf=conf)
+    assert refused.value.condition == "FIELD_NOT_FOUND"
+
+
+def test_before_spark_4_a_map_takes_a_text_for_a_key_where_casts_are_implicit() -> None:
+    conf = replace(Conf.of("3.5"), ansi=False)
+    for key in ("['a']", ".a"):
+        with pytest.raises(AnalysisError) as refused:
+            plan(f"select map(true, 1){key}", IDS, conf=conf)
+        assert refused.value.condition == "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
+    with pytest.raises(AnalysisError) as refused:
+        plan("select * from values (user) as t(a)", IDS, conf=conf)
+    assert refused.value.condition.startswith("INVALID_INLINE_TABLE")

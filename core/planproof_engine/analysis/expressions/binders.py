@@ -9,7 +9,7 @@ from planproof_engine.analysis.blocks.evidence import guarded
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import binary, negate
-from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, call, unresolved
+from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, bind_member, call, unresolved
 from planproof_engine.analysis.expressions.calls import bind_call
 from planproof_engine.analysis.expressions.constants import bare_call, spelt_name
 from planproof_engine.analysis.expressions.quantified import quantified_like
@@ -341,7 +341,7 @@ def _with_guards(bound: Expr, ctx: Context) -> Expr:
 
 
 def _tuple(node: q.Tuple, ctx: Context) -> Expr:
-    members = [bind_item(n, ctx) for n in node.members]
+    members = [bind_member(n, ctx) for n in node.members]
     return spanned(call("struct", members, ctx, node, "named_struct"), node)
 
 

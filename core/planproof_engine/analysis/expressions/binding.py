@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.expr import Alias, Call, Expr, fresh_id
+from planproof_engine.expr import UNNUMBERED, Alias, Call, Expr, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
+from planproof_engine.sql.names import bare, name_parts
 
 Binder = Callable[[Any, Context], Expr]
 
@@ -73,6 +74,15 @@ def bind_item(node: q.Node, ctx: Context) -> Expr:
     if isinstance(node, q.Alias):
         return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
     return bind(node, ctx)
+
+
+def bind_member(node: q.Node, ctx: Context) -> Expr:
+    """A value of a struct. A function that is named without parentheses names its field, as it is written
+    (`CreateStruct.create` takes it for a column, and puts a `NamePlaceholder`)."""
+    found, parts = bind_item(node, ctx), name_parts(bare(node))
+    if len(parts) == 1 and isinstance(found, Call):
+        return Alias(found, parts[0], UNNUMBERED, explicit=False)
+    return found
 
 
 def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str | None = None) -> Call:

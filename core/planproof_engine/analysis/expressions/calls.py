@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import windows
 from planproof_engine.analysis.expressions.arithmetic import tried
-from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, call
+from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, bind_member, call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.expressions.lambdas import before_lambdas, bound_lambda, with_identity
 from planproof_engine.analysis.expressions.modifiers import (
@@ -340,7 +340,7 @@ def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Co
                 argument,
             )
         else:
-            bound.append(bind_item(argument, ctx))
+            bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
     return with_identity(function, bound, ctx)
 
 

@@ -237,7 +237,9 @@ def _part_of_null(expr: Expr, key: Expr, conf: Conf) -> Expr:
 
 
 def _key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
-    """The name as a key of the map."""
+    """The name as a key of the map: since 4.0 Spark casts it to the keys' type, whatever casts are implicit."""
+    if conf.before("4.0"):
+        return _text(name)
     refused = refused_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
     if refused is not None:
         raise AnalysisError(refused.full_condition, refused.message, origin)

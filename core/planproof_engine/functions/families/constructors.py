@@ -116,9 +116,14 @@ def struct_values(made: Call) -> tuple[Expr, ...]:
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
     if call.shown == "struct":
-        return f"struct({', '.join(pretty(a) for a in call.args)})"
+        return f"struct({', '.join(pretty(_printed(a)) for a in call.args)})"
     pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
     return f"named_struct({', '.join(pairs)})"
+
+
+def _printed(arg: Expr) -> Expr:
+    """A function that is named without parentheses is printed as the call that it is."""
+    return arg.child if isinstance(arg, Alias) and isinstance(arg.child, Call) and not arg.child.args else arg
 
 
 TABLE: Table = lines(
