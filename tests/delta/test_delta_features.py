@@ -90,6 +90,25 @@ def test_a_later_run_keeps_the_table_as_it_is(delta: SparkSession, place: str, k
     assert [form(delta, name, detail) for detail in FORM] == [form(delta, bare, detail) for detail in FORM]
 
 
+@pytest.mark.parametrize("how", [*BARE, "replace"])
+def test_a_column_whose_type_was_widened_is_kept(delta: SparkSession, place: str, how: str) -> None:
+    """Its older files hold the narrower type."""
+    narrow, wide = ("smallint", "int") if delta.version < "4" else ("int", "bigint")
+    bare, name = f"{place}.bare", f"{place}.widened"
+    for table in (bare, name):
+        made(delta, table, "delta.enableTypeWidening = true", MADE.replace("bigint", narrow))
+        delta.sql(f"alter table {table} change column id type {wide}")
+    more = f"select cast(id as {wide}) as id, 'new' as v from range(1, 3)"
+    replace = "create or replace table {t} using delta as " + MORE
+    delta.sql({**BARE, "replace": replace}[how].replace(MORE, more).format(t=bare)).collect()
+    contract = Contract([("id", wide, True), ("v", "string", True)])
+    report = publish(delta, name, more, contract=contract, **{"append": ADDED, "merge": MERGED, "replace": {}}[how])
+    assert report.outcome == "published", (report.error, report.findings)
+    assert rows(delta, name) == rows(delta, bare)
+    assert delta.table(name).schema.simpleString() == delta.table(bare).schema.simpleString()
+    assert [form(delta, name, detail) for detail in FORM] == [form(delta, bare, detail) for detail in FORM]
+
+
 @pytest.mark.parametrize("kind", ["char(5)", "varchar(5)"])
 def test_a_text_that_is_too_long_for_its_column_is_counted(delta: SparkSession, place: str, kind: str) -> None:
     """Delta tells of the first one, and of no column."""
