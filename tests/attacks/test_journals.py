@@ -176,6 +176,18 @@ def forged(scene: Scene, entry: Entry) -> dict[str, Entry]:
         "a partition pointed elsewhere": replace(
             entry, strategy="partitions", step="partitions", partitions=(PartitionSwap("d=1", victim, f"{inner}/d=1"),)
         ),
+        "a near table as an old partition": replace(
+            entry,
+            strategy="partitions",
+            step="clean",
+            partitions=(PartitionSwap("d=1", f"{scene.home}/near", f"{inner}/d=1"),),
+        ),
+        "a version of another table as an old partition": replace(
+            entry,
+            strategy="partitions",
+            step="clean",
+            partitions=(PartitionSwap("d=1", f"{scene.version}/d=1", f"{inner}/d=1"),),
+        ),
         "a folder as the old table": replace(
             entry, strategy="rename", step="swap", prior=Prior("table", True, nobodys, False)
         ),
@@ -210,6 +222,8 @@ NAMES = [
     "a file deleted elsewhere",
     "a file of another name",
     "a partition pointed elsewhere",
+    "a near table as an old partition",
+    "a version of another table as an old partition",
     "a folder as the old table",
     "another table as the old table",
     "a folder as the place",
