@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import parent, refuse_unspeakable, within
+from planproof.publish.transaction.names import below, join, parent, refuse_unspeakable, within
 from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
 from planproof.session.protocol import SparkFailure
@@ -53,10 +53,10 @@ class Partitions:
         return all(self._switched(publication)) and publication.has_columns() and publication.is_whole()
 
     def undo(self, publication: Publication) -> None:
-        entry = publication.entry
-        for swap, done in zip(entry.partitions, self._switched(publication)):
+        entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
+        for swap, done in zip(entry.partitions, self._switched(publication, table)):
             if done:
-                publication.change(self._back(publication, swap))
+                publication.change(_back(table, swap, _as_moved(publication, table, swap.old)))
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
@@ -67,12 +67,13 @@ class Partitions:
         with suppress(SparkFailure):
             for swap, done in zip(publication.entry.partitions, self._switched(publication)):
                 if done and (swap.old is None or publication.store.contents(swap.old)):
-                    publication.run(self._back(publication, swap))
+                    publication.run(_back(publication.entry.target, swap, swap.old))
 
-    def _switched(self, publication: Publication) -> list[bool]:
+    def _switched(self, publication: Publication, table: str | None = None) -> list[bool]:
         entry = publication.entry
         asked = [swap.partition for swap in entry.partitions]
-        known = {p.partition: p.location for p in partitions_of(publication.session, entry.target, among=asked)}
+        found = partitions_of(publication.session, table or entry.target, among=asked)
+        known = {p.partition: p.location for p in found}
         return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
 
     def _point(self, publication: Publication, swap: PartitionSwap) -> None:
@@ -81,12 +82,6 @@ class Partitions:
             publication.change(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
         else:
             publication.change(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
-
-    def _back(self, publication: Publication, swap: PartitionSwap) -> str:
-        table, partition = publication.entry.target, spec(swap.partition)
-        if swap.old is None:
-            return f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({partition})"
-        return f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {literal(swap.old)}"
 
     def finish(self, publication: Publication) -> None:
         entry = publication.entry
@@ -113,3 +108,19 @@ class Partitions:
         while publication.is_version(parent(folder)) and not publication.store.names(folder):
             publication.delete(folder)
             folder = parent(folder)
+
+
+def _back(table: str, swap: PartitionSwap, old: str | None) -> str:
+    if old is None:
+        return f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})"
+    return f"ALTER TABLE {table} PARTITION ({spec(swap.partition)}) SET LOCATION {literal(old)}"
+
+
+def _as_moved(publication: Publication, table: str, old: str | None) -> str | None:
+    """Where an old partition lies by now: a managed table that somebody renamed has taken its folder along."""
+    prior = publication.entry.prior
+    if old is None or table == publication.entry.target or prior is None or prior.location is None:
+        return old
+    now = publication.location(table)
+    moved = prior.managed and now is not None and within(old, prior.location) and not publication.store.exists(old)
+    return join(str(now), below(old, prior.location)) if moved else old

@@ -302,6 +302,13 @@ class Publication:
         if not any(within(one, location) for one in held):
             self.delete(location)
 
+    def holder_of_staged(self) -> str | None:
+        """The table that holds data among what was staged, where the target itself is not there any more: it may have
+        another name. None where nobody does."""
+        if STATES[self.entry.step].target is Target.OLD or self.stored(self.entry.target) is not None:
+            return None
+        return Holdings(self.session).holder(self.entry.stage_location, [RelationName.parse(self.entry.staging)])
+
     def is_shared(self, folder: str) -> bool:
         """Whether another table has data below a folder of this one; asked of the catalog where files lie deeper."""
         if not any("/" in name for name in self.store.contents(folder)):
@@ -432,7 +439,7 @@ class Publication:
         """
         if self.is_own and STATES[self.entry.step].target is Target.OLD:
             self._needs_lock = False
-        if not (self.may_be_late and self.entry.swap.repoints):
+        if not (self.may_be_late and self.entry.swap.repoints) and self.holder_of_staged() is None:
             self.delete_unused(self.entry.stage_location)
         if self.entry.step == UNDO:
             self.step(UNDONE)

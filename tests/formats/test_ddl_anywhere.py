@@ -1,0 +1,69 @@
+"""DDL, and rows of others, right before any call of a publish: what others left is never lost."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable
+
+import pytest
+from test_every_format import DDL, cases, is_told, said
+from under_test import Place, Rows, meanwhile
+
+from planproof import Guard
+
+Make = Callable[[str, str], Place]
+ACTS = {**DDL, "inserted": ["insert into {t} values (9, 'x')"]}
+
+
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("act", ACTS)
+@cases("location", but=("first", "view"))
+def test_what_others_do_right_before_any_call_is_not_lost(
+    name: str, case: str, act: str, every: int, place: Make
+) -> None:
+    for at in itertools.count(1, every):
+        there, after = place(name, case), list[Rows | None]()
+        columns, parts = (
+            ("(id int, d string)", "partitioned by (d)") if case == "partitions" else ("(id int, s string)", "")
+        )
+
+        def do(
+            there: Place = there, after: list[Rows | None] = after, columns: str = columns, parts: str = parts
+        ) -> None:
+            for statement in ACTS[act]:
+                there.other.sql(statement.format(t=there.t, using=there.format.using, columns=columns, parts=parts))
+                if statement.startswith("drop") and name == "parquet":
+                    shutil.rmtree(there.home() / "t", ignore_errors=True)
+            after.append(there.rows())
+            after.append(there.rows(f"{there.t}_moved"))
+
+        guard = Guard(there.spark.newSession())
+        with pytest.MonkeyPatch.context() as patch:
+            try:
+                seen = meanwhile(guard, there.format, patch, at, do)
+                report = there.publish(guard)
+            except AssertionError as error:
+                if "the other one failed" in str(error):
+                    continue
+                raise
+        where = f"{act} at {at} {seen[-1:]}: {said(report)}; {report.details.exception}"
+        if len(seen) <= at:
+            return
+        if not after:
+            continue
+        found = there.rows()
+        violated = {f.code for f in report.findings if f.verdict == "violated"}
+        assert violated <= {"PP402", "PP401", "PP606"}, where
+        if report.outcome == "failed":
+            is_told(report)
+        new = there.case.new
+        both = sorted([*(after[0] or []), *(r for r in new if r not in (after[0] or []))], key=str)
+        assert found in (after[0], new, both), f"{where}: {after} -> {found}"
+        if report.outcome != "published":
+            assert found == after[0], f"{where}: {after} -> {found}"
+        moved = there.rows(f"{there.t}_moved")
+        assert moved == after[1], f"{where}: moved {moved}"
+        Guard(there.other).recover(force=True)
+        assert [left for left in there.left() if not (name == "delta" and "/t_moved/" in left)] == [], where
+        assert there.rows() == found, where
