@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from planproof_engine.expr import Alias, Column, Expr, Outer
 from planproof_engine.logical.builder import scan
 from planproof_engine.logical.nodes import Filter, Plan, Project
-from planproof_engine.records import evolve, record
+from planproof_engine.records import evolve, record, sealed
 from planproof_engine.types import INT
 
 COLUMN = Column(1, "a", INT, True, ("t",))
@@ -34,6 +35,24 @@ def test_a_record_compares_and_hashes_as_a_frozen_dataclass() -> None:
     assert hash(Point(1, 2)) == hash(Frozen(1, 2))
     assert repr(Point(1)) == "Point(x=1, y=0)"
     assert not hasattr(Point(1), "__dict__")
+
+
+@sealed(frozen=True, slots=True)
+class Sealed:
+    x: int
+    y: int = 0
+
+
+def test_a_sealed_record_is_a_frozen_dataclass() -> None:
+    assert Sealed(1) == Sealed(1, 0) != Sealed(1, 1)
+    assert hash(Sealed(1, 2)) == hash(Frozen(1, 2))
+    assert repr(Sealed(1)) == "Sealed(x=1, y=0)"
+    assert replace(Sealed(1), y=5) == evolve(Sealed(1), y=5) == Sealed(1, 5)
+    assert pickle.loads(pickle.dumps(Sealed(1, 2))) == Sealed(1, 2)
+    with pytest.raises(FrozenInstanceError):
+        Sealed(1).x = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del Sealed(1).x
 
 
 def test_a_record_does_not_watch_its_fields_and_a_frozen_dataclass_does() -> None:

@@ -1,4 +1,4 @@
-"""Dataclasses that are made by the thousand: mypy holds them to be immutable, and making them costs nothing more."""
+"""Dataclasses that cost little: `record` to make an object by the thousand, and each of them to import."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["evolve", "reader_of", "record", "slotted"]
+__all__ = ["evolve", "reader_of", "record", "sealed", "slotted"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
+    from dataclasses import dataclass as sealed
     from dataclasses import dataclass as slotted
     from dataclasses import replace as evolve
 else:
@@ -25,10 +26,19 @@ else:
         """
         return _record
 
+    def sealed(*, frozen, slots):
+        """`dataclass`, of which Python, too, refuses to change a field: for what users hold. It takes a third of the
+        time to import."""
+        return _sealed
+
     def _record(kind):
         made = slotted(kind)
-        if "__init__" not in vars(made):
-            return made
+        return _with_values(made) if "__init__" in vars(made) else made
+
+    def _sealed(kind):
+        return _with_values(dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(kind))
+
+    def _with_values(made):
         own, compared = vars(made), reader_of([f.name for f in dataclasses.fields(made) if f.compare])
 
         def is_equal(one, other):
