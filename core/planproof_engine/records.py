@@ -65,14 +65,15 @@ else:
         return type(kind)(kind.__name__, kind.__bases__, {**kept, "__slots__": ()})
 
     def evolve(node, **changes):
-        """`dataclasses.replace`, for dataclasses whose fields may be given by place, in a third of the time."""
+        """`dataclasses.replace`, for dataclasses whose fields may be given by place, in a fraction of the time."""
         kind = type(node)
         read, places = _fields(kind)
         values = [*read(node)]
-        for name, value in changes.items():
-            if name not in places:
-                raise TypeError(f"{kind.__name__} is not made of a field {name}")
-            values[places[name]] = value
+        try:
+            for name in changes:
+                values[places[name]] = changes[name]
+        except KeyError as unknown:
+            raise TypeError(f"{kind.__name__} is not made of a field {unknown.args[0]}") from None
         return kind(*values)
 
 
