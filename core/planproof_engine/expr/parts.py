@@ -122,8 +122,6 @@ def _reader(parts: dict[str, Any]) -> Reader:
         return read
     if forms == [tuple]:
         return attrgetter(*parts)
-    if len(forms) == 2 and forms[0] is tuple and forms[1] is not tuple:
-        return _with_one_more(read)
     nothing_else = tuple(() if form is tuple else None for form in forms[1:])
 
     def collect(node: Any) -> tuple[Any, ...]:
@@ -132,16 +130,5 @@ def _reader(parts: dict[str, Any]) -> Reader:
         if type(first) is tuple and found[1:] == nothing_else:
             return first
         return tuple(chain.from_iterable(v if type(v) is tuple else (v,) for v in found if v is not None))
-
-    return collect
-
-
-def _with_one_more(read: Reader) -> Reader:
-    """The same for a tuple of nodes and a node that is mostly absent, as a call's arguments and its FILTER."""
-
-    def collect(node: Any) -> tuple[Any, ...]:
-        many: tuple[Any, ...]
-        many, one = read(node)
-        return many if one is None else (*many, one)
 
     return collect
