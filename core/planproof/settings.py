@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
 from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
 from planproof_engine.finding import CODES
+from planproof_engine.records import sealed
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()
@@ -25,7 +26,7 @@ class SettingsError(ValueError):
     """A key or a value that planproof does not know; the message suggests the nearest one that it does."""
 
 
-@dataclass(frozen=True, slots=True)
+@sealed(frozen=True, slots=True)
 class Setting:
     """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
 
@@ -222,7 +223,7 @@ SETTINGS = (
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 
-@dataclass(frozen=True, slots=True)
+@sealed(frozen=True, slots=True)
 class Settings:
     """The settings of one model, as `SETTINGS` describes them."""
 

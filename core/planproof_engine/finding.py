@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from planproof_engine.codes import CODES as CODES
 from planproof_engine.codes import Code as Code
 from planproof_engine.origin import Origin
+from planproof_engine.records import record
 
 
 class Verdict(str, enum.Enum):
@@ -37,7 +37,7 @@ NOT_COMPILED = "not compiled (run `dbt compile`)"
 """How such a finding says that the relation is a model of which dbt compiled no text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Finding:
     """One thing that was found out. `field` is a path such as `items.element.qty`; `evidence` says what proves it.
 
@@ -108,7 +108,7 @@ class Finding:
         return f"{self.code} {self.verdict}: {self.message}{place}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rewrite:
     """A rule that fired: the span's text before and after."""
 

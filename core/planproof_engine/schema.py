@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
+from planproof_engine.records import record
 from planproof_engine.types import DataType, as_nullable
 
 T = TypeVar("T")
@@ -76,7 +77,7 @@ def by_name(fields: Iterable[N]) -> ByColumn[N]:
     return ByColumn((f.name, f) for f in fields)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PhysicalField:
     """A field of a sink, batch or file: name, type and flag, without a relation."""
 
@@ -88,7 +89,7 @@ class PhysicalField:
         return f"{self.name} {self.type.simple}{'' if self.nullable else ' NOT NULL'}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LogicalField:
     """A field of a plan's schema.
 
@@ -112,7 +113,7 @@ class LogicalField:
         return f"{qualified} {self.type.simple}{'' if self.nullable else ' NOT NULL'}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LogicalColumn:
     """A reference by name; `relation` None stands for any relation."""
 
@@ -120,7 +121,7 @@ class LogicalColumn:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PhysicalColumn:
     """A reference by position. The index is authoritative; the name is for people."""
 
@@ -135,7 +136,7 @@ class DuplicateField(ValueError):
 F = TypeVar("F", PhysicalField, LogicalField)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Schema(Generic[F]):
     """An ordered vector of fields. `==` is ordered and exact."""
 
@@ -169,7 +170,7 @@ class Schema(Generic[F]):
         return "[" + ", ".join(str(f) for f in self.fields) + "]"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PhysicalSchema(Schema[PhysicalField]):
     """What a sink, a batch or a file holds. Names need not be unique (D1)."""
 
@@ -181,7 +182,7 @@ class PhysicalSchema(Schema[PhysicalField]):
         return PhysicalSchema(tuple(PhysicalField(f.name, as_nullable(f.type), True) for f in self.fields))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LogicalSchema(Schema[LogicalField]):
     """The qualified schema of a plan node."""
 

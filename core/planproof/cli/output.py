@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,6 +17,7 @@ from planproof.regular import checkout_of, write_anew
 from planproof.report.parts import harmless
 from planproof.report.run import RunReport
 from planproof.report.text import show
+from planproof_engine.records import record
 
 
 class Named(Progress):
@@ -45,7 +45,7 @@ def console(stderr: bool = False) -> Console:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Wanted:
     """Which forms of the report were asked for: one on standard output, and files."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Contract
@@ -20,6 +19,7 @@ from planproof.settings import Settings
 from planproof_engine import OverBudget
 from planproof_engine.claim import Claim
 from planproof_engine.finding import Finding, Rewrite, Verdict
+from planproof_engine.records import evolve
 
 if TYPE_CHECKING:
     from planproof_engine.python_functions import Lowered
@@ -74,7 +74,7 @@ class Draft:
 
     def tell(self, **known: Any) -> None:
         """Sets fields of the report's `details`."""
-        self.details = replace(self.details, **known)
+        self.details = evolve(self.details, **known)
 
     def replace(self, codes: str | tuple[str, ...], findings: Iterable[Finding]) -> None:
         """Replaces the earlier findings whose codes begin with `codes` by later ones."""

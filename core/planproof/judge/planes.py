@@ -25,12 +25,11 @@ from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import NARROWED, UNDECIDED, certain, concerns
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
-from planproof_engine.python_functions import CannotLower
 from planproof_engine.schema import PhysicalSchema, folded
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan
-    from planproof_engine.python_functions import Lowered
+    from planproof_engine.python_functions import CannotLower, Lowered
 
 _UNKNOWN_FUNCTIONS = ("UNRESOLVED_ROUTINE", "ROUTINE_NOT_FOUND", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 _LATER = ("analyzed", "optimized", "executed")
@@ -287,6 +286,8 @@ class Text(NamedTuple):
 
 
 def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | None, at: Spark) -> Examined | None:
+    from planproof_engine.python_functions import CannotLower
+
     model = draft.model
     try:
         text = _runnable(draft, plan, at)
@@ -317,6 +318,8 @@ def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | N
 
 def _runnable(draft: Draft, plan: LogicalPlan | None, at: Spark) -> Text:
     """The model's text with Python functions in lambdas lowered, for Spark refuses them. Raises `CannotLower`."""
+    from planproof_engine.python_functions import CannotLower
+
     if plan is not None and draft.model.materialized == "view" and at.functions.stand_in_lambdas(plan):
         raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
     found = at.functions.lowered(plan, at.catalog) if plan is not None else None

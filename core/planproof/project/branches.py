@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from planproof.project.alignment import Alignment, TooManyWays, automaton
 from planproof.project.compiled import injections
 from planproof.project.manifest import Project, ProjectNode
 
@@ -137,6 +136,8 @@ def _with_relations(template: str, project: Project, node: ProjectNode) -> str:
 
 
 def _could_write(template: str, node: ProjectNode, text: str, incremental: bool) -> bool:
+    from planproof.project.alignment import Alignment, TooManyWays, automaton  # With Jinja, which takes long.
+
     made = automaton(template, True, incremental)
     if made is None:
         return True

@@ -58,10 +58,11 @@ def maker() -> bytes:
     said = [sys.version]
     for package in ("planproof", "planproof_engine", "jinja2"):
         spec = find_spec(package)
-        own = Path(str(spec.origin if spec is not None else "")).parent
-        for path in sorted(own.rglob("*.py")):
-            stat = path.stat()
-            said.append(f"{path.relative_to(own.parent)} {stat.st_size} {stat.st_mtime_ns}")
+        own = os.path.dirname(str(spec.origin if spec is not None else ""))
+        for folder, _, names in sorted(os.walk(own)):
+            for name in sorted(name for name in names if name.endswith(".py")):
+                stat = os.stat(os.path.join(folder, name))
+                said.append(f"{package}{folder[len(own) :]}/{name} {stat.st_size} {stat.st_mtime_ns}")
     return hashlib.blake2b("\n".join(said).encode(), digest_size=16).digest()
 
 

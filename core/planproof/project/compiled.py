@@ -19,7 +19,7 @@ from planproof.project.texts import unix_lines
 from planproof.report.model import Report
 from planproof_engine.finding import Finding
 from planproof_engine.origin import Origin, place
-from planproof_engine.records import record
+from planproof_engine.records import evolve, record
 
 # It needs jinja2, which takes a while to import: a healthy model has no place to be found.
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def relocate(
     if report.details.lines is not None:
         return report
     if not any(finding.origin for finding in report.findings):
-        return replace(report, details=replace(report.details, lines={}))
+        return evolve(report, details=evolve(report.details, lines={}))
     compiled = str(node.get("compiled_code") or "")
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
@@ -182,7 +182,7 @@ def relocate(
         return replace(finding, origin=found)
 
     findings = tuple(moved(finding) for finding in report.findings)
-    return replace(report, findings=findings, details=replace(report.details, lines=lines))
+    return evolve(report, findings=findings, details=evolve(report.details, lines=lines))
 
 
 def _offset(text: str, origin: Origin) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from planproof.project.both_texts import both_texts
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
@@ -24,6 +23,8 @@ def increments(
 ) -> list[Finding]:
     """Why a full refresh of a model would make another table, or the proof that it would not; nothing where nobody can
     tell. `plan` plans a text over what is known."""
+    from planproof.project.both_texts import both_texts  # With Jinja, which takes long.
+
     texts = both_texts(project, node)
     if texts is None:
         return []
@@ -44,6 +45,8 @@ def increments(
 
 def first_plan(project: Project, node: ProjectNode, plan: Callable[[str], LogicalPlan]) -> LogicalPlan | None:
     """The plan of the first run, whose table the text of a later run reads; None where the text at hand is no such."""
+    from planproof.project.both_texts import both_texts  # With Jinja, which takes long.
+
     texts = both_texts(project, node)
     if texts is None or texts.later.strip() != (node.sql or "").strip():
         return None

@@ -79,13 +79,18 @@ def content(path: File, home: str | None = None) -> bytes:
 def content_within(home: File, name: str) -> bytes:
     """The bytes of a file that an artifact names, such as a manifest that came with a pull request: a regular file
     inside of `home`, links followed, of at most `MOST` bytes. Raises OSError."""
-    return content(path_within(home, name), os.path.realpath(home))
+    root = os.path.realpath(home)
+    return content(_path_below(root, home, name), root)
 
 
 def path_within(home: File, name: str) -> str:
     """The path of such a file, without links. Raises OSError."""
+    return _path_below(os.path.realpath(home), home, name)
+
+
+def _path_below(root: str, home: File, name: str) -> str:
     path = os.path.join(os.fspath(home), name)
-    real, root = os.path.realpath(path), os.path.realpath(home)
+    real = os.path.realpath(path)
     if not is_within(real, root):
         raise PermissionError(f"{name} lies outside of {root}")
     status = os.stat(real)

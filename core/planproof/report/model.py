@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from html import escape
 from typing import Any
 
@@ -26,7 +26,7 @@ PLANES = (
 INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PlaneReading:
     """How a plane came to its claim: `read`, `not present` or `unreadable`, with the reason for the last two.
 
@@ -54,7 +54,7 @@ class PlaneReading:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Enforcement:
     """Whether an invariant was enforced in this run; `how` says by what, or why not. `sampled`: on a sample alone."""
 

@@ -71,13 +71,23 @@ def form_of(report: Report, texts: dict[int, str] | None = None) -> dict[str, An
     form["findings"] = [{**flat(f), "verdict": f.verdict.value} for f in report.findings]
     form["rewrites"] = list(map(flat, report.rewrites))
     if id(report.invariants) not in texts:
-        texts[id(report.invariants)] = json.dumps(list(map(flat, report.invariants)))
+        texts[id(report.invariants)] = _text_of_invariants(report.invariants)
     for plane in report.planes:
         if id(plane) not in texts:
-            texts[id(plane)] = json.dumps(flat(plane))
+            texts[id(plane)] = _text_of_unread(plane) if plane.schema is None else json.dumps(flat(plane))
     form["invariants"] = texts[id(report.invariants)]
     form["planes"] = [texts[id(plane)] for plane in report.planes]
     return {**form, "details": report.details.to_dict(without=_LARGE)}
+
+
+@lru_cache(maxsize=256)
+def _text_of_invariants(invariants: tuple[Enforcement, ...]) -> str:
+    return json.dumps(list(map(flat, invariants)))
+
+
+@lru_cache(maxsize=256)
+def _text_of_unread(plane: PlaneReading) -> str:
+    return json.dumps(flat(plane))
 
 
 def report_of(form: Mapping[str, Any], held: Mapping[str, Any] | None = None) -> Report:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from planproof_engine.claim import Path
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SnapshotField:
     """A place of the schema by Iceberg's field id. `enforced`: it is required, and was so in every schema of the table,
     so that each of its writers refused nulls there."""
@@ -20,7 +21,7 @@ class SnapshotField:
     enforced: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Counts:
     """What the manifests say of a snapshot's files.
 
@@ -34,7 +35,7 @@ class Counts:
     nulls: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Snapshot:
     """One snapshot of a table. `number` is None where the table has no snapshot yet. `relation` reads the snapshot in a
     FROM clause. `partitions` and `sorting` are those that the table has now, as Spark prints them."""

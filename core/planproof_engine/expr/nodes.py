@@ -19,7 +19,7 @@ from planproof_engine.expr.tree import Plan
 from planproof_engine.expr.tree import Span as Span
 from planproof_engine.expr.tree import Subquery as Subquery
 from planproof_engine.expr.tree import fresh_id as fresh_id
-from planproof_engine.records import evolve, record
+from planproof_engine.records import record
 from planproof_engine.types import BOOLEAN, CALENDAR_INTERVAL, DOUBLE, FLOAT, VARIANT, DataType, Decimal, Struct
 
 
@@ -357,7 +357,9 @@ def _flag_lies(expr: Expr) -> bool:
 def column_of(expr: Expr) -> Column:
     """The column by which a plan above refers to an output expression: a column itself, or what an alias makes."""
     if isinstance(expr, Column):
-        return expr if expr.span is None else evolve(expr, span=None, repeats=False)
+        if expr.span is None:
+            return expr
+        return Column(expr.id, expr.name, expr.type, expr.nullable, expr.qualifier, expr.known, expr.doubt)
     if isinstance(expr, Alias):
         if not expr.nullable:
             doubt = "the flag of an item found at a place that may be null" if _flag_lies(expr.child) else None

@@ -145,19 +145,28 @@ class Plan:
         """This node and all below it, outermost first, and the same of every subquery in their expressions."""
         for node in self.walk():
             yield node
-            for root in node.expressions:
-                for expr in root.walk() if type(root) is not Column else ():
-                    if isinstance(expr, Subquery):
-                        yield from expr.plan.everywhere()
+            # Most of what a plan evaluates is a column.
+            pending = [root for root in node.expressions[::-1] if type(root) is not Column]
+            while pending:
+                expr = pending.pop()
+                if isinstance(expr, Subquery):
+                    yield from expr.plan.everywhere()
+                children = expr.children
+                if children:
+                    pending += children[::-1]
 
     def all_expressions(self) -> Iterator[Expr]:
         """Every expression of the plan, subqueries included."""
         for node in self.walk():
-            for root in node.expressions:
-                for expr in root.walk():
-                    yield expr
-                    if isinstance(expr, Subquery):
-                        yield from expr.plan.all_expressions()
+            pending = [*node.expressions[::-1]]
+            while pending:
+                expr = pending.pop()
+                yield expr
+                if isinstance(expr, Subquery):
+                    yield from expr.plan.all_expressions()
+                children = expr.children
+                if children:
+                    pending += children[::-1]
 
 
 def field_of(column: Column) -> LogicalField:

@@ -6,6 +6,8 @@ They tell a function that is not known yet from one that is none, and which func
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _BY_VERSION = {
     "1.0.0": """
         ! != % & * + - / < << <= <=> <> = == > >= >> >>> ^ and avg between case cast coalesce count explode
@@ -145,6 +147,7 @@ SINCE = DOCUMENTED | {name: version for version, names in _REGISTERED.items() fo
 SPARK_FUNCTIONS = frozenset(SINCE)
 
 
+@lru_cache(maxsize=64)
 def release(version: str) -> tuple[int, ...]:
     """A version as numbers that compare: `4.0` comes before `4.0.1`."""
     return tuple(int(part) for part in version.split(".") if part.isdigit())

@@ -42,12 +42,15 @@ from planproof_engine.logical.nodes import (
 def in_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True) -> Iterator[tuple[Expr, bool]]:
     """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
     lambda, in a window or behind a FILTER. Without `inis_aggregate` not what an aggregate function reads, either."""
-    yield expr, always
-    children = len(expr.children)
-    evaluated = expr.function.evaluated(children) if isinstance(expr, Call) else children
-    within = always and not _is_apart(expr) and (inis_aggregate or not is_aggregate(expr))
-    for at, child in enumerate(expr.children):
-        yield from in_branches(child, within and at < evaluated, inis_aggregate=inis_aggregate)
+    pending = [(expr, always)]
+    while pending:
+        expr, always = pending.pop()
+        yield expr, always
+        children = expr.children
+        if children:
+            evaluated = expr.function.evaluated(len(children)) if isinstance(expr, Call) else len(children)
+            within = always and not _is_apart(expr) and (inis_aggregate or not is_aggregate(expr))
+            pending += [(child, within and at < evaluated) for at, child in enumerate(children)][::-1]
 
 
 def _is_apart(expr: Expr) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr.nodes import Alias, Call, Cast, Expr, Literal, Window
+from planproof_engine.expr.nodes import Alias, Call, Cast, Column, Expr, Literal, Window
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.bounds import Between, Bounds, Computed, Fits, OneOf, StoredRange, unknown
 from planproof_engine.hazards.definitions import Definitions
@@ -31,6 +31,8 @@ def wrapping(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     for node in definitions.nodes:
         in_items = isinstance(node, (Project, Aggregate))
         for top in node.expressions:
+            if type(top) is Column:
+                continue
             column = top.name if isinstance(top, Alias) else None
             for call, always in _trees(top):
                 yield from _suspected(call, column, always, always and in_items, definitions)

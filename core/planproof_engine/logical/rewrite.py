@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from planproof_engine.expr import Alias, Column, Expr, Lambda, Sort, Subquery
@@ -22,7 +22,7 @@ def map_expressions(plan: p.Plan, change: Rewriting) -> p.Plan:
         # Most of what a plan evaluates is a column.
         return change(expr if type(expr) is Column else _in_subqueries(expr, partial(map_expressions, change=change)))
 
-    return _mapped(plan, everywhere)
+    return _mapped(plan, everywhere, _MADE)
 
 
 def map_lambdas(plan: p.Plan, change: Rewriting) -> p.Plan:
@@ -33,7 +33,7 @@ def map_lambdas(plan: p.Plan, change: Rewriting) -> p.Plan:
             return expr
         return change(_in_subqueries(expr, partial(map_lambdas, change=change)))
 
-    return _mapped(plan, with_lambdas)
+    return _mapped(plan, with_lambdas, {})
 
 
 _MADE: dict[type[p.Plan], str] = {p.Generate: "generated", p.Named: "output"}
@@ -43,12 +43,13 @@ _LEFT_ALONE = (p.Values, p.Limit, p.Pivot)
 """No rule rewrites what these evaluate."""
 
 
-def _mapped(plan: p.Plan, change: Rewriting) -> p.Plan:
-    changes = changed_parts(plan, p.Plan, lambda child: _mapped(child, change))
+def _mapped(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) -> p.Plan:
+    """`makes` names the field of a kind of node whose columns are changed too."""
+    changes = changed_parts(plan, p.Plan, lambda child: _mapped(child, change, makes))
     # Over grouping sets, the expressions around a group that a set leaves out see a column.
     if not isinstance(plan, _LEFT_ALONE) and not (isinstance(plan, p.Aggregate) and plan.grouping_sets is not None):
         changes.update(changed_parts(plan, Expr, lambda expr: _within_key(expr, change)))
-    made = _MADE.get(type(plan))
+    made = makes.get(type(plan))
     if made is not None:
         old = getattr(plan, made)
         new = change_each(old, change)

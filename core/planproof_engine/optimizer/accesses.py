@@ -94,7 +94,8 @@ class Place:
     @classmethod
     def of(cls, node: p.Plan, above: frozenset[int], depth: int) -> Place:
         """The place of a node's own expressions."""
-        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in _tops(node)}
+        tops = (expr for expr in _tops(node) if type(expr) is not Column)
+        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in tops}
         computed = frozenset(chain.from_iterable(before.values()))
         beside = frozenset(top for top, found in before.items() if found)
         return cls(computed, beside, above, depth, _is_apart(node), _is_over_groups(node))
@@ -187,7 +188,7 @@ class Accesses:
         if isinstance(node, p.Scan) and not node.recursive:
             self.refs.update({c.id: (c.id, ()) for c in node.output})
         elif isinstance(node, p.Named):
-            for known in (self.refs, self.elements):
+            for known in filter(None, (self.refs, self.elements)):
                 known.update({o.id: known[c.id] for c, o in zip(node.child.output, node.output) if c.id in known})
         elif isinstance(node, p.Project):
             for item in node.items:
@@ -238,7 +239,9 @@ class Accesses:
 
     def visit(self, expr: Expr, at: Place) -> None:
         """Notes what the expression reads."""
-        if id(expr) in at.computed_before:
+        if type(expr) is Column:
+            self._used_whole((expr,))
+        elif id(expr) in at.computed_before:
             self.visit(expr, evolve(at, computed_before=frozenset()))
         elif isinstance(expr, Lambda):
             self._children(expr, evolve(at, depth=at.depth + 1))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.conf import Conf
-from planproof_engine.expr import Call, Lambda
+from planproof_engine.expr import Call, Expr, Lambda
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.duplicates import names_repeated
 from planproof_engine.logical.nodes import Plan
@@ -62,9 +62,9 @@ def same_schema(before: Plan, after: Plan, form: str | None = None) -> bool:
     return before.schema == after.schema if ordered else before.schema.same_fields(after.schema)
 
 
-def _called(plan: Plan) -> Calls:
+def _called(expressions: Iterable[Expr]) -> Calls:
     found: set[str | tuple[str, str]] = set()
-    for expr in plan.all_expressions():
+    for expr in expressions:
         if not isinstance(expr, Call):
             continue
         name = expr.function.name
@@ -88,14 +88,11 @@ class _Run:
     registry: Registry
     plan: Plan
     called: Calls
+    passes: int
     form: str | None = None
     fired: list[Fired] = field(default_factory=list)
     refused: dict[str, RefusedRule] = field(default_factory=dict)
     settled: dict[str, Plan] = field(default_factory=dict)
-    passes: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.passes = _PASSES + sum(1 for _ in self.plan.all_expressions())
 
     def apply(self, rule: Rule) -> None:
         """Applies one rule until it changes nothing more. No other rule runs between its steps."""
@@ -124,7 +121,7 @@ class _Run:
             self.refused[name] = RefusedRule(name, before.schema, after.schema, tuple(said))
             return False
         self.fired.append(Fired(name, before, after))
-        self.plan, self.called = after, _called(after)
+        self.plan, self.called = after, _called(after.all_expressions())
         if rule in AT_ONCE:
             self.settled[name] = after
         return True
@@ -143,7 +140,8 @@ def run(
     """
     if not laws.plain_strings(plan):
         return Optimized(plan, (), ())
-    made = _Run(conf, registry, plan, _called(plan), form)
+    expressions = [*plan.all_expressions()]
+    made = _Run(conf, registry, plan, _called(expressions), _PASSES + len(expressions), form)
     seen = [plan]
     for _ in range(made.passes):
         start = made.plan

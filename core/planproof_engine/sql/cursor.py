@@ -187,9 +187,9 @@ class Cursor:
             quote = token[0]
             node = q.Identifier(token[1:-1].replace(quote * 2, quote), True)
         else:
-            if not token.isascii() and "letters beyond ASCII" in self.lacks:
-                self.fail()
-            if not token.isascii() or "/" in token:
+            if "/" in token or not token.isascii():
+                if not token.isascii() and "letters beyond ASCII" in self.lacks:
+                    self.fail()
                 self.bad_identifier(token, self.start)
             node = q.Identifier(token)
         node.span = (self.starts[self.i], self.stops[self.i])

@@ -120,21 +120,22 @@ def tokens_of(text: str, conf: Conf, as_far: bool = False) -> Tokens:
 
 
 def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str, lexer: re.Pattern[str]) -> None:
-    kinds, starts, stops = tokens.kinds, tokens.starts, tokens.stops
+    add_kind, add_start, add_stop = tokens.kinds.append, tokens.starts.append, tokens.stops.append
     match, at, size = lexer.match, 0, len(text)
     known = keywords(spark)
     while at < size:
         found = match(text, at)
         if found is None:
             raise _unreadable(text, at)
-        group = str(found.lastgroup)
+        group = found.lastgroup or ""
         at, stop = found.span(group)
         if group == "word":
             kind = text[at:stop].upper()
             kind = SPELLINGS.get(kind, kind) if kind in known else "IDENTIFIER_TOKEN"
         elif group == "op":
             kind = text[at:stop]
-            kind = _SPELLINGS.get(kind, kind)
+            if kind in _SPELLINGS:
+                kind = _SPELLINGS[kind]
         elif group == "comment":
             at = _after_block_comment(text, at) if text[at] == "/" else stop
             continue
@@ -144,9 +145,9 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
             if group == "dollar" and "dollar quotes" in lacking(spark):
                 raise _unreadable(text, at)
             kind = _other(group, text, at, stop, double_quoted_identifiers)
-        kinds.append(kind)
-        starts.append(at)
-        stops.append(stop)
+        add_kind(kind)
+        add_start(at)
+        add_stop(stop)
         at = stop
 
 

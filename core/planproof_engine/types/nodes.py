@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from operator import is_not
 from typing import Any
 
 from planproof_engine.origin import Unknown
@@ -70,6 +71,15 @@ class Atomic(DataType):
 
     spelling: str
     json_spelling: str
+
+    def __eq__(self, other: object) -> bool:
+        # Types are compared all the time, and most of them are atomic.
+        return self is other or (
+            type(other) is Atomic and self.spelling == other.spelling and self.json_spelling == other.json_spelling
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.spelling)
 
     @property
     def simple(self) -> str:
@@ -392,16 +402,19 @@ def loosened(kept: DataType, other: DataType) -> DataType:
 
 def without_lengths(t: DataType) -> DataType:
     """The type with char and varchar as plain strings, as a query sees them
-    (`CharVarcharUtils.replaceCharVarcharWithString`)."""
-    if isinstance(t, (Char, Varchar)):
-        return STRING
+    (`CharVarcharUtils.replaceCharVarcharWithString`); itself where it holds none."""
+    if not isinstance(t, Nested):
+        return STRING if isinstance(t, (Char, Varchar)) else t
+    children = t.children
+    changed = tuple(map(without_lengths, children))
+    if not any(map(is_not, changed, children)):
+        return t
     if isinstance(t, Array):
-        return Array(without_lengths(t.element), t.contains_null)
+        return Array(changed[0], t.contains_null)
     if isinstance(t, Map):
-        return Map(without_lengths(t.key), without_lengths(t.value), t.value_contains_null)
-    if isinstance(t, Struct):
-        return Struct(tuple(StructField(f.name, without_lengths(f.type), f.nullable) for f in t.fields))
-    return t
+        return Map(changed[0], changed[1], t.value_contains_null)
+    assert isinstance(t, Struct)
+    return Struct(tuple(StructField(f.name, inner, f.nullable) for f, inner in zip(t.fields, changed)))
 
 
 def with_lengths(t: DataType, declared: DataType) -> DataType:

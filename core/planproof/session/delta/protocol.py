@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 
 Action = Mapping[str, Any]
 """One line of a commit: `{"add": {...}}`, `{"metaData": {...}}`. https://github.com/delta-io/delta/blob/master/PROTOCOL.md"""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LogState:
     """A table by one version of its log. `metadata` and `protocol` are the actions of those names; `location` is the
     table's folder, a URI; `version` -1: no log lies there yet."""
@@ -51,7 +51,7 @@ class LogState:
         return self.properties.get("delta.columnMapping.mode", "none") != "none"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class NewVersion:
     """What is to be committed on top of a version of a log.
 

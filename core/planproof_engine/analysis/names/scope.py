@@ -59,7 +59,11 @@ class Scope:
     def _indexed(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
         found: dict[str, list[Column]] = {}
         for column in columns:
-            found.setdefault(self.key(column.name), []).append(column)
+            name = column.name if self.case_sensitive else column.name.lower()
+            if name in found:
+                found[name].append(column)
+            else:
+                found[name] = [column]
         return found
 
     def key(self, name: str) -> str:
@@ -84,14 +88,12 @@ class Scope:
 
     def _matches(self, parts: Sequence[str], index: dict[str, list[Column]]) -> tuple[list[Column], tuple[str, ...]]:
         # The longest qualifier wins: catalog.schema.table.column, then down to a bare column.
-        for width in (3, 2, 1):
-            if len(parts) <= width:
-                continue
-            wanted = tuple(self.key(p) for p in parts[:width])
+        for width in range(min(3, len(parts) - 1), 0, -1):
+            wanted = [self.key(p) for p in parts[:width]]
             found = [
                 c
                 for c in index.get(self.key(parts[width]), ())
-                if len(c.qualifier) >= width and tuple(self.key(q) for q in c.qualifier[-width:]) == wanted
+                if len(c.qualifier) >= width and [self.key(q) for q in c.qualifier[-width:]] == wanted
             ]
             if found:
                 return _distinct(found), tuple(parts[width + 1 :])
@@ -126,8 +128,8 @@ def _distance(a: str, b: str) -> int:
     return above[-1]
 
 
-def _distinct(columns: Iterable[Column]) -> list[Column]:
-    return list(dict.fromkeys(columns))
+def _distinct(columns: Sequence[Column]) -> list[Column]:
+    return list(dict.fromkeys(columns)) if len(columns) > 1 else [*columns]
 
 
 def empty(outer: Scope | None, conf: Conf) -> Scope:
