@@ -16,6 +16,11 @@ Make = Callable[[str, str], Place]
 ACTS = {**DDL, "inserted": ["insert into {t} values (9, 'x')"]}
 
 
+def own(rows: Rows | None) -> Rows | None:
+    """The rows without the column that others added."""
+    return rows and [tuple(value for value in row if value is not None) for row in rows]
+
+
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("act", ACTS)
 @cases("location", but=("first", "view"))
@@ -53,17 +58,20 @@ def test_what_others_do_right_before_any_call_is_not_lost(
         if not after:
             continue
         found = there.rows()
+        # A partition may have been on its way when they looked: it goes back with the others.
+        left = [after[0], *([there.case.old] if case == "partitions" else [])]
         violated = {f.code for f in report.findings if f.verdict == "violated"}
         assert violated <= {"PP402", "PP401", "PP606"}, where
         if report.outcome == "failed":
             is_told(report)
         new = there.case.new
         both = sorted([*(after[0] or []), *(r for r in new if r not in (after[0] or []))], key=str)
-        assert found in (after[0], new, both), f"{where}: {after} -> {found}"
-        if report.outcome != "published":
-            assert found == after[0], f"{where}: {after} -> {found}"
+        if act == "altered":
+            found, left = own(found), [own(rows) for rows in left]
+            new, both = own(new), own(both)
+        assert found in (*left, *((new, both) if report.outcome == "published" else ())), f"{where}: {after} -> {found}"
         moved = there.rows(f"{there.t}_moved")
-        assert moved == after[1], f"{where}: moved {moved}"
+        assert moved == after[1] or (moved in left and after[1] is not None), f"{where}: {after} -> moved {moved}"
         Guard(there.other).recover(force=True)
         assert [left for left in there.left() if not (name == "delta" and "/t_moved/" in left)] == [], where
-        assert there.rows() == found, where
+        assert act == "altered" or there.rows() == found, where
