@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import pickle
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
 
 import pytest
 
 from planproof_engine.expr import Alias, Column, Expr, Outer
 from planproof_engine.logical.builder import scan
 from planproof_engine.logical.nodes import Filter, Plan, Project
-from planproof_engine.records import evolve, record, sealed
+from planproof_engine.records import evolve, record
 from planproof_engine.types import INT
 
 COLUMN = Column(1, "a", INT, True, ("t",))
@@ -36,52 +34,6 @@ def test_a_record_compares_and_hashes_as_a_frozen_dataclass() -> None:
     assert hash(Point(1, 2)) == hash(Frozen(1, 2))
     assert repr(Point(1)) == "Point(x=1, y=0)"
     assert not hasattr(Point(1), "__dict__")
-
-
-@sealed(frozen=True, slots=True)
-class Sealed:
-    x: int
-    y: int = 0
-
-
-def test_a_sealed_record_is_a_frozen_dataclass() -> None:
-    assert Sealed(1) == Sealed(1, 0) != Sealed(1, 1)
-    assert hash(Sealed(1, 2)) == hash(Frozen(1, 2))
-    assert repr(Sealed(1)) == "Sealed(x=1, y=0)"
-    assert replace(Sealed(1), y=5) == evolve(Sealed(1), y=5) == Sealed(1, 5)
-    assert pickle.loads(pickle.dumps(Sealed(1, 2))) == Sealed(1, 2)
-    with pytest.raises(FrozenInstanceError):
-        Sealed(1).x = 2  # type: ignore[misc]
-    with pytest.raises(FrozenInstanceError):
-        del Sealed(1).x
-
-
-@record(frozen=True, slots=True)
-class Made:
-    """All that `dataclass` lets a field be."""
-
-    self_named: int
-    fresh: list[int] = field(default_factory=list)
-    y: int = 1
-    counted: int = field(init=False)
-    known: str = field(init=False, default="k")
-    empty: dict[str, int] = field(init=False, default_factory=dict)
-    by_name: int = field(kw_only=True)
-    either: int = field(kw_only=True, default=7)
-
-    def __post_init__(self) -> None:
-        self.counted = self.y + 1  # type: ignore[misc]
-
-
-def test_the_init_that_the_first_object_compiles_is_that_of_a_dataclass() -> None:
-    one, other = Made(1, by_name=2), Made(1, y=1, by_name=2)
-    expected = "Made(self_named=1, fresh=[], y=1, counted=2, known='k', empty={}, by_name=2, either=7)"
-    assert repr(one) == repr(other) == expected
-    assert one.fresh is not other.fresh
-    assert one.empty is not other.empty
-    with pytest.raises(TypeError, match=r"Made.__init__\(\) missing 1 required keyword-only argument: 'by_name'"):
-        Made(1)  # type: ignore[call-arg]
-    assert list(inspect.signature(Made).parameters) == ["self_named", "fresh", "y", "by_name", "either"]
 
 
 def test_a_record_does_not_watch_its_fields_and_a_frozen_dataclass_does() -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.settings import Settings
-from planproof_engine.records import sealed
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema
 from planproof_engine.types import DataType, from_json, parse_type
 
@@ -26,7 +25,7 @@ class ContractError(ValueError):
     """A contract or model that cannot be read; the message names the column and the next step."""
 
 
-@sealed(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Constraint:
     """A declared constraint. `expression` is the check's SQL, or the foreign key's target `relation (columns)`. A null
     satisfies a check, as in SQL, unless `takes_null` is False: a CHECK of Delta's own takes it for broken."""
@@ -128,7 +127,7 @@ def _constraint(given: Any) -> Constraint:
     return Constraint(kind, tuple(columns), given.get("expression"), given.get("name"))
 
 
-@sealed(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Model:
     """One compiled model: its target's dotted name, its SQL, and how it is to be stored.
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
 from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
 from planproof_engine.finding import CODES
-from planproof_engine.records import sealed
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()
@@ -26,7 +25,7 @@ class SettingsError(ValueError):
     """A key or a value that planproof does not know; the message suggests the nearest one that it does."""
 
 
-@sealed(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
 
@@ -223,7 +222,7 @@ SETTINGS = (
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 
-@sealed(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of one model, as `SETTINGS` describes them."""
 

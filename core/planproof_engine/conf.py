@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from planproof_engine.records import sealed
 from planproof_engine.zone import is_region, system_zone
 
 _TRUE = {"true": True, "false": False}
@@ -84,7 +83,7 @@ def _is_zone(name: str) -> bool:
     return not available_timezones()  # Where Python has no list of zones, nothing is refused.
 
 
-@sealed(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Conf:
     """Settings of one Spark session, with Spark 4.3's defaults, and the machine's time zone as Spark takes it.
     `ansi=False` is how dbt-spark runs.

@@ -1,4 +1,4 @@
-"""Dataclasses that cost little: `record` to make an object by the thousand, and each of them to import."""
+"""Dataclasses that are made by the thousand: mypy holds them to be immutable, and making them costs nothing more."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["evolve", "reader_of", "record", "sealed", "slotted"]
+__all__ = ["evolve", "reader_of", "record", "slotted"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as record
-    from dataclasses import dataclass as sealed
     from dataclasses import dataclass as slotted
     from dataclasses import replace as evolve
 else:
@@ -22,60 +21,14 @@ else:
 
         A dataclass that is frozen sets its fields by `object.__setattr__`, and a node of twelve fields takes five times
         as long to make. And `dataclass` compiles a text for each method of each class, which took a fifth of the time
-        of a small check: here `__init__` alone is compiled, when the first object is made. Most kinds of nodes stand in
-        no small query.
+        of a small check: here `__init__` alone is compiled.
         """
         return _record
 
-    def sealed(*, frozen, slots):
-        """`dataclass`, of which Python, too, refuses to change a field: for what users hold. It takes a third of the
-        time to import."""
-        return _sealed
-
     def _record(kind):
         made = slotted(kind)
-        return _with_values(made) if "__init__" in vars(made) else made
-
-    def _sealed(kind):
-        return _with_values(_made(kind, is_frozen=True))
-
-    def _made(kind, is_frozen):
-        made = dataclasses.dataclass(frozen=is_frozen, slots=True, init=False, eq=False, repr=False)(kind)
-        if "__init__" in vars(kind):
+        if "__init__" not in vars(made):
             return made
-
-        def __init__(self, /, *given, **named):
-            made.__init__ = _initializer(made, is_frozen)
-            made.__init__(self, *given, **named)
-
-        made.__init__ = __init__
-        return made
-
-    def _initializer(kind, is_frozen):
-        """The `__init__` that `dataclass` writes for the fields of a class."""
-        known = {"put": object.__setattr__, "absent": object()}
-        by_place, by_name, lines = ["self"], ["*"], []
-        for field in dataclasses.fields(kind):
-            name, is_made = field.name, field.default_factory is not dataclasses.MISSING
-            has_default = is_made or field.default is not dataclasses.MISSING
-            known[f"default_{name}"] = field.default_factory if is_made else field.default
-            value = f"default_{name}()" if is_made else f"default_{name}"
-            if field.init:
-                (by_name if field.kw_only else by_place).append(
-                    f"{name}={'absent' if is_made else value}" if has_default else name
-                )
-                value = f"{value} if {name} is absent else {name}" if is_made else name
-            if field.init or has_default:
-                lines.append(f"put(self, {name!r}, {value})" if is_frozen else f"self.{name} = {value}")
-        if hasattr(kind, "__post_init__"):
-            lines.append("self.__post_init__()")
-        given = ", ".join(by_place + by_name if len(by_name) > 1 else by_place)
-        exec(f"def __init__({given}):\n {'; '.join(lines) or 'pass'}", known)  # noqa: S102  (as `dataclass` does)
-        made = known["__init__"]
-        made.__qualname__ = f"{kind.__qualname__}.__init__"
-        return made
-
-    def _with_values(made):
         own, compared = vars(made), reader_of([f.name for f in dataclasses.fields(made) if f.compare])
 
         def is_equal(one, other):
@@ -97,12 +50,12 @@ else:
         """The class with slots and an `__init__` for its fields; one that declares no field has those of its parent."""
         own = vars(kind)
         if kind.__annotations__ or "__post_init__" in own or not dataclasses.is_dataclass(kind):
-            return _made(kind, is_frozen=False)
+            return dataclasses.dataclass(slots=True, eq=False, repr=False)(kind)
         kept = {name: value for name, value in own.items() if name not in ("__dict__", "__weakref__")}
         return type(kind)(kind.__name__, kind.__bases__, {**kept, "__slots__": ()})
 
     def evolve(node, **changes):
-        """`dataclasses.replace`, for dataclasses whose fields may be given by place, in a fraction of the time."""
+        """`dataclasses.replace`, for dataclasses whose fields may be given by place, in a third of the time."""
         kind = type(node)
         read, places = _fields(kind)
         values = [*read(node)]

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 
 import pytest
+from quick import keep_quick
 from test_every_format import DDL, cases, is_told, said
 from under_test import Place, Rows, meanwhile
 
@@ -22,7 +23,7 @@ def own(rows: Rows | None) -> Rows | None:
 
 
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.faults)])
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("act", keep_quick(ACTS, "renamed", "inserted"))
 @cases("location", but=("first", "view"))
 def test_what_others_do_right_before_any_call_is_not_lost(
     name: str, case: str, act: str, every: int, place: Make
