@@ -14,7 +14,14 @@ from under_test import Place, Rows, meanwhile
 from planproof import Guard
 
 Make = Callable[[str, str], Place]
-ACTS = {**DDL, "inserted": ["insert into {t} values (9, 'x')"]}
+ACTS = {
+    **DDL,
+    "renamed and made anew": [
+        "alter table {t} rename to {t}_moved",
+        "create table {t} {columns} using {using} {parts}",
+    ],
+    "inserted": ["insert into {t} values (9, 'x')"],
+}
 
 
 def own(rows: Rows | None) -> Rows | None:
@@ -65,12 +72,13 @@ def test_what_others_do_right_before_any_call_is_not_lost(
         assert violated <= {"PP402", "PP401", "PP606"}, where
         if report.outcome == "failed":
             is_told(report)
-        new = there.case.new
-        both = sorted([*(after[0] or []), *(r for r in new if r not in (after[0] or []))], key=str)
+        new, theirs = there.case.new, after[0] or []
+        added = [row for row in new if row not in (there.case.old or [])]  # To what others made anew.
+        published = [new, *(sorted({*theirs, *rows}, key=str) for rows in (new, added))]
         if act == "altered":
             found, left = own(found), [own(rows) for rows in left]
-            new, both = own(new), own(both)
-        assert found in (*left, *((new, both) if report.outcome == "published" else ())), f"{where}: {after} -> {found}"
+            published = [own(rows) for rows in published]
+        assert found in (*left, *(published if report.outcome == "published" else ())), f"{where}: {after} -> {found}"
         moved = there.rows(f"{there.t}_moved")
         assert moved == after[1] or (moved in left and after[1] is not None), f"{where}: {after} -> moved {moved}"
         Guard(there.other).recover(force=True)

@@ -36,6 +36,10 @@ class Holdings:
         catalog does not answer."""
         return self._first(besides, lambda lies: within(lies, location) or within(location, lies))
 
+    def guest(self, location: str, besides: Collection[RelationName]) -> str | None:
+        """The table (quoted) that has data at or below a location, but for `besides`. Raises `SparkFailure`."""
+        return self._first(besides, lambda lies: within(lies, location))
+
     def sharer(self, version: str, besides: Collection[RelationName]) -> str | None:
         """The table (quoted) that has data in a version of the same mark, there or not: these are swept together. None
         where no table but `besides` has. Raises `SparkFailure`."""

@@ -305,11 +305,13 @@ class Publication:
             self.delete(location)
 
     def holder_of_staged(self) -> str | None:
-        """The table that holds data among what was staged, where the target itself is not there any more: it may have
-        another name. None where nobody does."""
-        if STATES[self.entry.step].target is Target.OLD or self.stored(self.entry.target) is not None:
+        """The table that holds data among what was staged, where the target is another relation by now: what it was may
+        have another name. None where nobody does."""
+        if STATES[self.entry.step].target is Target.OLD:
             return None
-        return Holdings(self.session).holder(self.entry.stage_location, [RelationName.parse(self.entry.staging)])
+        if self.stored(self.entry.target) is not None and not self.is_exchanged():
+            return None
+        return Holdings(self.session).guest(self.entry.stage_location, [RelationName.parse(self.entry.staging)])
 
     def is_shared(self, folder: str) -> bool:
         """Whether another table has data below a folder of this one; asked of the catalog where files lie deeper."""
