@@ -80,7 +80,9 @@ def test_what_others_do_right_before_any_call_is_not_lost(
             published = [own(rows) for rows in published]
         assert found in (*left, *(published if report.outcome == "published" else ())), f"{where}: {after} -> {found}"
         moved = there.rows(f"{there.t}_moved")
-        assert moved == after[1] or (moved in left and after[1] is not None), f"{where}: {after} -> moved {moved}"
+        # Spark's catalog in memory forgets where the other partitions of a renamed table lie.
+        is_back = case == "partitions" and after[1] is not None and {*(moved or ())} <= {*(there.case.old or ())}
+        assert moved == after[1] or is_back, f"{where}: {after} -> moved {moved}"
         Guard(there.other).recover(force=True)
         assert [left for left in there.left() if not (name == "delta" and "/t_moved/" in left)] == [], where
         assert act == "altered" or there.rows() == found, where
