@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
+import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -195,6 +196,16 @@ class Place:
 
     def publish(self, guard: Guard | None = None, **more: Any) -> Report:
         return (guard or Guard(self.spark)).publish(self.model(**more))
+
+    def carry_out(self, statements: Iterable[str]) -> None:
+        """What somebody else does to the table; `{columns}` and `{parts}` make it anew as it is."""
+        is_parted = "partitioned by" in (self.case.before or "")
+        columns, parts = ("(id int, d string)", "partitioned by (d)") if is_parted else ("(id int, s string)", "")
+        for statement in statements:
+            self.other.sql(statement.format(t=self.t, using=self.format.using, columns=columns, parts=parts))
+            if statement.startswith("drop") and self.format.using == "parquet":
+                # Iceberg's session catalog leaves the files (1.11 and 1.12): Spark then makes no table there.
+                shutil.rmtree(self.home() / "t", ignore_errors=True)
 
     def rows(self, table: str | None = None, columns: str = "*") -> Rows | None:
         """Read by a session that has cached nothing."""

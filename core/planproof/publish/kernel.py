@@ -77,8 +77,7 @@ class Publish(Generic[P]):
         """The relation as the catalog has it after the publish, against what was written."""
         steps, job = self.steps, self.job
         written = steps.materialization.written(job, self.publication)
-        format, raw = steps.format, self.publication
-        return look(job, written, lambda: format.describe(job, raw), lambda: format.is_committed(raw))
+        return look(job, written, lambda: steps.format.describe(job, self.publication))
 
     def _carry_out_or_settle(self) -> bool:
         try:

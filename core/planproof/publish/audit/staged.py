@@ -319,11 +319,9 @@ def _open(draft: Draft) -> list[Finding]:
     ]
 
 
-def look(
-    job: Job, written: PhysicalSchema, describe: Callable[[], None], is_ours: Callable[[], bool]
-) -> StoredTable | None:
+def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> StoredTable | None:
     """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
-    show it. `is_ours`: whether it is still what was published.
+    show it.
 
     The target has changed by now: a failure of Spark here undoes no publish.
     """
@@ -339,21 +337,7 @@ def look(
     if now is None:
         draft.unreadable("catalog", "the catalog does not show the relation")
         return None
-    is_table = now.kind == "table" and draft.effect is Effect.REPLACES
-    found = registered.check(now.schema, written, now.partition_by) if is_table else []
-    if any(f.verdict is Verdict.VIOLATED for f in found) and not _is_seen(is_ours):
-        draft.unreadable("catalog", "somebody has replaced the relation since it was published")
-        message = f"{job.model.name} was published, and somebody has replaced it since: what stands there now is theirs"
-        draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
-        return None
     draft.read(Claim("catalog", now.schema))
-    draft.add(found)
+    if now.kind == "table" and draft.effect is Effect.REPLACES:
+        draft.add(registered.check(now.schema, written, now.partition_by))
     return now
-
-
-def _is_seen(is_ours: Callable[[], bool]) -> bool:
-    """True, too, where it cannot be seen: what differs is told then."""
-    try:
-        return is_ours()
-    except (SparkFailure, AnalysisError):
-        return True

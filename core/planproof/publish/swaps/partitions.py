@@ -6,10 +6,7 @@ switched, so that the whole can be undone.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import below, join, parent, refuse_unspeakable, within
 from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
 from planproof.publish.transaction.publication import Publication
@@ -29,13 +26,8 @@ class Partitions:
         refuse_unspeakable(publication.session, known.values(), "a partition's folder")
         swaps = tuple(PartitionSwap(p.partition, known.get(p.partition), p.location) for p in staged)
         publication.step("partitions", partitions=swaps)
-        try:
-            for swap in swaps:
-                self._point(publication, swap)
-            publication.fence()
-        except Evicted:
-            self._point_back(publication)
-            raise
+        for swap in swaps:
+            self._point(publication, swap)
         if not all(self._switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
         publication.refuse_changed()
@@ -60,14 +52,6 @@ class Partitions:
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
-
-    def _point_back(self, publication: Publication) -> None:
-        """An evicted publish takes back what its last call has done, which arrived after the recovery had undone the
-        others: nobody else would look for it. Where the old files are gone, as by a later publish, it stays."""
-        with suppress(SparkFailure):
-            for swap, done in zip(publication.entry.partitions, self._switched(publication)):
-                if done and (swap.old is None or publication.store.contents(swap.old)):
-                    publication.run(_back(publication.entry.target, swap, swap.old))
 
     def _switched(self, publication: Publication, table: str | None = None) -> list[bool]:
         entry = publication.entry

@@ -76,8 +76,8 @@ def relations(session: Session) -> Iterator[tuple[RelationName, Place | None]]:
 def _places(session: Session, database: str) -> Mapping[str, Place]:
     try:
         return session.places(database)
-    except AnalysisError:
-        # A relation that cannot be read is named where it is asked for by itself.
+    except (AnalysisError, SparkFailure):
+        # One that cannot be read keeps the others from being told, too: each is asked for by itself, and is named.
         return {}
 
 

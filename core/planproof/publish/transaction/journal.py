@@ -189,13 +189,14 @@ class Journal:
 
     def step(self, name: str, **changes: Any) -> None:
         """Writes that step `name` begins now."""
-        entry, before = replace(self.entry, step=name, **changes), self.location
+        entry, before, has_before = replace(self.entry, step=name, **changes), self.location, self.number > 0
         if not self.store.create(self._file(self.number + 1), entry.to_json()):
             raise Evicted(entry.model)  # Whoever settles this publish has written its own step.
-        if self.number and not self.store.exists(before):
-            self.store.delete(self._file(self.number + 1))  # Whoever has settled it knows nothing of this one.
-            raise Evicted(entry.model)
         self.number += 1
+        if has_before and not self.store.exists(before):
+            # Whoever has settled the publish has deleted its entries, and would never learn of this one.
+            self.store.delete(self.location)
+            raise Evicted(entry.model)
         self.entry = entry
         self.store.delete(before)
 

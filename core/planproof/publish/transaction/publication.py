@@ -266,11 +266,9 @@ class Publication:
             self.run(f"ALTER {kind} {entry.away} RENAME TO {self._as_kept(entry.target)}")
 
     def is_committed(self) -> bool:
-        """Whether the target holds what was staged here: it lies there, or has the files that were audited."""
-        current, content = self.location(self.entry.target), self.entry.content
-        if current is None or within(current, self.entry.stage_location):
-            return current is not None
-        return bool(content) and is_whole(self.store, current, content)
+        """Whether the target holds what was staged here."""
+        current = self.location(self.entry.target)
+        return current is not None and within(current, self.entry.stage_location)
 
     @property
     def away_home(self) -> str:
