@@ -29,7 +29,7 @@ from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200
@@ -139,7 +139,7 @@ def audit_query(job: Job) -> None:
         draft.absent(plane, "a view stores nothing")
     draft.not_enforced("I2", "a view stores nothing")
     draft.not_enforced("I5", "a view stores nothing")
-    relation = f"(\n{unterminated(job.model.sql)}\n)"
+    relation = f"(\n{drop_terminators(job.model.sql)}\n)"
     if not draft.violated():
         failing = count(draft, job.session, relation)
         draft.add(broken(job.session, job.model, relation, relation, failing))
