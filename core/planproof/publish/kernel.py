@@ -23,7 +23,7 @@ from planproof.publish.audit.staged import look
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.functions import fed_by_rows
 from planproof.publish.materialize.incremental import overflowed
-from planproof.publish.materialize.materialization import Job, Publishing, Standing
+from planproof.publish.materialize.materialization import Job, Publication, Standing
 from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
@@ -33,7 +33,7 @@ from planproof.session.protocol import SparkFailure, StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
-P = TypeVar("P", bound=Publishing)
+P = TypeVar("P", bound=Publication)
 
 
 class Unsettled(Stopped):

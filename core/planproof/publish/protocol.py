@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from planproof.contract import Model
 from planproof.publish.bad_rows import BadRows
-from planproof.publish.materialize.materialization import Job, Materialization, Publishing
+from planproof.publish.materialize.materialization import Job, Materialization, Publication
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.states import Ending
@@ -19,8 +19,8 @@ from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding
 from planproof_engine.schema import PhysicalSchema
 
-P = TypeVar("P", bound=Publishing)
-Q = TypeVar("Q", bound=Publishing, contravariant=True)
+P = TypeVar("P", bound=Publication)
+Q = TypeVar("Q", bound=Publication, contravariant=True)
 
 
 class Format(Protocol[P]):

@@ -27,7 +27,7 @@ from planproof.publish.bad_rows import (
     Unquarantinable,
     shown,
 )
-from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.materialization import Job, Publication
 from planproof.publish.materialize.table import plain
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
@@ -45,7 +45,7 @@ from planproof_engine.types import STRING, as_ddl, same_type
 
 _RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
 """What the audit of the good rows finds anew."""
-P = TypeVar("P", bound=Publishing)
+P = TypeVar("P", bound=Publication)
 
 
 def refuse_setting(model: Model, settings: Settings) -> None:

@@ -18,7 +18,7 @@ from planproof.arrow.profiles import Extent, all_extents
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
@@ -62,7 +62,7 @@ class Unread(Exception):
 _FAILURES = (Unread, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError, ValueError)
 
 
-def change(job: Job, publication: Publication) -> TableChange:
+def change(job: Job, publication: JournaledPublication) -> TableChange:
     """The target before and after this publish. What cannot be read is said; nothing is raised for it."""
     target = job.target if job.target is not None and job.target.kind == "table" else None
     try:
@@ -87,7 +87,7 @@ def change(job: Job, publication: Publication) -> TableChange:
     return TableChange(before, _described(will, added))
 
 
-def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation], PhysicalSchema]:
+def _staging(job: Job, publication: JournaledPublication) -> tuple[list[PartitionLocation], PhysicalSchema]:
     """Where the staged files lie, and their columns."""
     entry = publication.entry
     if publication.unregistered is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from planproof.invariants import count_queries
 from planproof.judge.effect import Effect
-from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.materialization import Job, Publication
 from planproof.session.protocol import NULL_FOUND, SparkFailure
 from planproof_engine.claim import Facts, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
@@ -20,7 +20,7 @@ from planproof_engine.origin import AnalysisError
 
 
 @contextmanager
-def watching(job: Job, publication: Publishing) -> Iterator[Job]:
+def watching(job: Job, publication: Publication) -> Iterator[Job]:
     """The job as it is to be staged: with a query that fails at the first null below a flag that Python claims."""
     if not job.examined.planes.python_fed or job.draft.effect is Effect.DEFINES:
         yield job
@@ -30,7 +30,7 @@ def watching(job: Job, publication: Publishing) -> Iterator[Job]:
         yield job if text is None else replace(job, examined=job.examined._replace(sql=text))
 
 
-def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | None:
+def trusted(job: Job, publication: Publication, facts: Facts | None) -> Facts | None:
     """The facts without those that rest on a flag of Python data under which nobody could look."""
     planes, draft = job.examined.planes, job.draft
     if not planes.python_fed or facts is None or publication.watched:

@@ -20,7 +20,7 @@ from planproof.publish.audit.hazards import decide_hazards
 from planproof.publish.audit.python_claims import trusted
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.staged import StagedFiles
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -36,7 +36,7 @@ FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
 
 
-def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
+def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSchema, flags: bool = True) -> None:
     """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting.
 
     `flags` is False where `planned` has not the flags that the write had (a V1 table's schema forgets them, not every
@@ -106,7 +106,7 @@ def by_rows_alone(draft: Draft) -> bool:
     return all(is_of_rows(f) for f in draft.findings if f.verdict is Verdict.VIOLATED)
 
 
-def _told(job: Job, publication: Publication) -> TableChange | None:
+def _told(job: Job, publication: JournaledPublication) -> TableChange | None:
     """What the publish changes, for the report, and for those limits that footers decide."""
     draft = job.draft
     if draft.settings.changes == "off" and not draft.settings.limits:

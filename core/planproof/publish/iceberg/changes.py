@@ -11,9 +11,9 @@ from dataclasses import replace
 from planproof.contract import Contract
 from planproof.judge.effect import Effect
 from planproof.publish.audit.staged import decide
-from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
 from planproof.publish.iceberg.on_top import OnTop
+from planproof.publish.iceberg.publication import IcebergPublication, begun
 from planproof.publish.iceberg.required import relax, restore
 from planproof.publish.materialize.evolution import Evolution, evolution
 from planproof.publish.materialize.incremental import assignments, changed, misfits
@@ -33,7 +33,7 @@ class Change:
         self._tables = tables
         self._evolution: Evolution | None = None
 
-    def begin(self, job: Job) -> Commit | None:
+    def begin(self, job: Job) -> IcebergPublication | None:
         job = with_stored_columns(job)
         target, model = job.target, job.model
         assert target is not None
@@ -56,7 +56,7 @@ class Change:
             )
         return begun(job, self._tables, transaction, "change", Effect.CHANGES)
 
-    def stage(self, job: Job, publication: Commit) -> str:
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
         change = self._evolution
         assert change is not None
         if change.columns:
@@ -65,11 +65,11 @@ class Change:
         publication.set_apart()
         return write(job, publication.entry.staging, change.after)
 
-    def audit(self, job: Job, publication: Commit) -> None:
+    def audit(self, job: Job, publication: IcebergPublication) -> None:
         with publication.looking(job.draft):
             self._audit(job, publication)
 
-    def _audit(self, job: Job, publication: Commit) -> None:
+    def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = without_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
         facts = written = read(counted, publication, plain(publication.transaction.schema()), told=False)
@@ -81,7 +81,7 @@ class Change:
         restore(job, publication, written)
         publication.on_top = OnTop(job, _how(job), staged)
 
-    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+    def written(self, job: Job, publication: IcebergPublication) -> PhysicalSchema:
         return publication.transaction.schema()
 
 

@@ -6,8 +6,8 @@ leaves a note. By it a recovery goes on, or back where the view still stands.
 
 from __future__ import annotations
 
-from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.left import change_places, settle_exchange
+from planproof.publish.iceberg.publication import IcebergPublication, begun
 from planproof.publish.iceberg.table import Replacement, partitions, properties
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.lock import Evicted
@@ -19,7 +19,7 @@ from planproof.session.protocol import SparkFailure
 class OverView(Replacement):
     """A `materialization.Materialization` of a table that takes the place of a view."""
 
-    def begin(self, job: Job) -> Commit:
+    def begin(self, job: Job) -> IcebergPublication:
         staging, given = job.names.staging.in_schema.quoted, properties(job)
         home = self._tables.namespace_location(job.names.target.namespace)
         if home is not None:
@@ -30,10 +30,10 @@ class OverView(Replacement):
         return Exchange(job, commit)
 
 
-class Exchange(Commit):
+class Exchange(IcebergPublication):
     """A commit that ends with the table and the view changing places."""
 
-    def __init__(self, job: Job, plain: Commit) -> None:
+    def __init__(self, job: Job, plain: IcebergPublication) -> None:
         super().__init__(plain.transaction, plain.entry, plain.notebook)
         self._session, self._names = job.session, job.names
 

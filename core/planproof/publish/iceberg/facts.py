@@ -12,7 +12,7 @@ from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.publish.audit.python_claims import trusted
 from planproof.publish.audit.staged import read_paths
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
 from planproof_engine.claim import Claim, Facts, nested_fields
@@ -25,7 +25,7 @@ _FAR = "Iceberg's files lie where only Spark reads them; what the contract promi
 _UNREAD = "Iceberg wrote {0} files, whose footers are not read; what the contract promises is counted"
 
 
-def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = True) -> Facts | None:
+def read(job: Job, publication: IcebergPublication, schema: PhysicalSchema, told: bool = True) -> Facts | None:
     """Reads the planes `catalog` and `files` of what was staged. The facts are those of the added files; None where no
     footer tells. `told`: a column that is kept in another type than the query's is said."""
     draft, transaction = job.draft, publication.transaction

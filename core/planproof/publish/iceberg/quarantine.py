@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from planproof.publish.bad_rows import BadRows, shown
-from planproof.publish.iceberg.commit import Commit
 from planproof.publish.iceberg.facts import as_kept
 from planproof.publish.iceberg.left import take_back
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
@@ -17,7 +17,7 @@ from planproof.session.store import store_of
 from planproof_engine.schema import PhysicalSchema
 
 
-class QuarantineCommits(NotedQuarantine[Commit]):
+class IcebergQuarantine(NotedQuarantine[IcebergPublication]):
     """`publish.protocol.QuarantineTable` of Iceberg tables."""
 
     stored_as = "iceberg"
@@ -32,7 +32,7 @@ class QuarantineCommits(NotedQuarantine[Commit]):
     def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
         return as_kept(schema)
 
-    def write(self, bad: BadRows, job: Job, publication: Commit) -> None:
+    def write(self, bad: BadRows, job: Job, publication: IcebergPublication) -> None:
         run, transaction = bad.names.stamp, self._tables.change(bad.table)
         noted = QuarantinedFiles(bad.table, run, transaction.set_apart(f"planproof_{run}"))
         rows = publication.bad_rows = OpenRows(self._session, self._tables, transaction, noted)

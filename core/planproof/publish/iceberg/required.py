@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 
 from planproof.publish.audit.refusals import forbidden
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof_engine.claim import Facts, dotted
@@ -27,7 +27,7 @@ OWN = "planproof-not-null"
 """The property: a JSON list of columns; or `off`, with which planproof makes none NOT NULL."""
 
 
-def require(job: Job, publication: Commit, facts: Facts | None) -> None:
+def require(job: Job, publication: IcebergPublication, facts: Facts | None) -> None:
     """Of a table whose rows are all new: the columns that hold no null, by the footers of all its files."""
     transaction = publication.transaction
     noted = transaction.told(OWN)
@@ -43,14 +43,14 @@ def require(job: Job, publication: Commit, facts: Facts | None) -> None:
     _note(publication, noted, names)
 
 
-def relax(job: Job, publication: Commit) -> None:
+def relax(job: Job, publication: IcebergPublication) -> None:
     """Before a change is written."""
     names = _relaxed(job, publication)
     if names:
         publication.transaction.require(names, False)
 
 
-def restore(job: Job, publication: Commit, written: Facts | None) -> None:
+def restore(job: Job, publication: IcebergPublication, written: Facts | None) -> None:
     """After its audit: the older rows hold no null there, for the table said so. `written` are the facts of all files
     that were added. Raises `Refused` for a null that others forbid, or that a merge's clauses have written against the
     contract."""
@@ -71,20 +71,20 @@ def restore(job: Job, publication: Commit, written: Facts | None) -> None:
         _note(publication, publication.transaction.told(OWN), [*still, *(name for name in kept if name in own)])
 
 
-def _note(publication: Commit, noted: str | None, names: list[str]) -> None:
+def _note(publication: IcebergPublication, noted: str | None, names: list[str]) -> None:
     text = json.dumps(names) if names else None
     if text != noted:
         publication.transaction.set_property(OWN, text)
 
 
-def _holds_null(job: Job, publication: Commit, name: str, written: Facts | None) -> bool:
+def _holds_null(job: Job, publication: IcebergPublication, name: str, written: Facts | None) -> bool:
     """Whether the table as it will be holds a null there."""
     if written is not None and (written.rows == 0 or written.nulls.get((name,)) == 0):
         return False
     return bool(job.session.rows(f"SELECT 1 FROM {publication.entry.staging} WHERE {quoted((name,))} IS NULL LIMIT 1"))
 
 
-def _relaxed(job: Job, publication: Commit) -> list[str]:
+def _relaxed(job: Job, publication: IcebergPublication) -> list[str]:
     """Of the table's NOT NULL columns, as it names them, those that planproof made so, and those that the contract
     promises; none that holds an identifier field."""
     own, fields = _own(job), job.target.schema if job.target else ()

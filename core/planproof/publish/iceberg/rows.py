@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import as_kept
 from planproof.publish.iceberg.partitioning import same
+from planproof.publish.iceberg.publication import IcebergPublication, begun
 from planproof.publish.iceberg.table import Whole, partitions, properties, refuse_others
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
@@ -24,7 +24,7 @@ class RowsReplaced(Whole):
     def __init__(self, tables: Changing) -> None:
         self._tables = tables
 
-    def begin(self, job: Job) -> Commit:
+    def begin(self, job: Job) -> IcebergPublication:
         refuse_others(job)
         changes = _changes(job)
         if changes:
@@ -35,7 +35,7 @@ class RowsReplaced(Whole):
             )
         return begun(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
 
-    def stage(self, job: Job, publication: Commit) -> str:
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
         statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{unterminated(job.examined.sql)}"
         with job.session.settings({_MODE: "static"}):

@@ -7,9 +7,9 @@ from typing import Any
 
 from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import decide
-from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.facts import read, without_declared_lengths
 from planproof.publish.iceberg.on_top import OnTop
+from planproof.publish.iceberg.publication import IcebergPublication, begun
 from planproof.publish.iceberg.required import require
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
@@ -23,11 +23,11 @@ from planproof_engine.texts import unterminated
 class Whole:
     """What is said of a table whose rows are all new."""
 
-    def audit(self, job: Job, publication: Commit) -> None:
+    def audit(self, job: Job, publication: IcebergPublication) -> None:
         with publication.looking(job.draft):
             self._audit(job, publication)
 
-    def _audit(self, job: Job, publication: Commit) -> None:
+    def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = job.examined
         if not job.after_quarantine:  # The plan of the good rows is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)
@@ -41,7 +41,7 @@ class Whole:
         require(job, publication, facts)
         publication.on_top = OnTop(job, "overwrite", staged)
 
-    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+    def written(self, job: Job, publication: IcebergPublication) -> PhysicalSchema:
         return publication.transaction.schema()
 
 
@@ -52,13 +52,13 @@ class Replacement(Whole):
     def __init__(self, tables: Transactional) -> None:
         self._tables = tables
 
-    def begin(self, job: Job) -> Commit:
+    def begin(self, job: Job) -> IcebergPublication:
         refuse_others(job)
         target = job.names.target.quoted
         transaction = self._tables.replace(target, job.examined.runs, partitions(job), properties(job))
         return begun(job, self._tables, transaction, "replace")
 
-    def stage(self, job: Job, publication: Commit) -> str:
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
         statement = f"INSERT INTO {publication.entry.staging}\n{unterminated(job.examined.sql)}"
         written = job.session.write(statement)

@@ -15,7 +15,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.materialize.table import plain, refuse_foreign
 from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
@@ -36,7 +36,7 @@ LOOKED_AT = 200
 class Increment:
     """A later run of an incremental model; the first one, and a full refresh, is a table."""
 
-    def begin(self, job: Job) -> Publication | None:
+    def begin(self, job: Job) -> JournaledPublication | None:
         refuse_foreign(job)
         target = job.target
         assert target is not None
@@ -54,16 +54,16 @@ class Increment:
             job.session, job.names, target, strategy, job.root, options, job.lock, job.home, change.columns
         )
 
-    def stage(self, job: Job, publication: Publication) -> str:
+    def stage(self, job: Job, publication: JournaledPublication) -> str:
         assert job.target is not None
         produced = job.examined.planes.analyzed.names
         return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
-    def audit(self, job: Job, publication: Publication) -> None:
+    def audit(self, job: Job, publication: JournaledPublication) -> None:
         counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
         audit_files(replace(job, examined=counted), publication, plain(self.written(job, publication)), flags=False)
 
-    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+    def written(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         assert job.target is not None
         added = tuple(f for f in job.examined.promised if f.name in dict(publication.entry.columns))
         return PhysicalSchema((*job.target.schema, *added))

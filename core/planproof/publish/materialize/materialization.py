@@ -57,7 +57,7 @@ class Standing(Protocol):
     def step(self) -> str: ...
 
 
-class Publishing(Protocol):
+class Publication(Protocol):
     """One publish under way, whatever its format. `planes` are those of the plan that wrote, where Spark tells it;
     `watched`: every row that Python gave was looked at as it was written. `can_be_kept`: what was staged can stay after
     a rejection."""
@@ -91,7 +91,7 @@ class Publishing(Protocol):
         """Ends the publish; nothing of it is under way any more."""
 
 
-P = TypeVar("P", bound=Publishing)
+P = TypeVar("P", bound=Publication)
 
 
 class Materialization(Protocol[P]):

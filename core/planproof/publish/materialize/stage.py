@@ -9,7 +9,7 @@ from typing import Any
 from planproof.contract import Model
 from planproof.judge.planes import Examined
 from planproof.publish.transaction.names import within
-from planproof.publish.transaction.publication import Publication, column_list
+from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
@@ -31,7 +31,7 @@ _OWN_PROPERTIES = (
 """Properties that Spark and Hive keep for themselves."""
 
 
-def write(publication: Publication, examined: Examined, schema: PhysicalSchema) -> str:
+def write(publication: JournaledPublication, examined: Examined, schema: PhysicalSchema) -> str:
     """Writes the files of a table whose `schema` stays, without a table over them: a catalog takes its time to make
     one and to drop it again. Returns what was run."""
     publication.unregistered = schema
@@ -44,7 +44,7 @@ def write(publication: Publication, examined: Examined, schema: PhysicalSchema) 
     return statement
 
 
-def create(publication: Publication, model: Model, examined: Examined, target: StoredTable | None) -> str:
+def create(publication: JournaledPublication, model: Model, examined: Examined, target: StoredTable | None) -> str:
     """Makes the staging table and writes the whole table into it; returns what was run.
 
     CREATE TABLE AS reads, analyzes and plans a text that was analyzed already, and does not tell its plan. An analyzed
@@ -93,7 +93,9 @@ def _is_written_as_analyzed(model: Model, examined: Examined) -> bool:
     return examined.runs.execution is not None and examined.runs.bare and not examined.planes.python_fed
 
 
-def fill(publication: Publication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]) -> str:
+def fill(
+    publication: JournaledPublication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]
+) -> str:
     """Writes a delta into a staging table of the target's own shape, with the columns that the target is to get;
     returns the statement.
 
@@ -114,7 +116,7 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
     return statement
 
 
-def _create_like(publication: Publication, model: Model, target: StoredTable) -> None:
+def _create_like(publication: JournaledPublication, model: Model, target: StoredTable) -> None:
     """An empty table of the target's shape; where it is to become the target, with its properties and comment too."""
     entry = publication.entry
     statement = f"CREATE TABLE {entry.staging} LIKE {entry.target}"

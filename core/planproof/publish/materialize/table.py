@@ -12,7 +12,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.begin import publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.places import moves
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import without_lengths
@@ -21,7 +21,7 @@ from planproof_engine.types import without_lengths
 class Table:
     """The materialization `table`: the whole table is staged and swapped in."""
 
-    def begin(self, job: Job) -> Publication:
+    def begin(self, job: Job) -> JournaledPublication:
         refuse_foreign(job)
         options = dict(job.model.options)
         moved = moves(job.target, options.get("location_root"))
@@ -30,12 +30,12 @@ class Table:
             job.session, job.names, job.target, strategy, job.root, options, job.lock, job.home, moved=moved
         )
 
-    def stage(self, job: Job, publication: Publication) -> str:
+    def stage(self, job: Job, publication: JournaledPublication) -> str:
         if publication.entry.swap.repoints:
             return stage.write(publication, job.examined, plain(job.examined.promised))
         return stage.create(publication, job.model, job.examined, job.target)
 
-    def audit(self, job: Job, publication: Publication) -> None:
+    def audit(self, job: Job, publication: JournaledPublication) -> None:
         if job.after_quarantine:  # The plan of the good rows is planproof's own.
             audit_files(job, publication, plain(self.written(job, publication)), flags=False)
             return
@@ -48,7 +48,7 @@ class Table:
         promised = planes.optimized or planes.analyzed
         audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
 
-    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+    def written(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         return job.examined.promised
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import below, join, parent, refuse_unspeakable, within
 from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof_engine.quoting import literal
 
@@ -17,7 +17,7 @@ from planproof_engine.quoting import literal
 class Partitions:
     """Each partition of the delta takes the place of the target's one."""
 
-    def swap(self, publication: Publication) -> None:
+    def swap(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         staged = partitions_of(publication.session, entry.staging)
         asked = [part.partition for part in staged]
@@ -36,15 +36,15 @@ class Partitions:
         publication.step("clean")
         self.finish(publication)
 
-    def is_here(self, publication: Publication) -> bool:
+    def is_here(self, publication: JournaledPublication) -> bool:
         return publication.is_staged() or all(self._switched(publication))
 
-    def is_swapped(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: JournaledPublication) -> bool:
         if publication.entry.step == "partitions" and publication.is_exchanged():
             return False
         return all(self._switched(publication)) and publication.has_columns() and publication.is_whole()
 
-    def undo(self, publication: Publication) -> None:
+    def undo(self, publication: JournaledPublication) -> None:
         entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
         for swap, done in zip(entry.partitions, self._switched(publication, table)):
             if done:
@@ -53,21 +53,21 @@ class Partitions:
             publication.refresh()
         publication.discard()
 
-    def _switched(self, publication: Publication, table: str | None = None) -> list[bool]:
+    def _switched(self, publication: JournaledPublication, table: str | None = None) -> list[bool]:
         entry = publication.entry
         asked = [swap.partition for swap in entry.partitions]
         found = partitions_of(publication.session, table or entry.target, among=asked)
         known = {p.partition: p.location for p in found}
         return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
 
-    def _point(self, publication: Publication, swap: PartitionSwap) -> None:
+    def _point(self, publication: JournaledPublication, swap: PartitionSwap) -> None:
         table, partition, quoted = publication.entry.target, spec(swap.partition), literal(swap.new)
         if swap.old is None:
             publication.change(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
         else:
             publication.change(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
 
-    def finish(self, publication: Publication) -> None:
+    def finish(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         publication.drop(entry.staging)
         publication.refresh()
@@ -78,14 +78,14 @@ class Partitions:
             if self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
                 self._delete(publication, swap.old)
 
-    def _is_ours(self, publication: Publication, location: str) -> bool:
+    def _is_ours(self, publication: JournaledPublication, location: str) -> bool:
         """Of an external table, as of one that other tables may read too, only what planproof itself had written."""
         prior = publication.entry.prior
         return publication.is_version(location) or (
             prior is not None and prior.managed and prior.location is not None and within(location, prior.location)
         )
 
-    def _delete(self, publication: Publication, location: str) -> None:
+    def _delete(self, publication: JournaledPublication, location: str) -> None:
         """Deletes a replaced partition's directory, and its version directory once that holds nothing more."""
         publication.delete(location)
         folder = parent(location)
@@ -100,7 +100,7 @@ def _back(table: str, swap: PartitionSwap, old: str | None) -> str:
     return f"ALTER TABLE {table} PARTITION ({spec(swap.partition)}) SET LOCATION {literal(old)}"
 
 
-def _as_moved(publication: Publication, table: str, old: str | None) -> str | None:
+def _as_moved(publication: JournaledPublication, table: str, old: str | None) -> str | None:
     """Where an old partition lies by now: a managed table that somebody renamed has taken its folder along."""
     prior = publication.entry.prior
     if old is None or table == publication.entry.target or prior is None or prior.location is None:

@@ -15,7 +15,7 @@ from planproof.publish.transaction.journal import QuarantinePartition
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.partition import names as partition_names
 from planproof.publish.transaction.partition import spec, values
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local, store_of
 from planproof_engine.quoting import backticked, literal, quoted
@@ -30,7 +30,7 @@ class QuarantinePartitions:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def refuse(self, raw: Publication) -> None:
+    def refuse(self, raw: JournaledPublication) -> None:
         """Nothing: rows of each kind of publish can be told apart."""
 
     def stored(self, name: str) -> StoredTable | None:
@@ -42,7 +42,7 @@ class QuarantinePartitions:
     def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
         return schema
 
-    def attach(self, bad: BadRows, raw: Publication, publication: Publication) -> None:
+    def attach(self, bad: BadRows, raw: JournaledPublication, publication: JournaledPublication) -> None:
         table = self._session.registered(bad.table)
         if table is None or not table.location:
             raise SparkFailure(f"{shown(bad.table)} is gone", outside=True)
@@ -52,21 +52,21 @@ class QuarantinePartitions:
         # The lock is held under the first staging's name.
         publication.journal.entry = replace(publication.entry, quarantine=noted, owner=raw.entry.owner)
 
-    def write(self, bad: BadRows, job: Job, publication: Publication) -> None:
+    def write(self, bad: BadRows, job: Job, publication: JournaledPublication) -> None:
         columns = ", ".join(map(backticked, (*bad.columns, TERMS)))
         publication.run(
             f"INSERT OVERWRITE DIRECTORY {literal(_partition(publication).location)} USING parquet\n"
             f"SELECT {columns}, current_timestamp() AS {AT} {bad.source}"
         )
 
-    def count(self, job: Job, publication: Publication) -> tuple[int, int]:
+    def count(self, job: Job, publication: JournaledPublication) -> tuple[int, int]:
         bad, good = _rows_below(self._session, _partition(publication).location), job.draft.rows
         if good is None:
             publication.register()
             good = _rows_of(self._session, publication.entry.staging)
         return bad, good
 
-    def publish(self, bad: BadRows, publication: Publication) -> None:
+    def publish(self, bad: BadRows, publication: JournaledPublication) -> None:
         partition = _partition(publication)
         publication.step("quarantine")
         publication.change(f"ALTER TABLE {partition.table} ADD IF NOT EXISTS PARTITION ({spec(partition.partition)})")
@@ -80,7 +80,7 @@ class QuarantinePartitions:
                 store.delete(join(decoded(table.location or ""), partition))
 
 
-def _partition(publication: Publication) -> QuarantinePartition:
+def _partition(publication: JournaledPublication) -> QuarantinePartition:
     partition = publication.entry.quarantine
     assert partition is not None, "it was attached"
     return partition

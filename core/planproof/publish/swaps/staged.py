@@ -13,7 +13,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX
-from planproof.publish.transaction.publication import Publication, column_list
+from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
@@ -30,7 +30,7 @@ class StagedFiles:
     """The rows that lie in a staging table, or in files over which no table stands yet."""
 
     job: Job
-    publication: Publication
+    publication: JournaledPublication
 
     @property
     def effect(self) -> Effect:

@@ -13,7 +13,7 @@ from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused, join, refuse_unspeakable, version, versions, within
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import data_root
-from planproof.publish.transaction.publication import Publication, prior_of
+from planproof.publish.transaction.publication import JournaledPublication, prior_of
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, store_of
 from planproof_engine.catalog import RelationName
@@ -30,7 +30,7 @@ def publication(
     home: str | None = None,
     columns: tuple[tuple[str, str], ...] = (),
     moved: bool = False,
-) -> Publication:
+) -> JournaledPublication:
     """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
 
     `root` is where journal and locks lie, `lock` the target's, `home` the database's location where that is another
@@ -73,7 +73,7 @@ def publication(
     if managed:
         _refuse_occupied(store, entry)
     journal = Journal(store, _placed(store, entry, names.target.last, location_root))
-    found = Publication(session, store, journal, lock, target)
+    found = JournaledPublication(session, store, journal, lock, target)
     found.is_own = True
     if swap.effect is not Effect.ADDS:
         found.replaced = files_of_table(session, store, target)
@@ -82,7 +82,7 @@ def publication(
     return found
 
 
-def _refuse_shared(publication: Publication) -> None:
+def _refuse_shared(publication: JournaledPublication) -> None:
     """A managed table's folder goes with it, and with all that others have put into it."""
     prior, replaced = publication.entry.prior, publication.replaced
     if prior is None or not prior.managed or prior.location is None or replaced is None or not replaced.others:

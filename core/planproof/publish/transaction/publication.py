@@ -26,7 +26,7 @@ from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import as_ddl
 
 
-class Publication:
+class JournaledPublication:
     """What the strategies work on. Everything that undoing needs stands in `entry`.
 
     `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that

@@ -17,7 +17,7 @@ from planproof.publish.transaction.journal import Journal, folder, publishes, re
 from planproof.publish.transaction.lock import Lock, Watch
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.recovery import Claim, report_link
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import report_end
@@ -157,7 +157,7 @@ class _Entry:
     def settle(self, found: Journal) -> tuple[str, str]:
         asked, entry = self.asked, found.entry
         try:
-            publication = Publication(asked.session, asked.store, found, self.held)
+            publication = JournaledPublication(asked.session, asked.store, found, self.held)
             ending = settle(publication, asked.force)
         finally:
             asked.holdings.forget()

@@ -32,7 +32,7 @@ PATIENCE = 60.0
 """For so many seconds a commit is tried on top of what others commit."""
 
 
-class Commit(NotedPublication):
+class IcebergPublication(NotedPublication):
     """A publish over a transaction."""
 
     def __init__(self, transaction: Transaction, entry: Stage, notebook: Notebook) -> None:
@@ -187,7 +187,7 @@ def swept(job: Job, tables: Changing) -> str | None:
 
 def begun(
     job: Job, tables: Changing, transaction: Transaction, strategy: str, effect: Effect = Effect.REPLACES
-) -> Commit:
+) -> IcebergPublication:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, job.names.target.quoted
@@ -204,4 +204,4 @@ def begun(
         branch=transaction.branch,
     )
     stage = Stage(model, target, transaction.staged, strategy, effect)
-    return Commit(transaction, stage, Notebook(store, root, note))
+    return IcebergPublication(transaction, stage, Notebook(store, root, note))
