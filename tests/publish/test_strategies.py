@@ -16,7 +16,7 @@ from planproof.publish.formats import Parquet
 from planproof.publish.materialize import stage
 from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.begin import publication
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.publication import JournaledPublication
@@ -185,7 +185,7 @@ class World:
 
     def published(self, session: Any, model: Model, names: Names, held: lock.Lock) -> JournaledPublication:
         target = session.table(names.target.quoted)
-        going = publication(
+        going = begin_publication(
             session,
             names,
             target,

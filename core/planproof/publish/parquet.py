@@ -53,7 +53,7 @@ class Parquet:
         publication.refuse_changed()
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        return [_replaced(publication)] if publication.others else []
+        return [_report_replaced(publication)] if publication.others else []
 
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
@@ -75,7 +75,7 @@ class Parquet:
         return ending
 
 
-def _replaced(publication: JournaledPublication) -> Finding:
+def _report_replaced(publication: JournaledPublication) -> Finding:
     others = publication.others
     files = f"{others} file{'' if others == 1 else 's'}"
     message = (

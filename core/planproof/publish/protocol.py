@@ -72,10 +72,10 @@ class QuarantineTable(Protocol[Q]):
     def refuse(self, raw: Q) -> None:
         """Raises `Unquarantinable` where rows of this publish cannot be told apart, or could not be taken back."""
 
-    def stored(self, name: str) -> StoredTable | None:
+    def find(self, name: str) -> StoredTable | None:
         """The relation that stands there now. Raises `Unquarantinable` where rows cannot be added to it."""
 
-    def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
+    def convert_types(self, schema: PhysicalSchema) -> PhysicalSchema:
         """The columns in the types that the format keeps."""
 
     def attach(self, bad: BadRows, raw: Q, publication: Q) -> None:

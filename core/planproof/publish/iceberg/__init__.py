@@ -10,7 +10,7 @@ from planproof.contract import Model
 from planproof.publish.bad_rows import Unquarantinable
 from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.exchange import OverView
-from planproof.publish.iceberg.publication import IcebergPublication, swept
+from planproof.publish.iceberg.publication import IcebergPublication, sweep_dead
 from planproof.publish.iceberg.quarantine import IcebergQuarantine
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
@@ -132,7 +132,7 @@ class OnBranches(_Committed):
                 f"{job.model.name}: rows of an Iceberg table are quarantined by two transactions, and this session is "
                 f"of kind {kind}. Set on_violation: stop, or run it in a classic session (in dbt: method: session)"
             )
-        swept(job, self._tables)
+        sweep_dead(job, self._tables)
         job.draft.add(self._left(job))
         return Change(self._tables) if is_incremental_run(job, full_refresh) else RowsReplaced(self._tables)
 

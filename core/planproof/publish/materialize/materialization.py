@@ -109,7 +109,7 @@ class Materialization(Protocol[P]):
     def audit(self, job: Job, publication: P) -> None:
         """Adds to the job's draft what the staged data show."""
 
-    def written(self, job: Job, publication: P) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: P) -> PhysicalSchema:
         """The schema that the published files have; the query's may differ (flags, column order)."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.names import within
+from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded
@@ -57,11 +57,11 @@ def create(publication: JournaledPublication, model: Model, examined: Examined, 
     clauses += _buckets(model.options)
     if entry.external:
         clauses.append(f"LOCATION {literal(entry.stage_location)}")
-    comment, properties = described(model, target)
+    comment, properties = describe_table(model, target)
     if comment is not None:
         clauses.append(f"COMMENT {literal(comment)}")
     if properties:
-        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+        clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
     if _is_written_as_analyzed(model, examined):
         schema = examined.runs.analyzed.as_nullable()
         columns = column_list((f.name, as_ddl(f.type)) for f in schema)
@@ -82,7 +82,7 @@ def _is_as_asked(made: StoredTable, schema: PhysicalSchema, location: str) -> bo
     """Whether files of that schema, written at the location, are the table's. A database's default collation is one of
     declared columns, and not of a query's."""
     lies = decoded(made.location or "")
-    return made.schema.as_nullable() == schema and within(lies, location) and within(location, lies)
+    return made.schema.as_nullable() == schema and is_within(lies, location) and is_within(location, lies)
 
 
 def _is_written_as_analyzed(model: Model, examined: Examined) -> bool:
@@ -125,13 +125,13 @@ def _create_like(publication: JournaledPublication, model: Model, target: Stored
     if not entry.swap.renames:
         publication.run(statement)
         return
-    comment, properties = described(model, target)
-    publication.run(statement + (f" TBLPROPERTIES ({pairs(properties)})" if properties else ""))
+    comment, properties = describe_table(model, target)
+    publication.run(statement + (f" TBLPROPERTIES ({format_properties(properties)})" if properties else ""))
     if comment is not None:
         publication.run(f"COMMENT ON TABLE {entry.staging} IS {literal(comment)}")
 
 
-def described(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:
+def describe_table(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:
     """The comment and the properties that the new table gets: the model's own, else the old table's."""
     own = {str(k): str(v) for k, v in (model.options.get("tblproperties") or {}).items()}
     if target is None or target.kind != "table":
@@ -147,22 +147,22 @@ def own_properties(target: StoredTable) -> dict[str, str]:
 
 def describe(session: Session, model: Model, target: StoredTable, name: str) -> None:
     """Gives a table that kept its identity the model's comment and properties, where they differ."""
-    comment, properties = described(model, target)
+    comment, properties = describe_table(model, target)
     if comment is not None and comment != target.comment:
         session.rows(f"COMMENT ON TABLE {name} IS {literal(comment)}")
     changed = {k: v for k, v in properties.items() if target.properties.get(k) != v}
     if changed:
-        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs(changed)})")
+        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({format_properties(changed)})")
 
 
-def pairs(properties: Mapping[str, Any]) -> str:
+def format_properties(properties: Mapping[str, Any]) -> str:
     """Properties as they stand in TBLPROPERTIES, quoted."""
     return ", ".join(f"{literal(str(k))} = {literal(str(v))}" for k, v in properties.items())
 
 
 def _options(options: Mapping[str, Any]) -> list[str]:
     given = options.get("options") or {}
-    return [f"OPTIONS ({pairs(given)})"] if given else []
+    return [f"OPTIONS ({format_properties(given)})"] if given else []
 
 
 def _buckets(options: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.view import digest_of, statement_of
-from planproof.publish.transaction.begin import publication
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
@@ -23,9 +23,9 @@ class View:
         _refuse_versioned(job)
         if target is not None and target.kind == "temporary view":
             raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
-        if target is not None and target.is_iceberg_view and not _changes(job, target):
+        if target is not None and target.is_iceberg_view and not _is_changed(job, target):
             target = replace(target, properties={})  # It is replaced where it stands.
-        return publication(
+        return begin_publication(
             job.session, job.names, target, "view", job.root, dict(job.model.options), job.lock, job.home
         )
 
@@ -38,11 +38,11 @@ class View:
     def audit(self, job: Job, publication: JournaledPublication) -> None:
         audit_query(job)
 
-    def written(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         return job.examined.promised
 
 
-def _changes(job: Job, target: StoredTable) -> bool:
+def _is_changed(job: Job, target: StoredTable) -> bool:
     """Whether the view gets another text, or columns that may be others."""
     return (
         target.text is None

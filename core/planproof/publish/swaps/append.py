@@ -7,8 +7,14 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move
-from planproof.publish.transaction.names import Refused, below, join
-from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_partitions, spec
+from planproof.publish.transaction.names import Refused, join, path_below
+from planproof.publish.transaction.partition import (
+    PartitionLocation,
+    format_spec,
+    list_names,
+    partitions_of,
+    refuse_partitions,
+)
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
@@ -19,7 +25,7 @@ class Append:
     """The delta's files move into the target's directories."""
 
     def swap(self, publication: JournaledPublication) -> None:
-        moves, new = self._planned(publication)
+        moves, new = self._plan_moves(publication)
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
         for move in moves:
             self._move(publication, move)
@@ -70,7 +76,7 @@ class Append:
         if store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
         for move in entry.moves:
-            if not store.exists(join(undone, below(move.source, entry.stage_location))):
+            if not store.exists(join(undone, path_below(move.source, entry.stage_location))):
                 publication.delete(move.target)
         publication.delete(undone)
         if publication.stored(entry.target) is not None:
@@ -78,7 +84,7 @@ class Append:
             publication.refresh()
         publication.discard()
 
-    def _planned(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], list[PartitionLocation]]:
+    def _plan_moves(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], list[PartitionLocation]]:
         """Which file goes where, and the partitions that the target does not have yet."""
         entry = publication.entry
         root = publication.location(entry.target)
@@ -109,24 +115,28 @@ class Append:
     def _register(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         for swap in entry.partitions:
-            publication.change(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
+            publication.change(
+                f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({format_spec(swap.partition)})"
+            )
 
     def _unregister(self, publication: JournaledPublication) -> None:
         """Drops the partitions that came with the delta, unless another writer has put files there since."""
         table = publication.entry.target
-        known = set(names(publication.session, table))
+        known = set(list_names(publication.session, table))
         for swap in publication.entry.partitions:
             if swap.partition in known and not publication.store.names(swap.new):
-                publication.change(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+                publication.change(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({format_spec(swap.partition)})")
 
     def _measure(self, publication: JournaledPublication) -> None:
         """Has Spark forget the size that the table had. With an old size Spark would broadcast a table that has
         grown."""
         table, root = publication.entry.target, publication.location(publication.entry.target)
-        any_one = names(publication.session, table)[:1]
+        any_one = list_names(publication.session, table)[:1]
         for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
             location = literal(first.location)
-            publication.change(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {location}")
+            publication.change(
+                f"ALTER TABLE {table} PARTITION ({format_spec(first.partition)}) SET LOCATION {location}"
+            )
         if root is not None and not any_one:
             publication.set_location(table, root)
         publication.refresh()

@@ -7,7 +7,7 @@ managed table's default directory is emptied at once, because Spark refuses to c
 
 from __future__ import annotations
 
-from planproof.publish.transaction.names import within
+from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication
 
 RETENTION = 900.0
@@ -32,14 +32,14 @@ class Location:
         prior, current = publication.entry.prior, publication.location(publication.entry.target)
         if current is None or prior is None or prior.location is None:
             return publication.is_staged()
-        return self._points_to_staging(publication) or within(current, prior.location) or publication.is_staged()
+        return self._points_to_staging(publication) or is_within(current, prior.location) or publication.is_staged()
 
     def is_swapped(self, publication: JournaledPublication) -> bool:
         return self._points_to_staging(publication) and publication.is_whole()
 
     def _points_to_staging(self, publication: JournaledPublication) -> bool:
         current = publication.location(publication.entry.target)
-        return current is not None and within(current, publication.entry.stage_location)
+        return current is not None and is_within(current, publication.entry.stage_location)
 
     def undo(self, publication: JournaledPublication) -> None:
         prior = publication.entry.prior
@@ -53,7 +53,12 @@ class Location:
     def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         publication.drop_staging()
-        if prior is not None and prior.managed and prior.location is not None and within(prior.location, entry.native):
+        if (
+            prior is not None
+            and prior.managed
+            and prior.location is not None
+            and is_within(prior.location, entry.native)
+        ):
             publication.delete_replaced(entry.native)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]

@@ -12,8 +12,8 @@ from planproof.publish.transaction.content import is_whole
 from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
 from planproof.publish.transaction.journal import Prior
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import FOUND, Refused, join, within
-from planproof.publish.transaction.partition import locations, names, partitions_of, spec
+from planproof.publish.transaction.names import FOUND, Refused, is_within, join
+from planproof.publish.transaction.partition import format_spec, list_locations, list_names, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.verification import parent_version
 from planproof.session.protocol import SparkFailure, StoredTable
@@ -59,7 +59,7 @@ class Rename:
         if not entry.external:
             return not publication.store.exists(entry.stage_location)
         location = decoded(target.location) if target.location else ""
-        return any(within(location, place) for place in (entry.place, entry.stage_location) if place)
+        return any(is_within(location, place) for place in (entry.place, entry.stage_location) if place)
 
     def is_swapped(self, publication: JournaledPublication) -> bool:
         return self._has_name(publication) and self._is_whole(publication)
@@ -82,11 +82,11 @@ class Rename:
     def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         now = publication.stored(entry.target)
-        repoint(publication, entry.target, entry.stage_location, now)
+        repoint_partitions(publication, entry.target, entry.stage_location, now)
         if prior is None:
             return
         if prior.managed and publication.is_in_memory():
-            repoint(publication, entry.away, prior.location, publication.stored(entry.away))
+            repoint_partitions(publication, entry.away, prior.location, publication.stored(entry.away))
         _delete_overwritten(publication)
         publication.drop_prior(now)
 
@@ -135,7 +135,7 @@ def _delete_overwritten(publication: JournaledPublication) -> None:
         return
     target, old = RelationName.parse(publication.entry.target), [RelationName.parse(publication.entry.away)]
     holdings = Holdings(session)
-    for place in locations(session, publication.entry.away):
+    for place in list_locations(session, publication.entry.away):
         version = parent_version(place)
         if is_version_of(version, target) and not has_detour(place) and holdings.holder(place, old) is None:
             publication.delete(place)
@@ -149,7 +149,7 @@ def _refuse_repointed(publication: JournaledPublication) -> None:
     prior, native = publication.entry.prior, publication.entry.native
     if prior is None or not prior.managed or not prior.location or not publication.store.contents(prior.location):
         return
-    if within(prior.location, native) or publication.is_in_memory():
+    if is_within(prior.location, native) or publication.is_in_memory():
         raise Refused(
             f"somebody gave {publication.entry.model} another location during its publish. Nothing was "
             "published; look at the table, and run the model again",
@@ -161,26 +161,26 @@ def _give_name_back(publication: JournaledPublication, prior: Prior) -> None:
     """The old relation gets its name back. The catalog renames no table onto a folder with files: others' files that
     came to the default place are moved beside it, and stay there if the table brings files of its own."""
     entry, store = publication.entry, publication.store
-    found = _found_home(publication)
+    found = _home_of_found_files(publication)
     try:
         if publication.stored(entry.target) is None and publication.stored(entry.away) is not None:
             waited = publication.location(entry.away)
             if prior.managed and store.contents(entry.native) and not store.exists(found):
                 publication.move(entry.native, found)
             publication.rename(entry.away, entry.target, prior.kind)
-            repoint(publication, entry.target, waited, publication.stored(entry.target))
+            repoint_partitions(publication, entry.target, waited, publication.stored(entry.target))
     finally:
         _return_found(publication, prior, found)
 
 
-def _found_home(publication: JournaledPublication) -> str:
+def _home_of_found_files(publication: JournaledPublication) -> str:
     """Where files of others wait that came to the default place of a managed table while it stood aside."""
     return f"{publication.away_home}{FOUND}"
 
 
 def tell_found(publication: JournaledPublication) -> str:
     """Names the folder in which files of others wait beside the table; empty where there is none."""
-    found = _found_home(publication)
+    found = _home_of_found_files(publication)
     with suppress(SparkFailure):
         if publication.store.exists(found):
             return (
@@ -199,7 +199,7 @@ def _return_found(publication: JournaledPublication, prior: Prior, found: str) -
     if store.exists(entry.native):
         return
     publication.move(found, entry.native)
-    if prior.location and within(prior.location, entry.native) and publication.stored(entry.target) is not None:
+    if prior.location and is_within(prior.location, entry.native) and publication.stored(entry.target) is not None:
         # Hive may still hold the folder that somebody has set. Spark passes on only a location that differs from the
         # one it shows: another one is set first.
         for folder in (found, entry.native):
@@ -209,14 +209,16 @@ def _return_found(publication: JournaledPublication, prior: Prior, found: str) -
 def _give_place_back(publication: JournaledPublication, prior: Prior) -> None:
     """Hive gives a renamed managed table its default place, whatever lies there, and leaves the data where they lie."""
     current, store = publication.location(publication.entry.target), publication.store
-    if prior.kind != "table" or prior.location is None or current is None or within(current, prior.location):
+    if prior.kind != "table" or prior.location is None or current is None or is_within(current, prior.location):
         return
-    by_rename = within(current, publication.entry.native) and not publication.is_in_memory()
+    by_rename = is_within(current, publication.entry.native) and not publication.is_in_memory()
     if (by_rename or not store.contents(current)) and store.exists(prior.location):
         publication.set_location(publication.entry.target, prior.location)
 
 
-def repoint(publication: JournaledPublication, table: str, former: str | None, now: StoredTable | None) -> None:
+def repoint_partitions(
+    publication: JournaledPublication, table: str, former: str | None, now: StoredTable | None
+) -> None:
     """Lets partitions follow their table's directory from its `former` place: Hive's metastore does it, Spark's
     in-memory catalog does not.
 
@@ -227,12 +229,14 @@ def repoint(publication: JournaledPublication, table: str, former: str | None, n
         return
     session, store = publication.session, publication.store
     if not publication.is_in_memory():
-        any_one = names(session, table)[:1]
+        any_one = list_names(session, table)[:1]
         if all(store.exists(p.location) for p in partitions_of(session, table, now, any_one)):
             return
     for old in partitions_of(session, table, now):
         new = join(decoded(now.location), old.partition)
         # A partition whose directory somebody removed must not name one of the new table's, which DROP would delete.
         is_there = table == publication.entry.away or store.exists(new)
-        if within(old.location, former) and not within(new, old.location) and is_there:
-            publication.change(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
+        if is_within(old.location, former) and not is_within(new, old.location) and is_there:
+            publication.change(
+                f"ALTER TABLE {table} PARTITION ({format_spec(old.partition)}) SET LOCATION {literal(new)}"
+            )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planproof.contract import Model
-from planproof.publish.materialize.stage import own_properties, pairs
+from planproof.publish.materialize.stage import format_properties, own_properties
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
@@ -100,7 +100,7 @@ def statement_of(name: str, model: Model, sql: str, target: StoredTable | None =
         clauses.append(f"COMMENT {literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
     if properties:
-        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+        clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
     return "\n".join([*clauses, "AS", unterminated(sql)])
 
 
