@@ -66,9 +66,10 @@ class Publish(Generic[P]):
         try:
             return self._carry_out_or_settle()
         except Evicted as eviction:
-            if self.steps.format.is_committed(self.publication):
+            late = self.steps.format.find_late_rows(self.publication)
+            if late:
                 raise Evicted(
-                    f"{self.job.model.name} (its new rows stand there, by a call that was under way)"
+                    f"{self.job.model.name} (its new rows stand {late}, by a call that was under way)"
                 ) from eviction
             self._give_way()
             raise

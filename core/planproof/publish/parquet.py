@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from planproof.contract import Model
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.incremental import Increment
@@ -10,14 +12,16 @@ from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
 from planproof.publish.swaps import STRATEGIES, settle, tell_found
+from planproof.publish.swaps.partitions import list_switched
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import Ending
-from planproof.session.protocol import Session, StoredTable
+from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 
 class Parquet:
@@ -58,8 +62,12 @@ class Parquet:
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
 
-    def is_committed(self, publication: JournaledPublication) -> bool:
-        return publication.is_committed()
+    def find_late_rows(self, publication: JournaledPublication) -> str:
+        if publication.is_committed():
+            return "there"
+        with suppress(SparkFailure, AnalysisError):  # The table may be gone.
+            return ", ".join(f"in the partition {name}" for name in list_switched(publication))
+        return ""
 
     def describe(self, job: Job, publication: JournaledPublication) -> None:
         if publication.entry.effect is Effect.REPLACES and publication.entry.swap.repoints and job.target is not None:

@@ -52,8 +52,8 @@ class Format(Protocol[P]):
     def refuse_changed(self, publication: P) -> None:
         """Raises a transient `Refused` where the target is not the relation any more that the publish found."""
 
-    def is_committed(self, publication: P) -> bool:
-        """Whether the target holds what was staged."""
+    def find_late_rows(self, publication: P) -> str:
+        """Where the target holds new rows of an evicted publish, by a call that was under way; empty for nowhere."""
 
     def describe(self, job: Job, publication: P) -> None:
         """Gives a table that has just been published what the publish itself could not: comment and properties."""

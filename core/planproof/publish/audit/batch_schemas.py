@@ -8,8 +8,8 @@ Spark takes the columns of a batch by position. It looks neither at their names 
 
 Since Spark 4.1 a setting (`COMPARED`) makes Spark compare each batch's schema before it reads the batch, and fail with
 both schemas in its message. `compare_batches` sets it while the model is staged; `find_mismatch` reads the message.
-Some differences are harmless, as a batch whose columns bear no names at all: then `FitsByPlace` has the model staged again
-without the comparison, and a warning stays.
+Some differences are harmless, as a batch whose columns bear no names at all: then `FitsByPlace` has the model staged
+again without the comparison, and a warning stays.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class _Committed:
     def refuse_changed(self, publication: IcebergPublication) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
 
-    def is_committed(self, publication: IcebergPublication) -> bool:
-        return False
+    def find_late_rows(self, publication: IcebergPublication) -> str:
+        return ""
 
     def settle(self, publication: IcebergPublication) -> Ending:
         ending = publication.settle()

@@ -28,7 +28,7 @@ class Partitions:
         publication.step("partitions", partitions=swaps)
         for swap in swaps:
             self._point(publication, swap)
-        if not all(self._are_switched(publication)):
+        if not all(self.are_switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
         publication.refuse_changed()
         publication.count_others(name for swap in swaps if swap.old for name in publication.names_in(swap.old))
@@ -37,23 +37,24 @@ class Partitions:
         self.finish(publication)
 
     def is_here(self, publication: JournaledPublication) -> bool:
-        return publication.is_staged() or all(self._are_switched(publication))
+        return publication.is_staged() or all(self.are_switched(publication))
 
     def is_swapped(self, publication: JournaledPublication) -> bool:
         if publication.entry.step == "partitions" and publication.is_exchanged():
             return False
-        return all(self._are_switched(publication)) and publication.has_columns() and publication.is_whole()
+        return all(self.are_switched(publication)) and publication.has_columns() and publication.is_whole()
 
     def undo(self, publication: JournaledPublication) -> None:
         entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
-        for swap, done in zip(entry.partitions, self._are_switched(publication, table)):
+        for swap, done in zip(entry.partitions, self.are_switched(publication, table)):
             if done:
                 publication.change(_point_back(table, swap, _find_moved(publication, table, swap.old)))
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
 
-    def _are_switched(self, publication: JournaledPublication, table: str | None = None) -> list[bool]:
+    @staticmethod
+    def are_switched(publication: JournaledPublication, table: str | None = None) -> list[bool]:
         entry = publication.entry
         asked = [swap.partition for swap in entry.partitions]
         found = partitions_of(publication.session, table or entry.target, among=asked)
@@ -92,6 +93,13 @@ class Partitions:
         while publication.is_version(parent(folder)) and not publication.store.names(folder):
             publication.delete(folder)
             folder = parent(folder)
+
+
+def list_switched(publication: JournaledPublication) -> list[str]:
+    """The partitions of the target that lie where this publish has staged them."""
+    swaps = publication.entry.partitions
+    found = Partitions.are_switched(publication) if swaps else []
+    return [swap.partition for swap, done in zip(swaps, found) if done]
 
 
 def _point_back(table: str, swap: PartitionSwap, old: str | None) -> str:
