@@ -35,7 +35,7 @@ from planproof_engine.python_functions import (
 _BY_ROWS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
 
 
-def fed_by_rows(session: Session, found: Lowered | None) -> AbstractContextManager[None]:
+def feed_rows(session: Session, found: Lowered | None) -> AbstractContextManager[None]:
     """Has Spark hand rows to the workers, while a query runs whose lambdas call Python functions.
 
     Spark 4.2 and later hand over columnar batches. Batches that are not Arrow's own, such as Parquet's, are copied
@@ -121,7 +121,7 @@ def _signature(call: ListCall) -> Signature:
     return Signature(call.name, (Many(ANY),), returns, ALWAYS, coerce=Coerce.NONE, foldable=False, spark=python)
 
 
-def broken(failure: SparkFailure) -> Finding | None:
+def find_broken_declaration(failure: SparkFailure) -> Finding | None:
     """The worker's message about a function that broke its declaration; None for any other failure."""
     found = re.search(rf"{BROKEN} (\w+): ([^\n]+)", str(failure))
     if found is None:
