@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import Selection
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.reads import content
 from planproof.project.target_folder import target_folder
@@ -51,7 +51,7 @@ def _refuse_bombs(home: Path) -> None:
         if (home / name).exists():
             content(home / name)
     if (home / "selectors.yml").exists():
-        decoded(home / "selectors.yml")
+        load_file(home / "selectors.yml")
 
 
 def _chosen(

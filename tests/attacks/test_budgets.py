@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from planproof.project.check import check_project
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
@@ -343,7 +343,7 @@ def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "m.yml").write_text(text)
     with pytest.raises(ProjectError, match="neither YAML nor JSON"):
-        decoded(tmp_path / "profiles.yml")
+        load_file(tmp_path / "profiles.yml")
     assert Promises(tmp_path)._described("models/m.yml") == {}
 
 
@@ -351,7 +351,7 @@ def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> No
     for name in ("dbt_project.yml", "planproof_sources.json"):
         os.mkfifo(tmp_path / name)
         with pytest.raises(ProjectError, match="no regular file"):
-            decoded(tmp_path / name)
+            load_file(tmp_path / name)
     (tmp_path / "target").mkdir()
     for made in (lambda at: os.mkfifo(at), lambda at: at.symlink_to("/dev/zero")):
         made(tmp_path / "target" / "manifest.json")

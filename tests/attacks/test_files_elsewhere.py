@@ -17,7 +17,7 @@ from planproof.cli.group import cli
 from planproof.cli.output import Wanted, write, write_forms
 from planproof.cli.run import RECORD
 from planproof.project.errors import ProjectError
-from planproof.project.infer import property_file
+from planproof.project.infer import find_property_file
 from planproof.project.manifest import read_project
 from planproof.project.reads import content_within
 from planproof.project.sources import read_frozen, schema_of_source
@@ -262,18 +262,18 @@ def test_infer_writes_below_the_model_paths_alone(patch: str, home: Path, dbt_ma
     manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": patch}})
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
-        property_file(project, project.nodes["model.shop.m"])
+        find_property_file(project, project.nodes["model.shop.m"])
 
 
 def test_infer_writes_where_the_projects_models_are(home: Path, dbt_manifest: Any) -> None:
     (home / "dbt_project.yml").write_text("model-paths: [marts, '..']\n")
     manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": "shop://marts/m.yml"}})
     project = replace(read_project(manifest), directory=home)
-    assert property_file(project, project.nodes["model.shop.m"]) == home / "marts/m.yml"
+    assert find_property_file(project, project.nodes["model.shop.m"]) == home / "marts/m.yml"
     manifest["nodes"]["model.shop.m"]["patch_path"] = "shop://models/m.yml"
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
-        property_file(project, project.nodes["model.shop.m"])
+        find_property_file(project, project.nodes["model.shop.m"])
 
 
 def test_dbts_report_is_written_over_no_other_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof.project import ProjectError, read_project, selected
-from planproof.project.branches import Branch, branch_of
+from planproof.project.branches import Branch, find_branch
 from planproof.project.run import Older, runnable
 
 FILTER = "where at > (select max(at) from {{ this }})"
@@ -44,7 +44,7 @@ NEW = "select * from shop.stg\n\nwhere at > (select max(at) from shop.log)\n"
 def test_the_branch_of_a_text(dbt_manifest, template, compiled, branch):
     log = {"sql": compiled, "raw_code": template, "parents": ["stg"], "config": {"materialized": "incremental"}}
     project = read_project(dbt_manifest({"stg": {"sql": "select 1"}, "log": log}))
-    assert branch_of(project, project.by_relation("log")) is branch
+    assert find_branch(project, project.find_by_relation("log")) is branch
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_macros_that_ask_make_it_unknown(dbt_manifest, macro, branch):
     manifest["nodes"]["model.shop.log"]["depends_on"] = {"nodes": ["model.shop.stg"], "macros": called}
     manifest["macros"] = {"macro.shop.cents": {"macro_sql": macro, "depends_on": {"macros": []}}} if macro else {}
     project = read_project(manifest)
-    assert branch_of(project, project.by_relation("log")) is branch
+    assert find_branch(project, project.find_by_relation("log")) is branch
 
 
 @pytest.mark.parametrize(

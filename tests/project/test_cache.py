@@ -223,9 +223,9 @@ def test_a_cache_is_bounded_and_keeps_what_was_used_last(tmp_path, monkeypatch) 
 def test_the_users_folder(monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("PLANPROOF_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert caches.folder() == tmp_path / "planproof"
+    assert caches.cache_folder() == tmp_path / "planproof"
     monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "own"))
-    assert caches.folder() == tmp_path / "own"
+    assert caches.cache_folder() == tmp_path / "own"
     cannot = tmp_path / "file"
     cannot.write_text("")
     cache = Cache(cannot / "below" / "check.sqlite")

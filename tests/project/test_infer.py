@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project.errors import ProjectError
-from planproof.project.infer import Inferred, InferredColumn, infer_project, property_file, spelling
+from planproof.project.infer import Inferred, InferredColumn, find_property_file, format_type, infer_project
 from planproof.project.manifest import read_project
 from planproof_engine.conf import Conf
 from planproof_engine.types import parse_type
@@ -180,7 +180,7 @@ def test_the_inferred_contract_holds(project: Any, dbt_manifest: Any) -> None:
 @pytest.mark.parametrize("mode", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
 def test_a_type_is_spelled_so_that_it_is_read_back(given: str, mode: str) -> None:
     wanted = parse_type(given)
-    assert parse_type(spelling(wanted, Conf(timestamp_type=mode)), timestamp_ntz=mode == "TIMESTAMP_NTZ") == wanted
+    assert parse_type(format_type(wanted, Conf(timestamp_type=mode)), timestamp_ntz=mode == "TIMESTAMP_NTZ") == wanted
 
 
 @pytest.mark.parametrize("path", ["shop://../outside.yml", "shop:///etc/passwd", "shop://models/a.sql"])
@@ -188,7 +188,7 @@ def test_no_file_outside_the_project_is_written(project: Any, path: str) -> None
     where = project({"marts": {"sql": "select 1 as a", "patch_path": path}})
     [node] = read_project(where).models
     with pytest.raises(ProjectError, match="is no YAML file of the project"):
-        property_file(read_project(where), node)
+        find_property_file(read_project(where), node)
 
 
 @pytest.mark.parametrize(

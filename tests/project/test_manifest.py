@@ -57,8 +57,8 @@ def test_ephemeral_parents_stand_for_what_they_read(shop):
 def test_relations_are_found_by_any_of_their_names(shop):
     project = read_project(shop)
     for name in ("a_mart", "SHOP.A_MART", "model.shop.a_mart"):
-        assert project.by_relation(name).name == "a_mart"
-    assert project.by_relation("nobody") is None
+        assert project.find_by_relation(name).name == "a_mart"
+    assert project.find_by_relation("nobody") is None
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_what_the_guard_cannot_run_is_said(dbt_manifest):
             }
         )
     )
-    assert {node.name: node.unsupported() for node in project.models} == {
+    assert {node.name: node.find_obstacle() for node in project.models} == {
         "fine": None,
         "headed": None,
         "hooked": "only dbt does what it asks for: pre-hook `set x={{ 1 }}` has Jinja",

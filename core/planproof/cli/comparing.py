@@ -85,7 +85,7 @@ def _cells(change: SchemaChange, between: str) -> list[str]:
     from rich.markup import escape
 
     cells = (change.effect, change.relation, change.column, change.said, change.before, change.after)
-    reaches = between.join(map(_cell, (*change.reaches, *change.met())))
+    reaches = between.join(map(_cell, (*change.reaches, *change.describe_reach())))
     return [*(escape(_cell(cell or "")) for cell in cells), escape(reaches)]
 
 

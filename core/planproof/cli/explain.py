@@ -58,7 +58,7 @@ def explain(
         return _code(what.upper(), as_json)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     project = location.project()
-    node = project.by_relation(what)
+    node = project.find_by_relation(what)
     if node is None or node.kind != "model":
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")

@@ -10,7 +10,7 @@ import click
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.infer import by_file, infer_project
+from planproof.project.infer import group_by_file, infer_project
 from planproof.project.location import ProjectLocation
 from planproof.report.parts import harmless, harmless_json, one_line
 
@@ -56,7 +56,7 @@ def infer(
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )
-    texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found, into).items()}
+    texts = {file: with_contracts(file, inferred) for file, inferred in group_by_file(project, found, into).items()}
     written = {file: (text, said) for file, (text, said) in texts.items() if said}
     for file, (text, _) in written.items():
         if not dry_run:

@@ -42,7 +42,7 @@ def recover(
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     spark = options.spark_settings(conf)
     # Asked before Spark starts: where no Spark is named, one of our own would know no tables.
-    where = location.named(spark)
+    where = location.describe_spark(spark)
     session = location.open_session(spark)
     from planproof.guard import Guard
     from planproof.publish.transaction.recover import list_roots

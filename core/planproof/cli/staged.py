@@ -51,7 +51,7 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
 def _unique_key(request: Request, model: str) -> tuple[str, ...]:
     """The key by which dbt matches the model's rows, as it was compiled last. Raises `click.UsageError`."""
     try:
-        node = request.location.project().by_relation(model)
+        node = request.location.project().find_by_relation(model)
     except ProjectError:
         node = None
     key = (node.raw.get("config") or {}).get("unique_key") if node is not None else None

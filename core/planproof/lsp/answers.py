@@ -10,7 +10,7 @@ from pathlib import Path
 from planproof.lsp.texts import Lines
 from planproof.lsp.workspace import Workspace
 from planproof.project.errors import ProjectError
-from planproof.project.infer import by_file, infer_node
+from planproof.project.infer import group_by_file, infer_node
 from planproof.project.manifest import ProjectNode
 from planproof.report.markdown import escaped
 from planproof.report.parts import harmless, one_line
@@ -94,7 +94,7 @@ def definition(workspace: Workspace, file: str, line: int, column: int) -> Spot 
         return _file_of(workspace, node, origin.column) if isinstance(node, ProjectNode) else None
     if origin is None:
         return None
-    at = mapped.exact(origin[0])
+    at = mapped.template_offset(origin[0])
     path = _path(workspace, file)
     return Spot(path, *Lines(mapped.template).position(at)) if at is not None and path is not None else None
 
@@ -107,7 +107,7 @@ def hints(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Hi
     mapped, _, references = read
     lines, seen = Lines(mapped.template), set[int]()
     for item in references.items:
-        at = mapped.exact(item.span[1] - 1)
+        at = mapped.template_offset(item.span[1] - 1)
         if at is None or at in seen:
             continue
         seen.add(at)
@@ -136,7 +136,7 @@ def _contract(workspace: Workspace, node: ProjectNode) -> Iterator[Mend]:
     try:
         workspace.judge(node)
         inferred = infer_node(workspace.check, workspace.project, node, workspace.check.conf, tighten=False)
-        for path, listed in by_file(workspace.project, [inferred]).items():
+        for path, listed in group_by_file(workspace.project, [inferred]).items():
             text, said = with_contracts(path, listed)
             if said:
                 yield Mend(harmless(f"Add a contract to {node.name} ({path.name})"), path, text)
@@ -158,8 +158,8 @@ def _coalesced(workspace: Workspace, file: str, first: int, last: int) -> Iterat
             continue
         default = _default(column.type)
         item = next((i for i in references.items if i.column.id == column.id and origin.start == i.span[0]), None)
-        start = mapped.exact(item.span[0]) if item is not None else None
-        stop = mapped.exact(item.span[1] - 1) if item is not None else None
+        start = mapped.template_offset(item.span[0]) if item is not None else None
+        stop = mapped.template_offset(item.span[1] - 1) if item is not None else None
         if default is None or item is None or start is None or stop is None:
             continue
         text = mapped.template[start : stop + 1]
@@ -184,7 +184,7 @@ def _expression(workspace: Workspace, file: str, line: int, column: int) -> tupl
     if read is None:
         return None
     mapped, plan, references = read
-    at = mapped.written(Lines(mapped.template).offset(line, column))
+    at = mapped.compiled_offset(Lines(mapped.template).offset(line, column))
     found = references.at(at) if at is not None else None
     return (found[0], plan.text[slice(*found[1])]) if found is not None else None
 
@@ -243,7 +243,7 @@ def _item(workspace: Workspace, node: ProjectNode, text: str, column: str) -> in
         return None
     origins = zip(planned[1].root.output, planned[1].origins)
     origin = next((o for c, o in origins if folded(c.name) == folded(column)), None)
-    return mapped.exact(origin.start) if origin is not None and origin.start is not None else None
+    return mapped.template_offset(origin.start) if origin is not None and origin.start is not None else None
 
 
 def _path(workspace: Workspace, file: str) -> Path | None:

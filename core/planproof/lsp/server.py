@@ -18,7 +18,7 @@ from planproof.lsp import answers
 from planproof.lsp.compiling import CannotCompile, compiled, has_dbt
 from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
-from planproof.project.garbage import keeping
+from planproof.project.garbage import freeze_new_objects
 from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST
 from planproof.regular import read_regular
@@ -64,7 +64,7 @@ class Server(LanguageServer):
 
     def _load(self) -> None:
         """Reads the last compile. Looking at its objects for garbage would delay answers."""
-        with keeping():
+        with freeze_new_objects():
             self.models.load()
 
     def _written(self) -> float:

@@ -86,12 +86,12 @@ def _tagged(old: str, new: str, start: int, stop: int, text: str) -> bool:
 def _compiled(mapped: TemplateMap, start: int, stop: int) -> tuple[int, int] | None:
     """The span of the compiled SQL that the template's literal text `start:stop` wrote."""
     if start == stop:
-        after = mapped.written(start)
+        after = mapped.compiled_offset(start)
         if after is not None:
             return after, after
-        before = mapped.written(start - 1)
+        before = mapped.compiled_offset(start - 1)
         return (before + 1, before + 1) if before is not None else None
-    first, last = mapped.written(start), mapped.written(stop - 1)
+    first, last = mapped.compiled_offset(start), mapped.compiled_offset(stop - 1)
     if first is None or last is None or last - first != stop - 1 - start:
         return None
     # Nothing but the text itself stands between: no tag is silently left out.

@@ -9,7 +9,7 @@ from typing import Any
 from planproof.project.cache import Cache
 from planproof.project.drifted import remarks_on_drift
 from planproof.project.finished import Earlier
-from planproof.project.lookup import with_state
+from planproof.project.lookup import merge_state
 from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
@@ -49,7 +49,7 @@ def check_project(
     `selector` names is not compiled; without them, where none is: the rest is judged, and a remark names those. Another
     names the models with `guard: off`, which have no report.
     """
-    project = project if state is None else with_state(project, state)
+    project = project if state is None else merge_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     select = tuple([select] if isinstance(select, str) else select)
     guarded, off = guarded_of(selected(project, select, exclude, selector, state), overrides)

@@ -23,7 +23,7 @@ def remarks_on_drift(
         known = frozen.find(source.relation)
         if known is None:
             continue
-        changed = list(_changed(source, known, timestamp_ntz))
+        changed = list(_describe_changes(source, known, timestamp_ntz))
         below = project.descendants([source.unique_id]) if changed else ()
         broken = [report.model for key, report in reports.items() if key in below and stopped(report)]
         if broken:
@@ -36,7 +36,7 @@ def remarks_on_drift(
             )
 
 
-def _changed(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable[str]:
+def _describe_changes(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable[str]:
     found = ByColumn((name, data_type) for name, data_type, _ in known.columns)
     for name, declared, _ in declared_columns(source.raw):
         if name not in found:

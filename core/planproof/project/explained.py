@@ -30,10 +30,10 @@ class Explained:
     def reasons(self) -> list[str]:
         """Of each column, why it is never null, or what may make it so."""
         made = {item.column.id: item.made_of for item in References(self.plan.root).items}
-        return [_why(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
+        return [_explain_field(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
 
 
-def _why(made: Expr, field: LogicalField) -> str:
+def _explain_field(made: Expr, field: LogicalField) -> str:
     if not field.nullable:
         return made.evidence or "Spark takes it as NOT NULL"
     return field.evidence or field.doubt or "nothing excludes it"

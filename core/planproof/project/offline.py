@@ -17,10 +17,10 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
-from planproof.project.branches import reader_of
+from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
-from planproof.project.increments import first_plan, increments
+from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
@@ -181,7 +181,7 @@ class OfflineCheck:
     def left(self, node: ProjectNode) -> State:
         """What a node that was visited leaves for those that read it. Raises `Unportable`."""
         key = node.unique_id
-        found = portable(self.catalog.registered(node.relation)) if node.materialized != "ephemeral" else None
+        found = portable(self.catalog.find_registered(node.relation)) if node.materialized != "ephemeral" else None
         incomplete = self.incomplete.get(key)
         return State(
             found,
@@ -244,7 +244,7 @@ class OfflineCheck:
             raise Unknown("a model that is not compiled; run `dbt compile`")
         if _COMPILE_ONLY.search(node.sql or ""):
             raise Unknown(f"{PRINTED[1]}: `dbt compile` alone gets a `*`, where no table stands yet")
-        with self.catalog.noting() as read:
+        with self.catalog.note_lookups() as read:
             try:
                 return plan(node.sql or "", self.catalog, conf=self._conf(node))
             except AnalysisError as error:
@@ -347,7 +347,7 @@ class OfflineCheck:
             elif contract is not None:
                 self._register(node, stored_contract(node, contract, "its own contract"))
             else:
-                first = first_plan(self.project, node, lambda text: self._text(node, text))
+                first = find_first_plan(self.project, node, lambda text: self._text(node, text))
                 if first is not None:
                     self._register(node, stored_output(node, first.schema, None))
         doubts = Doubts(lambda error: self._doubt(node, error), lambda plan: self._open(node, plan))
@@ -358,13 +358,15 @@ class OfflineCheck:
         elif node.materialized != "ephemeral":
             self._register(node, stored_output(node, judged.plan.schema, contract))
             if node.materialized == "incremental":
-                draft.add(increments(self.project, node, draft.settings.append_only, lambda t: self._text(node, t)))
+                draft.add(
+                    judge_increments(self.project, node, draft.settings.append_only, lambda t: self._text(node, t))
+                )
 
     def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
         """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
         from planproof_engine import plan
 
-        with self.catalog.noting():
+        with self.catalog.note_lookups():
             return plan(text, self.catalog, conf=self._conf(node))
 
     def _doubt(self, node: ProjectNode, error: AnalysisError) -> str | None:
@@ -375,7 +377,7 @@ class OfflineCheck:
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"
-        reader = reader_of(self.project, node)
+        reader = find_reading_call(self.project, node)
         if reader is not None:
             return f"its template calls {reader}, {PRINTED[0]}"
         incomplete = self.incomplete.get(node.unique_id)
@@ -417,12 +419,12 @@ class OfflineCheck:
 
     def _printed(self, node: ProjectNode) -> str | None:
         """The relation as one that a later compile may give other columns."""
-        reader = reader_of(self.project, node)
+        reader = find_reading_call(self.project, node)
         return None if reader is None else f"{node.relation}, for which {reader} printed what dbt found,"
 
     def _supposed(self, node: ProjectNode) -> Supposition:
         def find(parts: tuple[str, ...]) -> Relation | None:
-            with self.catalog.noting():  # What is looked up here was read before.
+            with self.catalog.note_lookups():  # What is looked up here was read before.
                 return self.catalog.find(parts)
 
         return Supposition(node.sql or "", self._conf(node), find, self._incomplete)

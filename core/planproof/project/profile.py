@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
@@ -59,7 +59,7 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
     """
     name, shown_name = _profile_name(Path(project_dir))
     file = _file(Path(project_dir), profiles_dir)
-    profiles = decoded(file)
+    profiles = load_file(file)
     profile = profiles.get(name) if isinstance(profiles, Mapping) else None
     if not isinstance(profile, Mapping):
         raise ProjectError(f"{file}: there is no profile {shown_name!r}, which dbt_project.yml names")
@@ -136,7 +136,7 @@ def _profile_name(project_dir: Path) -> tuple[str, str]:
     file = project_dir / "dbt_project.yml"
     if not file.is_file():
         raise ProjectError(f"{project_dir}: there is no dbt_project.yml, which names the profile; give --project-dir")
-    form = decoded(file)
+    form = load_file(file)
     name = form.get("profile") if isinstance(form, Mapping) else None
     if not isinstance(name, str):
         raise ProjectError(f"{file}: names no profile")

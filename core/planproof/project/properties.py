@@ -15,7 +15,7 @@ from yaml import YAMLError as PlainYAMLError
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
-from planproof.project.kept_lines import with_own_lines
+from planproof.project.kept_lines import keep_own_lines
 from planproof.project.reads import content
 from planproof.project.tails import growing
 from planproof.project.yaml_text import refuse_large, yaml_of
@@ -54,7 +54,7 @@ def _with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list
             f"{file}: {', '.join(shared)} would get what another model is promised, as a YAML anchor shares it; "
             "write it out for each, or leave these models out by --exclude"
         )
-    kept = with_own_lines(own.replace("\r\n", "\n"), unchanged, text) if own.strip() else text
+    kept = keep_own_lines(own.replace("\r\n", "\n"), unchanged, text) if own.strip() else text
     text = kept if _is_read_as(yaml, kept, meant) else text
     return text.replace("\n", "\r\n") if "\r\n" in own else text, said
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planproof.project.cache import Cache, digest_of, maker
+from planproof.project.cache import Cache, code_digest, digest_of
 from planproof.project.compiled import template_of
 from planproof.project.finished import Earlier, Form, form_of_conf
 from planproof.project.manifest import ProjectNode
@@ -76,7 +76,7 @@ class Remembered:
             check.frozen.file,
             dict(check.overrides),
         ]
-        self._project = digest_of((maker(), json.dumps(said, sort_keys=True, default=str).encode()))
+        self._project = digest_of((code_digest(), json.dumps(said, sort_keys=True, default=str).encode()))
         self._names = digest(json.dumps(check.names).encode())
 
     def key(self, node: ProjectNode) -> bytes | None:

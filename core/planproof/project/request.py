@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from planproof.contract import ContractError, Model
 from planproof.project.cache import Cache
 from planproof.project.compiler import Compiler
-from planproof.project.contracts import contract_from, read_contract
+from planproof.project.contracts import parse_contract, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
-from planproof.project.garbage import rare_collections
+from planproof.project.garbage import reduce_collections
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
 from planproof.project.reads import noting
@@ -162,7 +162,7 @@ class Request:
         """
         told = progress or Progress()
         if self.purpose == "check":
-            with rare_collections():
+            with reduce_collections():
                 again = brief and self.cache and not self.compiles
                 return self._check_again(told) if again else self._check(told, brief=brief)
         assert session is not None, f"a session is needed for: {self.purpose}"
@@ -227,7 +227,7 @@ class Request:
                 reports = self._check(noted, brief=True, earlier=earlier)
             Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads, earlier)
             return reports
-        cache.leave()
+        cache.close_file()
         told.named(found.project)
         for remark in found.remarks:
             told.noted(remark)
@@ -249,7 +249,7 @@ class Request:
         # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
         everything = ("*",) if default_selector(location.project_dir) is not None else ()
         project = (
-            location.compiled(
+            location.compile_project(
                 everything, vars=self.vars, failed=lambda why: told.noted(f"dbt compiled a part only: {why}")
             )
             if self.compiles
@@ -324,7 +324,7 @@ class Request:
         for remark in (*self._by_default(project), *left_to_dbt(off), *remarks(project, looked_at, nodes)):
             told.noted(remark)
         told.chose(nodes)
-        guard = known.guard(session)
+        guard = known.make_guard(session)
         with _in_force(session, self.spark):
             return run_project(
                 project,
@@ -342,23 +342,23 @@ class Request:
     def _compiled(self, told: Progress) -> Project:
         told.compiles()
         with _remote(self.spark):
-            return self.location.compiled(
+            return self.location.compile_project(
                 self.select, self.exclude, self.vars, self.full_refresh, self.selector, self.state
             )
 
     def _promises(self, told: Progress) -> list[Promise]:
-        from planproof.project.audit import Promise, promises
+        from planproof.project.audit import Promise, select_promises
 
         if self.contract_file is not None:
             contract = read_contract(self.contract_file)
         elif self.contract is not None:
-            contract = contract_from(self.contract, "contract")
+            contract = parse_contract(self.contract, "contract")
         else:
             location = self.location
             project = location.project()
             told.read(project)
             chosen = (self.select, self.exclude, self.settings, location.conf(), self.selector, self.state)
-            return promises(project, self.names, *chosen)
+            return select_promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings) for name in self.names]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Model
-from planproof.project.branches import Branch, branch_of
+from planproof.project.branches import Branch, find_branch
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -57,7 +57,7 @@ def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None =
     `older` says what of incremental models is known."""
     found: list[tuple[ProjectNode, str]] = []
     for node in nodes:
-        reason = node.unsupported()
+        reason = node.find_obstacle()
         if reason is None and not fresh and node.materialized in FRESH_ONLY:
             reason = _outdated(node, older)
         if reason is None and node.kind != "seed" and node.sql is None:
@@ -77,7 +77,7 @@ class Older:
 
 def _outdated(node: ProjectNode, older: Older | None) -> str | None:
     """Why the compiled text of an incremental model is not the one for its table as it is now; None where it is."""
-    branch = branch_of(older.project, node) if older is not None else Branch.UNKNOWN
+    branch = find_branch(older.project, node) if older is not None else Branch.UNKNOWN
     if branch is Branch.UNKNOWN:
         return (
             f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against, and "
@@ -206,7 +206,7 @@ class _One:
             return _told(_failed(model, failure), node, model, self.project, self.session)
         if self.session is not None:
             model = commented(in_contract_order(model, self.guard), node, self.guard)
-        tests = self.tests.of(node) if model.settings.tests == "before" else None
+        tests = self.tests.tests_of(node) if model.settings.tests == "before" else None
         report = _published(self.guard, model, self.full_refresh, tests)
         if self.around is not None and report.outcome == "published":
             report = _followed(self.around, node, report, existed)

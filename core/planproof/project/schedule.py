@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from planproof.judge.draft import TOO_LARGE
 from planproof.project.cache import Cache
 from planproof.project.finished import Earlier
-from planproof.project.garbage import rare_collections, set_aside
+from planproof.project.garbage import freeze_old_objects, reduce_collections
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import besides
@@ -56,7 +56,7 @@ class Schedule:
         """The models' reports, what a model reads before it; `told` gets each as it is made. Raises `ProjectError`."""
         self._told = told
         try:
-            with rare_collections(), set_aside():
+            with reduce_collections(), freeze_old_objects():
                 self._run()
         except Unportable:
             self._one_by_one()
@@ -192,7 +192,7 @@ class Schedule:
             self.jobs = 1
             return
         if self.remembered is not None:
-            self.remembered.cache.leave()
+            self.remembered.cache.close_file()
         self.workers = Workers(self.check, self.jobs)
 
     def _end(self) -> None:

@@ -68,7 +68,7 @@ def has_file(project: Project, node: ProjectNode) -> bool:
 def left_out(project: Project, node: ProjectNode) -> str | None:
     """Why the seed of a node is left to dbt, where a run publishes seeds; None where it is published."""
     try:
-        unsupported = node.unsupported()
+        unsupported = node.find_obstacle()
         if unsupported is None:
             read_seed(project, node)
         return unsupported

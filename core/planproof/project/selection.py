@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import NOT_HANDED_IN
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import guard_of
@@ -122,7 +122,7 @@ def default_selector(directory: Path | None) -> str | None:
     if file is None or not is_file(file):
         return None
     try:
-        form = decoded(file)
+        form = load_file(file)
     except ProjectError:
         return None
     listed = form.get("selectors") if isinstance(form, Mapping) else None

@@ -16,7 +16,7 @@ from typing import Any
 
 from planproof.arrow.agreed import agreed_columns
 from planproof.arrow.isolated import CannotRead
-from planproof.project.contracts import column_of, decoded
+from planproof.project.contracts import load_file, parse_column
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
@@ -81,7 +81,7 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     found = Path(file) if file is not None else _in_directory(project.directory)
     if found is None:
         return Frozen()
-    form = decoded(found)
+    form = load_file(found)
     sources = form.get("sources") if isinstance(form, Mapping) else None
     if not isinstance(sources, Mapping):
         raise ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")
@@ -118,7 +118,7 @@ def _frozen(entry: Any, where: str, file: str) -> Known:
     if not isinstance(columns, list) or not columns:
         raise ProjectError(f"{where}: `columns` is not a list of columns")
     kind = str(entry.get("kind") or "table")
-    found = [(column_of(_without_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
+    found = [(parse_column(_without_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
     ids = {column[0]: c["id"] for column, c in found if isinstance(c.get("id"), int)}
     return Known(tuple(_typed(column, where) for column, _ in found), file, {}, kind, ids=ids)
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
@@ -117,7 +117,7 @@ class Files:
     def _decoded(self, path: Path) -> Any:
         if path not in self._yaml:
             try:
-                self._yaml[path] = decoded(path)
+                self._yaml[path] = load_file(path)
             except ProjectError:
                 self._yaml[path] = None
         return self._yaml[path]

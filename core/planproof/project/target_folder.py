@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 
 
@@ -37,7 +37,7 @@ def shown_target(project_dir: Path, given: str | Path | None = None) -> Path:
 
 def _configured(file: Path) -> str:
     try:
-        form = decoded(file)
+        form = load_file(file)
     except ProjectError:
         return "target"
     found = form.get("target-path") if isinstance(form, Mapping) else None
