@@ -20,20 +20,20 @@ from planproof.own_errors import describe
 from planproof.publish import kernel, quarantine
 from planproof.publish.audit.batch_schemas import FitsByPlace
 from planproof.publish.audit.comparison import refuse_keys
-from planproof.publish.audit.hazards import decide_hazards, swapped_views
+from planproof.publish.audit.hazards import decide_hazards, find_swapped_views
 from planproof.publish.audit.limits import refuse_unknown
 from planproof.publish.audit.relation import audit_stored
 from planproof.publish.data_tests.trial import Tests
 from planproof.publish.formats import format_of
-from planproof.publish.functions import Functions, broken
+from planproof.publish.functions import Functions, find_broken_declaration
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.memory import Memory
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.journal import publishes
+from planproof.publish.transaction.journal import list_publishes
 from planproof.publish.transaction.lock import Lock
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.recover import recover, recover_held, roots
+from planproof.publish.transaction.recover import list_roots, recover, recover_held
 from planproof.publish.transaction.states import Stopped, tell
 from planproof.report.model import Report
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
@@ -143,7 +143,7 @@ class Guard:
     def recover(self, force: bool = False) -> list[Report]:
         """Finishes or undoes publishes that were killed. `force` takes over those whose owner may still be alive."""
         is_chosen = self.root is not None
-        return recover(self.session, store_of(self.session), roots(self.session, self.root), force, is_chosen)
+        return recover(self.session, store_of(self.session), list_roots(self.session, self.root), force, is_chosen)
 
     def columns(self, model: Model) -> Sequence[str]:
         """The names of the model's columns, in order; empty where its query is not understood."""
@@ -210,7 +210,7 @@ class Guard:
 
         spark = Spark(self.session, conf, catalog, self.functions, ahead, analyzed)
         examined = examine(draft, planned, spark).examined
-        draft.add(swapped_views(draft))
+        draft.add(find_swapped_views(draft))
         return examined
 
     def _read_again(self, examined: Examined, names: Names) -> Examined:
@@ -241,7 +241,7 @@ class Guard:
             self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
-            job.draft.tell(traceback=traceback.format_exc())
+            job.draft.set_details(traceback=traceback.format_exc())
             message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
             job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
 
@@ -252,7 +252,7 @@ class Guard:
         store, table, appeared = store_of(self.session), str(names.target), False
         held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
-            if publishes(store, root, names.slug):
+            if list_publishes(store, root, names.slug):
                 appeared = self.session.registered(names.target.quoted) is None
                 for report in recover_held(self.session, held, self.root is not None):
                     draft.add(report.findings)
@@ -279,7 +279,7 @@ class Guard:
         except (FitsByPlace, Moved):
             raise
         except Stopped as stop:
-            draft.tell(transient=stop.transient)
+            draft.set_details(transient=stop.transient)
             draft.add(tell(stop.end, str(stop)))
             return draft.report("failed", str(stop))
         except AnalysisError as rejection:
@@ -289,17 +289,17 @@ class Guard:
             draft.add([Finding(Verdict.VIOLATED, "PP110", "executed", found=rejection.condition, message=message)])
             return draft.report("rejected")
         except SparkFailure as failure:
-            found = broken(failure)
+            found = find_broken_declaration(failure)
             if found is not None:
                 draft.add([found])
-                draft.enforced("I3", f"each batch that a Python function gave in a lambda, until {found.code}")
+                draft.mark_enforced("I3", f"each batch that a Python function gave in a lambda, until {found.code}")
                 return draft.report("rejected")
-            draft.tell(transient=failure.transient)
+            draft.set_details(transient=failure.transient)
             draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])
             return draft.report("failed", str(failure))
         except Exception as error:
             said = describe(error)
-            draft.tell(traceback=traceback.format_exc())
+            draft.set_details(traceback=traceback.format_exc())
             draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
             return draft.report("failed", said)
         finally:

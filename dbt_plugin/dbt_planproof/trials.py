@@ -19,9 +19,9 @@ from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
 from planproof.publish.data_tests.evidence import Plans
-from planproof.publish.data_tests.known import Question, Thresholds, question
-from planproof.publish.data_tests.one_query import SHARED, counted_together
-from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, judged, not_run
+from planproof.publish.data_tests.known import Question, Thresholds, parse_question
+from planproof.publish.data_tests.one_query import SHARED, count_together
+from planproof.publish.data_tests.trial import COUNTED, NotRun, StagedRows, judge_result, report_not_run
 from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import RelationName
@@ -173,7 +173,7 @@ class Trials:
             own = question is not None and question.relation == asked.relation and question.column in columns
             if question is not None and own and self._counted(other, session, None) is None:
                 tests.setdefault(question, []).append(other)
-        found = counted_together(session, asked.relation.quoted, tests, "with others, {tests}")
+        found = count_together(session, asked.relation.quoted, tests, "with others, {tests}")
         for question, count_ in found.items():
             for one in tests[question]:
                 result, ground = _result(one, count_)
@@ -195,7 +195,7 @@ class Trials:
         """What a compiled test of dbt's own asks, where its result is a count and no more."""
         if Thresholds.of(test.config.to_dict()) is None or _stores(test) or not self._is_plain(test):
             return None
-        return question(str(test.compiled_code or ""))
+        return parse_question(str(test.compiled_code or ""))
 
     def _is_plain(self, test: Any) -> bool:
         """Whether dbt would run the test by its own macros, whose meaning is known here."""
@@ -246,7 +246,7 @@ class Trials:
         """Runs a model's tests over its staged rows, and keeps dbt's results of those that need not run again."""
         begun = [self._begun(node, tests.unique_id, staged) for node in self._tests().get(tests.unique_id, ())]
         left = (test.question for test in begun if isinstance(test, Begun) and test.known is None)
-        together = staged.together(filter(None, left))
+        together = staged.count_together(filter(None, left))
         found = [
             test if isinstance(test, DataTestResult) else self._one(test, tests, staged, together) for test in begun
         ]
@@ -312,7 +312,7 @@ class Trials:
         try:
             why = self._more(node, own)
             if why is not None:
-                return not_run(node.name, why, *_declared(node))
+                return report_not_run(node.name, why, *_declared(node))
             test, whole = self._prepared(node)
             with self.here.without_node():
                 self._compile(test, staged)
@@ -336,7 +336,7 @@ class Trials:
             return _cannot(node, error)
         limits = (test.config.severity, test.config.warn_if, test.config.error_if)
         numbers = (result.failures, result.should_warn, result.should_error)
-        tested = judged(node.name, *numbers, limits, staged, asked, *_declared(node), ground)
+        tested = judge_result(node.name, *numbers, limits, staged, asked, *_declared(node), ground)
         if begun.whole:
             tests.answers[node.unique_id] = (result, tested.said)
         return tested
@@ -370,12 +370,12 @@ def _result(test: Any, found: Failures) -> tuple[Any, str]:
 def _cannot(node: Any, error: Exception) -> DataTestResult:
     """A test's own errors are of many classes, and dbt reports them at its node."""
     if isinstance(error, NotRun):
-        return not_run(node.name, str(error), *_declared(node))
+        return report_not_run(node.name, str(error), *_declared(node))
     if place_of(error) is not None:
         why = f"{describe(error)}; dbt runs this test after the publish, as without planproof. Please report it"
-        return not_run(node.name, why, *_declared(node))
+        return report_not_run(node.name, why, *_declared(node))
     said = str(error).strip().splitlines()
-    return not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_declared(node))
+    return report_not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_declared(node))
 
 
 def _stores(test: Any) -> bool:
@@ -391,13 +391,13 @@ def _declared(node: Any) -> tuple[str | None, str | None]:
 def _state(session: Session, relations: Relied, seen: dict[str, str | None]) -> str | None:
     """What the relations look like now; None where that cannot be told of one of them. `seen` holds those that were
     looked at just before."""
-    from planproof.publish.fingerprint import fingerprint
+    from planproof.publish.fingerprint import compute_fingerprint
 
     try:
         for relation, is_view in relations:
             if relation not in seen:
                 # Nobody knows what lies below a view that is no model: its rows may be others at any time.
-                seen[relation] = fingerprint(session, relation, view="text" if is_view else "unknown")
+                seen[relation] = compute_fingerprint(session, relation, view="text" if is_view else "unknown")
     except (AnalysisError, SparkFailure):
         return None
     found = [seen[relation] for relation, _ in relations]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.profiles import Extent, extents
-from planproof.publish.audit.changes import text_of
+from planproof.publish.audit.changes import format_bound
 
 DAY = datetime.date(2026, 11, 21)
 AT = datetime.datetime(2026, 11, 21, 10, tzinfo=datetime.timezone.utc)
@@ -67,5 +67,5 @@ def test_files_together() -> None:
     assert Extent(None, 1, 2).joined(Extent(1, 0, 5)) == Extent(None, 0, 5)
     assert Extent(1, 1, 2).joined(Extent(1, unknown="why")) == Extent(2, unknown="why")
     assert Extent(0, 1, 2).joined(Extent(0, "a", "b")).unknown == "files hold it in types that do not compare"
-    assert text_of(AT) == "2026-11-21 10:00:00 UTC"
-    assert text_of(decimal.Decimal("1.50")) == "1.50"
+    assert format_bound(AT) == "2026-11-21 10:00:00 UTC"
+    assert format_bound(decimal.Decimal("1.50")) == "1.50"

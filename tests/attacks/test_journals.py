@@ -23,10 +23,10 @@ from planproof.publish.transaction.journal import (
     PartitionSwap,
     Prior,
     QuarantinePartition,
-    publishes,
+    list_publishes,
     read,
 )
-from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.leave import move_home
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES
@@ -317,13 +317,13 @@ def test_a_link_in_the_place_of_a_version_leads_nowhere(scene: Scene) -> None:
             Guard(scene.spark).recover(force=force)
             assert scene.state() == before
         where.unlink()
-        for publish in publishes(scene.store, scene.home):
+        for publish in list_publishes(scene.store, scene.home):
             scene.store.delete(f"{scene.home}/.planproof/journal/{publish}.1.json")
 
 
 def emptied(scene: Scene) -> None:
     """Nothing is left half way."""
-    for publish in publishes(scene.store, scene.home):
+    for publish in list_publishes(scene.store, scene.home):
         scene.store.delete(f"{scene.home}/.planproof/journal/{publish}.1.json")
 
 
@@ -382,7 +382,7 @@ def test_planproofs_own_folders_are_no_links(scene: Scene) -> None:
         link.symlink_to(theirs)
         for reports in (
             Guard(scene.spark).recover(force=True),
-            leave(scene.session, scene.store, [scene.home], force=True),
+            move_home(scene.session, scene.store, [scene.home], force=True),
         ):
             assert "PP622" in [f.code for r in reports for f in r.findings], name
         assert scene.rows() == before
@@ -401,7 +401,7 @@ def test_versions_behind_a_link_are_not_swept(scene: Scene) -> None:
         scene.store.delete(str(made))
         made.parent.mkdir(exist_ok=True)
         made.symlink_to(to)
-        reports = leave(scene.session, scene.store, [scene.home], force=True)
+        reports = move_home(scene.session, scene.store, [scene.home], force=True)
         assert written.is_dir(), link
         assert "PP622" in [f.code for r in reports for f in r.findings], link
         made.unlink()
@@ -452,7 +452,7 @@ def test_a_note_of_leaving_moves_no_folder_of_others(every: bool, scene: Scene) 
         for name in names if every else (names[number % 3],):
             scene.store.write(note, json.dumps({"table": name, "version": version, "home": home, "form": 1}))
             for force in (False, True) if every else (True,):
-                reports = leave(scene.session, scene.store, [scene.home], force)
+                reports = move_home(scene.session, scene.store, [scene.home], force)
                 assert scene.rows() == before, (version, home, name)
             assert "failed" in [r.outcome for r in reports] or not scene.store.exists(note)
             scene.store.delete(note)
@@ -465,7 +465,7 @@ def test_a_note_of_leaving_deletes_no_version_of_others(scene: Scene) -> None:
     form = {"table": f"`{scene.database}`.`t`", "version": version, "home": f"{scene.home}/t", "form": 1}
     scene.store.write(note, json.dumps(form))
     for force in (False, True):
-        leave(scene.session, scene.store, [scene.home], force)
+        move_home(scene.session, scene.store, [scene.home], force)
         assert scene.rows() == before
 
 

@@ -85,7 +85,7 @@ def main() -> int:
 
 def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     from planproof import Function, Guard, plan
-    from planproof.publish.functions import fed_by_rows
+    from planproof.publish.functions import feed_rows
 
     spark = session.spark
     guard = Guard(session, functions={"score": Function(FUNCTIONS[kind], "double", kind=kind)})
@@ -97,7 +97,7 @@ def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in texts}
     for turn in range(given.repeat + 1):
         for name, text in texts.items():
-            with fed_by_rows(session, found[1] if name == "lambda" else None):
+            with feed_rows(session, found[1] if name == "lambda" else None):
                 started = time.perf_counter()
                 spark.sql(text).write.format("noop").mode("overwrite").save()
                 if turn:

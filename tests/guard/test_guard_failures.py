@@ -98,7 +98,7 @@ def test_a_locked_table_is_left_alone(guard: Guard, spark: Any, database: str, r
 def test_what_a_dead_process_left_is_settled_by_the_next_publish(
     guard: Guard, session: Any, database: str, read: Any, clean: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from planproof.publish.transaction.publication import Publication
+    from planproof.publish.transaction.publication import JournaledPublication
 
     class Killed(BaseException):
         pass
@@ -106,11 +106,11 @@ def test_what_a_dead_process_left_is_settled_by_the_next_publish(
     name = f"{database}.t"
     guard.publish(Model(name, "select 1 as id"))
 
-    def die(self: Publication, table: str, location: str) -> None:
+    def die(self: JournaledPublication, table: str, location: str) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Publication, "set_location", die)
+        patch.setattr(JournaledPublication, "set_location", die)
         with pytest.raises(Killed):
             guard.publish(Model(name, "select 2 as id"))
     assert read(name) == [(1,)]

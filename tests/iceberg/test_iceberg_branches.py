@@ -112,7 +112,7 @@ def test_rows_of_many_files_that_lie_far_away(
     session: ThriftSession, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of files that only Spark reads, the rows that are new are counted, and no older ones."""
-    monkeypatch.setattr("planproof.publish.iceberg.commit.LISTED", 2)
+    monkeypatch.setattr("planproof.publish.iceberg.publication.LISTED", 2)
     monkeypatch.setattr(ThriftSession, "local_path", lambda session, path: None)
     session.rows(f"insert into {name} values (null, 'd0', 1)")
     many = "select nullif(id, -1) as id, concat('n', id % 5) as day, 2 as amount from range(20)"

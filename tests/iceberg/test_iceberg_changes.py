@@ -327,7 +327,7 @@ def test_rows_of_many_files_are_told_from_older_ones(
     lake: str, guard: Guard, iceberg: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the table places its files by hashes."""
-    monkeypatch.setattr("planproof.publish.iceberg.commit.LISTED", 2)
+    monkeypatch.setattr("planproof.publish.iceberg.publication.LISTED", 2)
     for placed in ("true", "false"):
         name = f"{lake}.t_{placed}"
         iceberg.sql(

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.publication import Commit
 from planproof.report.model import Report
 from planproof.session.iceberg import IcebergTransaction
 

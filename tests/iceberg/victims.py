@@ -118,7 +118,7 @@ def kill() -> None:
 def victim(home: Path, step: str) -> None:
     """Publishes every case, and dies when all of them stand at the step."""
     from planproof import Guard
-    from planproof.publish.iceberg.commit import Commit
+    from planproof.publish.iceberg.publication import Commit
     from planproof.session.iceberg import IcebergTransaction
 
     spark = session(home)
@@ -177,7 +177,7 @@ def connected(home: Path) -> Any:
 def branched(home: Path, step: str) -> None:
     """As `victim`, over the Thrift server: every case whose columns stay, a connection each."""
     from planproof import Guard
-    from planproof.publish.iceberg.commit import Commit
+    from planproof.publish.iceberg.publication import Commit
     from planproof.publish.notes.notebook import Notebook
     from planproof.session.branches import BranchChange
 

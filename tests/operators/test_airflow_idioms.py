@@ -170,7 +170,7 @@ def test_a_table_that_another_run_publishes_is_tried_again(
             file.write_text(json.dumps(owner.Owner.here("night").form()))
         ran = tried(LOCKED, LOCKS=[str(file) for file in files])
     finally:
-        owner.end("night")
+        owner.note_end("night")
     assert ran.states == {"run": "success", "dbt": "success"}, ran.failures
     assert ran.tries == {"run": 2, "dbt": 2}
     for table in ("customers", "orders"):

@@ -195,7 +195,7 @@ def test_a_backfill(airflow: Airflow) -> None:
     assert sorted(runs.values()) == ["2026-01-01", "2026-01-02"]
     first = airflow.until(lambda: [run for run in runs if airflow.task("daily", run)["state"] == "up_for_retry"])
     held.unlink()
-    owner.end("night")
+    owner.note_end("night")
     assert f"default.daily is being published by run night, process {os.getpid()} on" in airflow.log("daily", *first, 1)
 
     tasks = {day: airflow.ended("daily", run) for run, day in runs.items()}

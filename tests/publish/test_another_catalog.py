@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from planproof import Guard, Model
-from planproof.publish.transaction.journal import publishes, read
+from planproof.publish.transaction.journal import list_publishes, read
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.recover import recover
 
@@ -91,7 +91,7 @@ def test_nothing_is_deleted_that_another_catalog_may_hold(
             break
         stood = files(root)
         store = frail.store._inner
-        step = [journal.entry.step for p in publishes(store, root) if (journal := read(store, root, p))]
+        step = [journal.entry.step for p in list_publishes(store, root) if (journal := read(store, root, p))]
         reports = recover(Another(session, own), store, [root])
         if not {*step} & {*SETTLED}:
             assert files(root) == stood, f"died at call {at}, step {step}"
@@ -133,7 +133,7 @@ def test_a_version_that_was_never_put_in_place_goes_with_its_publish(
         with pytest.raises(killed):
             Guard(frail).publish(Model(f"{database}.t", "select 2 as id, 'b' as s"))
         store = frail.store._inner
-        step = [journal.entry.step for p in publishes(store, root) if (journal := read(store, root, p))]
+        step = [journal.entry.step for p in list_publishes(store, root) if (journal := read(store, root, p))]
         if step == ["swap"]:
             journal = Path(root, ".planproof")
             shutil.copytree(journal, f"{root}/.kept")

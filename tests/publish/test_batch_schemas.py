@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from planproof import Guard, Model, Verdict
-from planproof.publish.audit.batch_schemas import FitsByPlace, mismatch
+from planproof.publish.audit.batch_schemas import FitsByPlace, find_mismatch
 from planproof.session.protocol import SparkFailure
 from planproof.session.versions import settings_in_force
 
@@ -118,13 +118,13 @@ def test_which_differences_come_to_the_same(declared: str, found: str, fits: boo
     failure = SparkFailure(f"Job aborted. {said} Its cause: SparkException: [ARROW_TYPE_MISMATCH] {said}")
     if fits:
         with pytest.raises(FitsByPlace):
-            mismatch(failure)
+            find_mismatch(failure)
     else:
-        assert mismatch(failure) is not None
+        assert find_mismatch(failure) is not None
 
 
 def test_another_failure_is_none_of_batches() -> None:
-    assert mismatch(SparkFailure("Job aborted due to stage failure: division by zero")) is None
+    assert find_mismatch(SparkFailure("Job aborted due to stage failure: division by zero")) is None
 
 
 @COMPARED
@@ -153,10 +153,12 @@ def test_what_is_declared_is_published(spark: Any, database: str) -> None:
     ],
 )
 def test_what_the_worker_refuses_is_the_functions_fault(said: str, field: str | None, promised: str | None) -> None:
-    found = mismatch(SparkFailure(f"An exception was thrown: Traceback\n  File x\nPySparkRuntimeError: {said}\n at y"))
+    found = find_mismatch(
+        SparkFailure(f"An exception was thrown: Traceback\n  File x\nPySparkRuntimeError: {said}\n at y")
+    )
     assert found is not None
     assert (found.code, found.field, found.promised) == ("PP301", field, promised)
-    assert mismatch(SparkFailure("[UDTF_EXEC_ERROR] the function's own error")) is None
+    assert find_mismatch(SparkFailure("[UDTF_EXEC_ERROR] the function's own error")) is None
 
 
 @pytest.mark.parametrize(("returns", "value"), [("int", "x"), ("array<int>", ["x"]), ("date", "2020")])
@@ -190,5 +192,5 @@ def test_what_a_plain_function_raises_itself_is_no_violation(spark: Any, databas
 def test_flags_alone_are_not_worth_a_word() -> None:
     declared, given = (f"StructType(StructField(n,LongType,{flag}))" for flag in ("false", "true"))
     with pytest.raises(FitsByPlace) as found:
-        mismatch(SparkFailure(f"Invalid schema from x: expected {declared}, got {given}"))
+        find_mismatch(SparkFailure(f"Invalid schema from x: expected {declared}, got {given}"))
     assert found.value.remarks == []

@@ -16,9 +16,9 @@ from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.leave import leave
+from planproof.publish.transaction.leave import move_home
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import open as opened
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local, store_of
@@ -85,9 +85,9 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], at: int 
     seen: list[str] = []
 
     def before(method: str) -> Any:
-        plain = getattr(Publication, method)
+        plain = getattr(JournaledPublication, method)
 
-        def run(self: Publication, *args: Any, **named: Any) -> Any:
+        def run(self: JournaledPublication, *args: Any, **named: Any) -> Any:
             if threading.current_thread().name != "acting":
                 seen.append(f"{method} {args[0] if args else ''}")
                 if len(seen) - 1 == at:
@@ -99,7 +99,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None], at: int 
         return run
 
     for method in ("step", "refuse_incomplete", "define", "move", "delete"):
-        monkeypatch.setattr(Publication, method, before(method))
+        monkeypatch.setattr(JournaledPublication, method, before(method))
     return seen
 
 
@@ -172,6 +172,8 @@ def test_a_call_that_arrives_late_harms_nothing(
         found = there.rows()
         mixed = [[(1, "x"), (2, "y"), (4, "z")], [(2, "y"), (3, "x")]] if name == "partitions" else []
         assert found in (there.old, there.new, *mixed), f"late at {at}"
+        if found in mixed and report.outcome != "published":
+            assert "new rows stand in the partition d=" in str(report.error), f"late at {at}: {report.error}"
         if report.outcome != "published":
             assert (report.error or "").startswith("evicted") or report.details.transient, report.error
         drop(there)
@@ -195,7 +197,7 @@ def before(act: Callable[[], None]) -> Any:
 
     plain = Parquet.commit
 
-    def commit(self: Any, publication: Publication) -> Any:
+    def commit(self: Any, publication: JournaledPublication) -> Any:
         act()
         return plain(self, publication)
 
@@ -261,15 +263,15 @@ def test_rows_that_come_right_before_the_swap_are_told(
 ) -> None:
     """The last moment: the publish has looked at the table, and is about to make the call."""
     there, inserted = place(name), list[bool]()
-    plain = Publication.change
+    plain = JournaledPublication.change
 
-    def change(self: Publication, sql: str) -> None:
+    def change(self: JournaledPublication, sql: str) -> None:
         if not inserted:
             inserted.append(True)
             there.other.sql(f"insert into {there.name} values (9, 'x')")
         plain(self, sql)
 
-    monkeypatch.setattr(Publication, "change", change)
+    monkeypatch.setattr(JournaledPublication, "change", change)
     report = there.publish()
     assert (report.outcome, there.rows()) == ("published", there.new)
     [told] = [f for f in report.findings if f.code == "PP621"]
@@ -284,7 +286,7 @@ def test_files_that_are_gone_after_the_audit_are_not_published(
 
     plain, there = Parquet.commit, place(name)
 
-    def commit(self: Any, publication: Publication) -> Any:
+    def commit(self: Any, publication: JournaledPublication) -> Any:
         publication.store.delete(publication.entry.stage_location)
         return plain(self, publication)
 
@@ -299,14 +301,14 @@ def test_who_takes_the_name_in_the_gap_keeps_it_and_the_old_rows_are_not_lost(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two renames there is no table: another session makes one."""
-    there, plain = place(name), Publication.step
+    there, plain = place(name), JournaledPublication.step
 
-    def step(self: Publication, step: str, **changes: Any) -> None:
+    def step(self: JournaledPublication, step: str, **changes: Any) -> None:
         plain(self, step, **changes)
         if step == "swap":
             there.other.sql(f"create table {there.name} using parquet as select 9 as id")
 
-    monkeypatch.setattr(Publication, "step", step)
+    monkeypatch.setattr(JournaledPublication, "step", step)
     report = there.publish()
     assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, [(9,)]), report.error
     [aside] = [row[1] for row in there.other.sql(f"show tables in {there.database} like '*_old'").collect()]
@@ -327,16 +329,16 @@ def test_who_takes_the_name_in_the_gap_keeps_it_and_the_old_rows_are_not_lost(
 def test_a_table_that_takes_the_name_while_files_go_in_gets_none_of_them(
     name: str, parts: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, plain = place(name), Publication.step
+    there, plain = place(name), JournaledPublication.step
 
-    def step(self: Publication, step: str, **changes: Any) -> None:
+    def step(self: JournaledPublication, step: str, **changes: Any) -> None:
         plain(self, step, **changes)
         if step in ("files", "partitions"):
             there.other.sql(f"drop table {there.name}")
             there.other.sql(f"create table {there.name} (other double, d string) using parquet {parts}")
             there.other.sql(f"insert into {there.name} values (9, 'x')")
 
-    monkeypatch.setattr(Publication, "step", step)
+    monkeypatch.setattr(JournaledPublication, "step", step)
     report = there.publish()
     assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, [(9.0, "x")]), report.error
     assert Guard(there.other).recover() == []
@@ -346,14 +348,14 @@ def test_a_table_that_takes_the_name_while_files_go_in_gets_none_of_them(
 def test_a_staging_table_that_somebody_drops_at_the_last_moment_costs_no_row(
     name: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, plain = place(name), Publication.step
+    there, plain = place(name), JournaledPublication.step
 
-    def step(self: Publication, step: str, **changes: Any) -> None:
+    def step(self: JournaledPublication, step: str, **changes: Any) -> None:
         plain(self, step, **changes)
         if step == "swap":
             there.other.sql(f"drop table {self.entry.staging}")
 
-    monkeypatch.setattr(Publication, "step", step)
+    monkeypatch.setattr(JournaledPublication, "step", step)
     report = there.publish()
     assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, there.old), report.error
     assert Guard(there.other).recover() == []
@@ -388,16 +390,16 @@ def test_a_table_that_is_another_one_right_before_the_swap_has_its_own_rows(
     spark.sql(f"create table {there.name} using parquet {location} as select 1 as id, 'a' as s")
     for at in range(runs):
         assert Guard(spark).publish(Model(there.name, f"select {at} as id, 'a' as s")).outcome == "published"
-    before, change, acted = there.rows(), Publication.change, list[str]()
+    before, change, acted = there.rows(), JournaledPublication.change, list[str]()
 
-    def beside(self: Publication, sql: str) -> None:
+    def beside(self: JournaledPublication, sql: str) -> None:
         if " SET LOCATION " in sql and not acted:
             for statement in ALTERED[how]:
                 acted.append(statement)
                 there.other.sql(statement.replace("{t}", there.name))
         change(self, sql)
 
-    monkeypatch.setattr(Publication, "change", beside)
+    monkeypatch.setattr(JournaledPublication, "change", beside)
     report = Guard(spark).publish(Model(there.name, "select 9 as id, 'z' as s"))
     assert len(acted) == len(ALTERED[how])
     assert (report.outcome, report.details.transient) == ("failed", True), report.error
@@ -413,14 +415,14 @@ def test_a_table_that_is_another_one_right_before_the_swap_has_its_own_rows(
 def test_a_staged_file_that_somebody_deletes_while_rows_are_added_blames_nobody(
     place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, plain = place("append"), Publication.move
+    there, plain = place("append"), JournaledPublication.move
 
-    def move(self: Publication, source: str, target: str) -> None:
+    def move(self: JournaledPublication, source: str, target: str) -> None:
         if source.endswith(".parquet"):
             self.store.delete(source)
         plain(self, source, target)
 
-    monkeypatch.setattr(Publication, "move", move)
+    monkeypatch.setattr(JournaledPublication, "move", move)
     report = there.publish()
     assert (report.outcome, report.details.transient, there.rows()) == ("failed", True, there.old), report.error
     assert "somebody deleted it" in str(report.error)
@@ -434,20 +436,20 @@ def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_
     how: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two renames another session writes files there, so that the new table cannot have the name."""
-    there, plain, at = place("rename"), Publication.step, list[str]()
+    there, plain, at = place("rename"), JournaledPublication.step, list[str]()
 
-    def step(self: Publication, step: str, **changes: Any) -> None:
+    def step(self: JournaledPublication, step: str, **changes: Any) -> None:
         plain(self, step, **changes)
         if step == "swap":
             at.append(self.entry.native)
             there.other.sql("select 9L as id, 'z' as s").write.parquet(self.entry.native)
             if how == "told by the recovery":
-                monkeypatch.setattr(Publication, "change", refuse)
+                monkeypatch.setattr(JournaledPublication, "change", refuse)
 
-    def refuse(self: Publication, sql: str) -> None:
+    def refuse(self: JournaledPublication, sql: str) -> None:
         raise SparkFailure("the metastore is gone", outside=True)
 
-    monkeypatch.setattr(Publication, "step", step)
+    monkeypatch.setattr(JournaledPublication, "step", step)
     report = there.publish()
     monkeypatch.undo()
     assert report.outcome == "failed", report.error
@@ -464,7 +466,7 @@ def test_files_that_come_to_the_place_of_a_table_that_stands_aside_are_left_and_
     assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
     assert (there.publish().outcome, there.rows()) == ("published", there.new)
     session = opened(there.spark)
-    [left] = leave(session, store_of(session), [database_root(session, (there.database,))], force=True)
+    [left] = move_home(session, store_of(session), [database_root(session, (there.database,))], force=True)
     assert (left.outcome, left.model) == ("failed", found[1]), left.error
     assert [tuple(row) for row in there.other.read.parquet(found[1]).collect()] == [(9, "z")]
 
@@ -474,7 +476,7 @@ def test_a_table_that_is_pointed_elsewhere_at_the_last_moment_loses_no_row(
     lies: str, place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Between the last look and the first rename another session gives the table other files."""
-    there, plain, theirs = place("rename"), Publication.step, f"file:{tmp_path}/theirs"
+    there, plain, theirs = place("rename"), JournaledPublication.step, f"file:{tmp_path}/theirs"
     old, new = list(there.old or ()), list(there.new)
     if lies == "elsewhere":
         there.spark.sql(f"drop table {there.name}")
@@ -483,12 +485,12 @@ def test_a_table_that_is_pointed_elsewhere_at_the_last_moment_loses_no_row(
         assert Guard(there.spark).publish(Model(there.name, "select 1 as id, 'a' as s")).outcome == "published"
     there.other.sql("select 9 as id, 'z' as s").write.parquet(theirs)
 
-    def step(self: Publication, step: str, **changes: Any) -> None:
+    def step(self: JournaledPublication, step: str, **changes: Any) -> None:
         plain(self, step, **changes)
         if step == "away":
             there.other.sql(f"alter table {there.name} set location '{theirs}'")
 
-    monkeypatch.setattr(Publication, "step", step)
+    monkeypatch.setattr(JournaledPublication, "step", step)
     report, found = there.publish(), there.rows()
     if report.outcome == "published":
         assert found == new

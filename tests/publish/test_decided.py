@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.data_tests.decided import Failures, Relations, Stored, count, stored_below
-from planproof.publish.data_tests.known import question
+from planproof.publish.data_tests.decided import Failures, Relations, Stored, count, find_stored_below
+from planproof.publish.data_tests.known import parse_question
 from planproof.session.files import data_files
 from planproof.settings import Settings
 from planproof_engine.schema import PhysicalSchema
@@ -140,7 +140,7 @@ def published(spark: Any) -> Iterator[tuple[str, Guard]]:
 
 
 def found(sql: str, guard: Guard) -> Failures | None:
-    known = question(sql)
+    known = parse_question(sql)
     assert known is not None, sql
     return count(known, Relations(guard.session, guard.memory.plans))
 
@@ -235,9 +235,9 @@ def test_a_folder_that_is_not_there_is_no_table_without_rows(tmp_path: Path) -> 
     session: Any = SimpleNamespace(files=data_files)
     (tmp_path / "there").mkdir()
     there, missing = f"file:{tmp_path}/there", f"file:{tmp_path}/missing"
-    assert stored_below(session, [there], PhysicalSchema()) == Stored((), PhysicalSchema())
+    assert find_stored_below(session, [there], PhysicalSchema()) == Stored((), PhysicalSchema())
     for locations in ([missing], [there, missing], [there, "s3a://bucket/t"]):
-        assert stored_below(session, locations, PhysicalSchema()) is None
+        assert find_stored_below(session, locations, PhysicalSchema()) is None
 
 
 def test_a_where_that_may_fail_or_does_more_is_left_to_spark(published: tuple[str, Guard]) -> None:
@@ -255,7 +255,7 @@ def test_a_where_that_may_fail_or_does_more_is_left_to_spark(published: tuple[st
         "n > 0 -- and more",
     ):
         sql = f"select id from (select * from {db}.plain where {where}) dbt_subquery where id is null"
-        asked = question(sql)
+        asked = parse_question(sql)
         known[where] = asked is not None and count(asked, Relations(guard.session, guard.memory.plans)) is not None
     assert {where for where, decided in known.items() if decided} == {"n > 0", "rand() < 0.5"} | (
         set() if guard.session.conf.ansi else {"n / 0 > 1"}

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from planproof.publish.delta.left import LEFT, left_by
+from planproof.publish.delta.left import LEFT, list_left
 from planproof.publish.notes.note import Note
-from planproof.publish.notes.notebook import Notebook, Noted, mark
+from planproof.publish.notes.notebook import Notebook, Noted, taken_mark
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.recovery import settle
 from planproof.session.store import LocalStore
@@ -145,7 +145,7 @@ def test_a_living_owner_is_fenced_before_its_rows_are_deleted(tmp_path: Path) ->
     assert (files(tmp_path), lake.fenced) == (before, [])
     assert told(lake, location, force=True) == ["PP602"]
     assert lake.fenced == [f"{tmp_path / 't'} {FOLDER}"]
-    assert not Path(mark(location)).exists()
+    assert not Path(taken_mark(location)).exists()
 
 
 def test_who_may_still_make_its_table_keeps_its_files(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_who_may_still_make_its_table_keeps_its_files(tmp_path: Path) -> None:
     location = left(tmp_path, owner=alive, is_new=True, base=-1)
     before = files(tmp_path)
     assert told(Lake(tmp_path), location, force=True) == ["PP609"]
-    assert files(tmp_path) == {*before, str(Path(mark(location)).relative_to(tmp_path))}
+    assert files(tmp_path) == {*before, str(Path(taken_mark(location)).relative_to(tmp_path))}
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
@@ -233,6 +233,6 @@ def test_a_first_run_at_a_place_that_the_model_names_is_swept(tmp_path: Path, is
         STORE.write(str(elsewhere / FOLDER / "_delta_log/_planproof"), f"{location}.not")
         assert told(lake, location) == ["PP622"]
         STORE.write(str(elsewhere / FOLDER / "_delta_log/_planproof"), location)
-    by = LEFT if is_told == "by the folder" else left_by(str(elsewhere))
+    by = LEFT if is_told == "by the folder" else list_left(str(elsewhere))
     report = settle(Noted(by, lake, STORE, location))  # type: ignore[arg-type]
     assert ([f.code for f in report.findings], elsewhere.exists()) == (["PP602"], False)

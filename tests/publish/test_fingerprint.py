@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from planproof.publish.fingerprint import fingerprint
+from planproof.publish.fingerprint import compute_fingerprint
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 
@@ -23,6 +23,6 @@ class Lake:
 
 def test_a_delta_table_has_the_fingerprint_of_its_version() -> None:
     table = StoredTable("db.t", "table", PhysicalSchema(()), (), "delta", "/lake/t", True, {})
-    found = [fingerprint(Lake(version), "`db`.`t`", table) for version in (1, 1, 2)]  # type: ignore[arg-type]
+    found = [compute_fingerprint(Lake(version), "`db`.`t`", table) for version in (1, 1, 2)]  # type: ignore[arg-type]
     assert found[0] is not None
     assert found[0] == found[1] != found[2]

@@ -11,8 +11,8 @@ from planproof import Model
 from planproof.contract import FILE_FORMATS
 from planproof.publish.formats import FORMATS, Parquet, format_of
 from planproof.publish.iceberg import Iceberg
-from planproof.publish.iceberg.facts import as_filed, as_kept, filed
-from planproof.publish.iceberg.partitioning import same
+from planproof.publish.iceberg.facts import convert_names, convert_types, make_compatible_name
+from planproof.publish.iceberg.partitioning import is_same
 from planproof.publish.transaction.names import Refused
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import PhysicalField, PhysicalSchema
@@ -54,7 +54,7 @@ def test_a_session_that_opens_no_transaction_is_refused_by_name(given: Any, why:
 
 
 def test_names_and_types_as_iceberg_has_them() -> None:
-    assert [filed(name) for name in ("net_amount", "order id", "2nd", "é", "a-b", "-")] == [
+    assert [make_compatible_name(name) for name in ("net_amount", "order id", "2nd", "é", "a-b", "-")] == [
         "net_amount",
         "order_x20id",
         "_2nd",
@@ -65,9 +65,9 @@ def test_names_and_types_as_iceberg_has_them() -> None:
     columns = PhysicalSchema(
         (PhysicalField("a b", parse_type("map<string,array<struct<`c d`:tinyint,e:smallint>>>"), True),)
     )
-    assert as_filed(columns).names == ("a_x20b",)
-    assert as_filed(columns)[0].type == parse_type("map<string,array<struct<c_x20d:tinyint,e:smallint>>>")
-    assert as_kept(columns)[0].type == parse_type("map<string,array<struct<`c d`:int,e:int>>>")
+    assert convert_names(columns).names == ("a_x20b",)
+    assert convert_names(columns)[0].type == parse_type("map<string,array<struct<c_x20d:tinyint,e:smallint>>>")
+    assert convert_types(columns)[0].type == parse_type("map<string,array<struct<`c d`:int,e:int>>>")
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_names_and_types_as_iceberg_has_them() -> None:
     ],
 )
 def test_partitions_are_the_same_however_they_are_spelled(given: list[str], held: list[str], expected: bool) -> None:
-    assert same(given, held) is expected
+    assert is_same(given, held) is expected

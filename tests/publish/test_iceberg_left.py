@@ -16,7 +16,7 @@ import pytest
 
 from planproof.publish.iceberg.left import LEFT, settle_exchange, take_back
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Notebook, Noted, earlier, folder, mark, notes
+from planproof.publish.notes.notebook import SETTLES, Notebook, Noted, folder, list_notes, settle_earlier, taken_mark
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.recover import recover
 from planproof.publish.transaction.recovery import settle as settle_found
@@ -143,17 +143,17 @@ def test_a_living_owner_and_a_torn_note_are_left_alone(tmp_path: Path) -> None:
     _, location = left(tmp_path, owner=replace(Owner.here("r_1"), pid=os.getppid(), started=None))
     before = files(tmp_path)
     assert told(tmp_path, False, location) == ("failed", ["PP604"])
-    assert earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
+    assert settle_earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
     Path(location).write_text('{"model": ')
     assert told(tmp_path, False, location) == ("failed", ["PP601"])
-    assert earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
+    assert settle_earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t") == []  # type: ignore[arg-type]
     assert files(tmp_path) == before
 
 
 def test_the_next_publish_of_a_table_sweeps_what_it_left_and_no_other_ones(tmp_path: Path) -> None:
     left(tmp_path)
-    assert earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "other") == []  # type: ignore[arg-type]
-    (report,) = earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
+    assert settle_earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "other") == []  # type: ignore[arg-type]
+    (report,) = settle_earlier(LEFT, Lakes(False, tmp_path), STORE, str(tmp_path), "t")  # type: ignore[arg-type]
     assert [f.code for f in report.findings] == ["PP602"]
     assert (files(tmp_path), STORE.names(folder(str(tmp_path)))) == (set(), [])
 
@@ -258,7 +258,7 @@ def test_a_note_that_is_none_does_not_keep_the_others(tmp_path: Path, text: str)
     bad.write_text(text)
     Path(location).with_name("b.x_1.json").mkdir()
     session = Lakes(False, tmp_path)
-    said = [settle_found(Noted(LEFT, session, STORE, at)) for at in notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
+    said = [settle_found(Noted(LEFT, session, STORE, at)) for at in list_notes(STORE, str(tmp_path))]  # type: ignore[arg-type]
     assert [r.outcome for r in said] == ["failed", "failed", "rejected"], said
     assert bad.exists()
     assert str(bad) in str(said[0].error)
@@ -283,7 +283,7 @@ def test_files_of_a_living_owner_are_deleted_once_its_commit_is_refused(tmp_path
     seen: list[Any] = []
     tables = session.transactions()
     tables.fence = lambda name, run: seen.append(
-        (name, run, Path(mark(location)).exists(), sorted(files(tmp_path / "t")))
+        (name, run, Path(taken_mark(location)).exists(), sorted(files(tmp_path / "t")))
     )
     session.transactions = lambda: tables  # type: ignore[method-assign]
     report = settle_found(Noted(LEFT, session, STORE, location, force=True))  # type: ignore[arg-type]
@@ -305,7 +305,7 @@ def test_files_of_a_living_owner_stay_where_no_table_can_refuse_it(tmp_path: Pat
     assert told(tmp_path, None, location, force=True) == ("rejected", ["PP609"])
     assert files(tmp_path / "t") == before
     then = time.time() - SETTLES - 10
-    os.utime(mark(location), (then, then))
+    os.utime(taken_mark(location), (then, then))
     assert told(tmp_path, None, location, force=True) == ("rejected", ["PP602"])
     assert files(tmp_path / "t") == set()
 

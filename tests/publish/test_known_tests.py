@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.publish.data_tests.known import Question, Thresholds, question
+from planproof.publish.data_tests.known import Question, Thresholds, parse_question
 from planproof_engine.catalog import RelationName
 
 NOT_NULL = "\n\n\nselect id\nfrom shop.orders\nwhere id is null\n\n\n"
@@ -97,7 +97,7 @@ ORDERS = RelationName(("shop", "orders"))
     ],
 )
 def test_each_of_dbts_own_tests_is_known(sql: str, found: Question) -> None:
-    assert question(sql) == found
+    assert parse_question(sql) == found
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_each_of_dbts_own_tests_is_known(sql: str, found: Question) -> None:
     ],
 )
 def test_a_text_that_says_anything_else_is_not(sql: str) -> None:
-    assert question(sql) is None
+    assert parse_question(sql) is None
 
 
 def test_limits_are_compared_as_spark_compares_them() -> None:

@@ -25,7 +25,7 @@ from planproof.publish.transaction.journal import (
     PartitionSwap,
     Prior,
     folder,
-    publishes,
+    list_publishes,
     read,
 )
 from planproof.publish.transaction.names import STATE, join
@@ -253,14 +253,14 @@ def test_a_journal_entry_survives_its_file(tmp_path: Path) -> None:
     journal = Journal(LocalStore(), entry)
     for step in ("stage", "files"):
         journal.step(step)
-    assert publishes(LocalStore(), str(tmp_path)) == ["t.r_1"]
+    assert list_publishes(LocalStore(), str(tmp_path)) == ["t.r_1"]
     found = read(LocalStore(), str(tmp_path), "t.r_1")
     assert found is not None
     assert found.entry == replace(entry, step="files")
     found.step("undo")
     assert LocalStore().names(folder(str(tmp_path))) == ["t.r_1.3.json"]
     journal.close()
-    assert publishes(LocalStore(), str(tmp_path)) == []
+    assert list_publishes(LocalStore(), str(tmp_path)) == []
     assert read(LocalStore(), str(tmp_path), "t.r_1") is None
 
 

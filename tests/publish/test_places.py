@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.publish.transaction.places import moves
+from planproof.publish.transaction.places import is_moved
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 
@@ -28,22 +28,22 @@ def table(location: str, managed: bool = False) -> StoredTable:
     ],
 )
 def test_a_table_below_its_root_stays(root: str | None) -> None:
-    assert not moves(table("hdfs://lake.internal:8020/lake/t"), root)
-    assert not moves(table("hdfs://lake.internal:8020/lake/__planproof/t/v0-1"), root)
+    assert not is_moved(table("hdfs://lake.internal:8020/lake/t"), root)
+    assert not is_moved(table("hdfs://lake.internal:8020/lake/__planproof/t/v0-1"), root)
 
 
 @pytest.mark.parametrize("root", ["/lake/deeper", "/", "/lake of others", "s3a://lake/lake", "hdfs://other:8020/lake"])
 def test_a_table_elsewhere_moves(root: str) -> None:
-    assert moves(table("hdfs://lake.internal:8020/lake/t"), root)
+    assert is_moved(table("hdfs://lake.internal:8020/lake/t"), root)
 
 
 def test_a_root_may_be_a_bucket() -> None:
-    assert not moves(table("s3a://lake/t"), "s3a://lake")
-    assert moves(table("s3a://lake/t"), "s3a://sea")
-    assert not moves(table("file:/tmp/a%20b/t"), "file:///tmp/a b")
+    assert not is_moved(table("s3a://lake/t"), "s3a://lake")
+    assert is_moved(table("s3a://lake/t"), "s3a://sea")
+    assert not is_moved(table("file:/tmp/a%20b/t"), "file:///tmp/a b")
 
 
 def test_a_managed_table_goes_to_a_root() -> None:
-    assert moves(table("/lake/t", managed=True), "/lake")
-    assert not moves(table("/lake/t", managed=True), None)
-    assert not moves(None, "/lake")
+    assert is_moved(table("/lake/t", managed=True), "/lake")
+    assert not is_moved(table("/lake/t", managed=True), None)
+    assert not is_moved(None, "/lake")

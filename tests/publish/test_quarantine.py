@@ -238,7 +238,7 @@ def test_a_check_that_never_says_the_same_publishes_nothing(shop: Shop, monkeypa
     dice = Contract([("id", "int", False)], [{"kind": "check", "expression": "rand() < 0.5"}])
     report = shop.publish("select cast(id as int) as id from range(2000)", contract=dice)
     assert (report.outcome, shop.rows(), shop.quarantined() or [], shop.leftovers()) == ("rejected", None, [], [])
-    monkeypatch.setattr(quarantine, "_rows_below", lambda *_: 3)
+    monkeypatch.setattr(quarantine, "_count_rows_below", lambda *_: 3)
     report = shop.publish(BAD)
     assert (report.outcome, shop.rows(), shop.quarantined("id"), shop.leftovers()) == ("failed", None, [], [])
     assert "of 5 staged rows 1 keep the contract and 3 do not" in (report.error or "")
@@ -259,7 +259,7 @@ def test_rows_whose_footers_nobody_reads_are_counted(shop: Shop, monkeypatch: py
         [],
     )
     counts = iter((4, 2))
-    monkeypatch.setattr(quarantine, "_rows_of", lambda *_: next(counts))
+    monkeypatch.setattr(quarantine, "_count_rows", lambda *_: next(counts))
     report = shop.publish(BAD)
     assert (report.outcome, shop.rows(), shop.quarantined(), shop.leftovers()) == (
         "failed",

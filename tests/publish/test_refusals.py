@@ -9,7 +9,7 @@ import pytest
 
 from planproof import Contract, Model, Settings
 from planproof.judge.draft import Draft
-from planproof.publish.audit.refusals import met_null
+from planproof.publish.audit.refusals import find_met_null
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import RelationName
@@ -37,20 +37,20 @@ STRICT, LOOSE = "struct<a: int not null>", "struct<a: int>"
 @pytest.mark.parametrize(("stored", "path"), [(None, "s\na"), (LOOSE, "s\na"), (STRICT, "id")])
 def test_a_null_that_the_table_takes_is_not_told_as_its_refusal(stored: str | None, path: str) -> None:
     made = job(stored, STRICT)
-    assert not met_null(made, SparkFailure(SAID.format(path=path)))
+    assert not find_met_null(made, SparkFailure(SAID.format(path=path)))
     assert made.draft.findings == []
 
 
 def test_a_null_that_table_and_contract_forbid_is_violated() -> None:
     made = job(STRICT, STRICT)
-    assert met_null(made, SparkFailure(SAID.format(path="S\na")))
+    assert find_met_null(made, SparkFailure(SAID.format(path="S\na")))
     (found,) = made.draft.findings
     assert (found.code, found.verdict, found.field) == ("PP505", "violated", "S.a")
 
 
 def test_a_null_that_the_table_alone_forbids_is_refused_with_the_way_out() -> None:
     with pytest.raises(Refused, match=r"ALTER COLUMN `s`\.`a` DROP NOT NULL"):
-        met_null(job(STRICT, LOOSE), SparkFailure(SAID.format(path="s\na")))
+        find_met_null(job(STRICT, LOOSE), SparkFailure(SAID.format(path="s\na")))
 
 
 def test_what_is_denied_is_not_cured_by_a_second_try() -> None:

@@ -16,10 +16,10 @@ from planproof.publish.formats import Parquet
 from planproof.publish.materialize import stage
 from planproof.publish.swaps.view import digest_of, statement_of
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.begin import publication
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.recover import recover
 from planproof.session.store import store_of
 from planproof_engine.catalog import split_name
@@ -174,7 +174,7 @@ class World:
         options = {k: self.filled(v) for k, v in given.pop("options", {}).items()}
         return Model(self.name, options=options, **given)
 
-    def publish(self, session: Any, run: str = "r") -> Publication:
+    def publish(self, session: Any, run: str = "r") -> JournaledPublication:
         model = self.model()
         names = Names.of(self.name, session.namespace, run, 1)
         held = lock.acquire(store_of(session), self.root, names.slug, names.stamp, self.name)
@@ -183,9 +183,9 @@ class World:
         finally:
             held.release()
 
-    def published(self, session: Any, model: Model, names: Names, held: lock.Lock) -> Publication:
+    def published(self, session: Any, model: Model, names: Names, held: lock.Lock) -> JournaledPublication:
         target = session.table(names.target.quoted)
-        going = publication(
+        going = begin_publication(
             session,
             names,
             target,

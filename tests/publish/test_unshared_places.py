@@ -10,7 +10,7 @@ import pytest
 from planproof import Guard, Model
 from planproof.publish.swaps import settle
 from planproof.publish.transaction import lock
-from planproof.publish.transaction.begin import publication
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Names, Refused
 from planproof.session.store import store_of
 
@@ -42,7 +42,7 @@ def test_a_place_that_was_taken_meanwhile_is_left_alone(
     names = Names.of(f"{database}.t", session.namespace, "r", 1)
     store, root = store_of(session), str(tmp_path / "state")
     held = lock.acquire(store, root, names.slug, names.stamp, "t")
-    going = publication(session, names, None, "rename", root, {"location_root": str(tmp_path)}, held)
+    going = begin_publication(session, names, None, "rename", root, {"location_root": str(tmp_path)}, held)
     store.write(f"{going.entry.stage_location}/part.parquet", "staged")
     store.write(f"{tmp_path}/t/part.parquet", "another table's")
     spark.sql(f"create table {going.entry.staging} (id int) using parquet location '{going.entry.stage_location}'")

@@ -10,7 +10,7 @@ from quick import keep_quick
 
 from planproof import Guard, Model
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session import open as opened
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import local
@@ -115,19 +115,19 @@ def test_files_that_somebody_puts_at_the_default_place_never_become_the_table(
     spark: Any, database: str, monkeypatch: pytest.MonkeyPatch, runs: int, step: str
 ) -> None:
     """They come while the table is renamed, at home or from a version: the catalog renames none onto them."""
-    name, plain, acted = f"{database}.t", Publication.step, list[str]()
+    name, plain, acted = f"{database}.t", JournaledPublication.step, list[str]()
     spark.sql(f"create table {name} using parquet as select 1 as id, 'a' as s")
     for _ in range(runs):
         assert Guard(spark).publish(Model(name, "select 1 as id, 'a' as s")).outcome == "published"
     home = database_root(opened(spark), (database,))
 
-    def beside(self: Publication, now: str, **changes: Any) -> None:
+    def beside(self: JournaledPublication, now: str, **changes: Any) -> None:
         plain(self, now, **changes)
         if now == step and not acted:
             acted.append(now)
             spark.newSession().sql("select 9 as id, 'z' as s").write.mode("append").parquet(f"{home}/t")
 
-    monkeypatch.setattr(Publication, "step", beside)
+    monkeypatch.setattr(JournaledPublication, "step", beside)
     report = Guard(spark).publish(Model(name, "select 5L as id, 'b' as s"))
     assert acted
     # Right before the first rename they are still the table's own, if it lies there.

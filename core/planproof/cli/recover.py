@@ -45,9 +45,9 @@ def recover(
     where = location.named(spark)
     session = location.open_session(spark)
     from planproof.guard import Guard
-    from planproof.publish.transaction.recover import roots
+    from planproof.publish.transaction.recover import list_roots
 
-    looked = roots(session, None)
+    looked = list_roots(session, None)
     reports = Guard(session).recover(force=force)
     where = f"{where}: looked in {', '.join(looked)}"
     report = run_report("recover", reports, started, remarks=[where])

@@ -53,6 +53,6 @@ class BadRows:
         return quarantine_of(self.names.target).quoted
 
 
-def shown(table: str) -> str:
+def format_name(table: str) -> str:
     """The table's name as people read it: its parts with dots, without quotes."""
     return ".".join(split_name(table))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Literal
 
-from planproof.publish.transaction.partition import names, partitions_of
+from planproof.publish.transaction.partition import list_names, partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import local
 
@@ -15,7 +15,7 @@ MOST_PARTITIONS = 256
 """With more partitions than these, a look at all files costs more than a count of a column's nulls."""
 
 
-def fingerprint(
+def compute_fingerprint(
     session: Session,
     relation: str,
     stored: StoredTable | None = None,
@@ -73,7 +73,7 @@ def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]
 
 
 def _files(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:
-    if stored.partition_by and len(names(session, relation)) > MOST_PARTITIONS:
+    if stored.partition_by and len(list_names(session, relation)) > MOST_PARTITIONS:
         raise SparkFailure(f"{relation} has more than {MOST_PARTITIONS} partitions")
     for partition in partitions_of(session, relation, stored):
         path = local(partition.location)

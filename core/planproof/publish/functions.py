@@ -35,7 +35,7 @@ from planproof_engine.python_functions import (
 _BY_ROWS = {"spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false"}
 
 
-def fed_by_rows(session: Session, found: Lowered | None) -> AbstractContextManager[None]:
+def feed_rows(session: Session, found: Lowered | None) -> AbstractContextManager[None]:
     """Has Spark hand rows to the workers, while a query runs whose lambdas call Python functions.
 
     Spark 4.2 and later hand over columnar batches. Batches that are not Arrow's own, such as Parquet's, are copied
@@ -65,7 +65,7 @@ class Functions:
                 raise SparkFailure(f"a function of Spark is called {name} already; give yours another name") from error
             self._declared[name] = declared
 
-    def lowered(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None:
+    def lower(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None:
         """The query as Spark accepts it, with its plan; None where no Python function stands in a lambda.
 
         Raises `CannotLower`. The calls that the text needs are registered until they are released.
@@ -95,7 +95,7 @@ class Functions:
         except (AnalysisError, Unknown):
             return ()
 
-    def stand_in_lambdas(self, logical: LogicalPlan) -> bool:
+    def has_functions_in_lambdas(self, logical: LogicalPlan) -> bool:
         """Whether a lambda of the query calls one of the functions."""
         bodies = (e for e in logical.root.all_expressions() if isinstance(e, Lambda))
         return bool(self._declared) and any(calls_declared(body) for body in bodies)
@@ -121,7 +121,7 @@ def _signature(call: ListCall) -> Signature:
     return Signature(call.name, (Many(ANY),), returns, ALWAYS, coerce=Coerce.NONE, foldable=False, spark=python)
 
 
-def broken(failure: SparkFailure) -> Finding | None:
+def find_broken_declaration(failure: SparkFailure) -> Finding | None:
     """The worker's message about a function that broke its declaration; None for any other failure."""
     found = re.search(rf"{BROKEN} (\w+): ([^\n]+)", str(failure))
     if found is None:

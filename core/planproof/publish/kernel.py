@@ -14,16 +14,16 @@ from typing import Any, Generic, TypeVar
 from planproof.judge.effect import Effect
 from planproof.judge.planes import ARRAYS_UNSEEN
 from planproof.publish import quarantine
-from planproof.publish.audit.batch_schemas import comparing, mismatch, uncompared
+from planproof.publish.audit.batch_schemas import compare_batches, find_mismatch, find_uncompared_batches
 from planproof.publish.audit.comparison import compare
-from planproof.publish.audit.python_claims import breaks_its_claims, watching
-from planproof.publish.audit.refusals import met_null
-from planproof.publish.audit.samples import broken_rows
+from planproof.publish.audit.python_claims import find_broken_claims, watch_claims
+from planproof.publish.audit.refusals import find_met_null
+from planproof.publish.audit.samples import sample_broken_rows
 from planproof.publish.audit.staged import look
 from planproof.publish.data_tests.trial import try_tests
-from planproof.publish.functions import fed_by_rows
-from planproof.publish.materialize.incremental import overflowed
-from planproof.publish.materialize.materialization import Job, Publishing, Standing
+from planproof.publish.functions import feed_rows
+from planproof.publish.materialize.incremental import find_overflow
+from planproof.publish.materialize.materialization import Job, Publication, Standing
 from planproof.publish.protocol import Format, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.lock import Evicted
@@ -33,7 +33,7 @@ from planproof.session.protocol import SparkFailure, StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
-P = TypeVar("P", bound=Publishing)
+P = TypeVar("P", bound=Publication)
 
 
 class Unsettled(Stopped):
@@ -66,9 +66,10 @@ class Publish(Generic[P]):
         try:
             return self._carry_out_or_settle()
         except Evicted as eviction:
-            if self.steps.format.is_committed(self.publication):
+            late = self.steps.format.find_late_rows(self.publication)
+            if late:
                 raise Evicted(
-                    f"{self.job.model.name} (its new rows stand there, by a call that was under way)"
+                    f"{self.job.model.name} (its new rows stand {late}, by a call that was under way)"
                 ) from eviction
             self._give_way()
             raise
@@ -76,7 +77,7 @@ class Publish(Generic[P]):
     def look(self) -> StoredTable | None:
         """The relation as the catalog has it after the publish, against what was written."""
         steps, job = self.steps, self.job
-        written = steps.materialization.written(job, self.publication)
+        written = steps.materialization.published_schema(job, self.publication)
         return look(job, written, lambda: steps.format.describe(job, self.publication))
 
     def _carry_out_or_settle(self) -> bool:
@@ -101,7 +102,7 @@ class Publish(Generic[P]):
             return self._publish_good_rows() or self._reject_bad_rows()
         if job.keys:
             if job.target is not None:
-                job.draft.tell(comparison=compare(job, job.keys, self._staged().rows_after()))
+                job.draft.set_details(comparison=compare(job, job.keys, self._staged_write().rows_after()))
             return self._reject(keep=False)
         self._commit()
         return True
@@ -112,16 +113,16 @@ class Publish(Generic[P]):
         # Nothing is written beside a view.
         (publication.note if draft.effect is Effect.DEFINES else publication.step)("stage")
         try:
-            with comparing(job), fed_by_rows(job.session, draft.lowered), watching(job, publication) as watched:
+            with compare_batches(job), feed_rows(job.session, draft.lowered), watch_claims(job, publication) as watched:
                 statement = self.steps.stage(watched, publication)
         except SparkFailure as failure:
-            found = mismatch(failure)
+            found = find_mismatch(failure)
             draft.add([found] if found else [])
-            if found or overflowed(job, failure) or met_null(job, failure) or breaks_its_claims(job, failure):
+            if found or find_overflow(job, failure) or find_met_null(job, failure) or find_broken_claims(job, failure):
                 return False
             raise
         if not job.after_quarantine:
-            draft.add(uncompared(job))
+            draft.add(find_uncompared_batches(job))
             draft.executed_sql = statement.replace(watched.examined.sql, job.examined.sql)
             _tell_of_arrays(job)
         return True
@@ -131,7 +132,7 @@ class Publish(Generic[P]):
         publication.note("audit")
         self.steps.audit(job, publication)
         if job.tests is not None and not job.draft.fails:
-            try_tests(job, self._staged(), job.tests)
+            try_tests(job, self._staged_write(), job.tests)
 
     def _commit(self) -> None:
         self.job.draft.add(self.steps.commit(self.publication))
@@ -153,7 +154,7 @@ class Publish(Generic[P]):
             raise better from error
         except Exception as second:
             is_transient = bool(getattr(second, "transient", False))
-            draft.tell(unsettled=True, transient=is_transient)
+            draft.set_details(unsettled=True, transient=is_transient)
             if not isinstance(error, Exception):
                 raise error from second
             raise Unsettled(publication.entry, error, second, publication.next_step, is_transient) from error
@@ -165,7 +166,7 @@ class Publish(Generic[P]):
             with suppress(SparkFailure, AnalysisError):
                 self.publication.discard()
 
-    def _staged(self) -> StagedWrite:
+    def _staged_write(self) -> StagedWrite:
         return self.steps.format.staged(self.job, self.publication)
 
     def _refuse_changed(self) -> None:
@@ -188,7 +189,7 @@ class Publish(Generic[P]):
         if bad is None:
             return False
         steps, good, publication = quarantine.Quarantining.begin(self.steps, bad, job, raw)
-        with quarantine.reported(job, bad) as outcome:
+        with quarantine.report_quarantine(job, bad) as outcome:
             outcome.published = Publish(good, steps, publication, self.again).run()
         return outcome.published
 
@@ -197,7 +198,7 @@ class Publish(Generic[P]):
             self.publication.step("reject")
             self.steps.format.settle(self.publication)
             return False
-        broken_rows(self.job, self._staged())
+        sample_broken_rows(self.job, self._staged_write())
         return self._reject(self.job.draft.settings.keep_rejected)
 
     def _reject(self, keep: bool) -> bool:
@@ -205,7 +206,7 @@ class Publish(Generic[P]):
         publication.step("reject")
         if keep and publication.can_be_kept:
             publication.keep()
-            draft.tell(rejected=publication.entry.staging)
+            draft.set_details(rejected=publication.entry.staging)
         else:
             publication.discard()
             # For a view nothing was staged that could be kept.
@@ -230,11 +231,11 @@ def begin(job: Job, format: Format[Any], full_refresh: bool, again: Callable[[],
 def _tell_of_arrays(job: Job) -> None:
     """I3: which functions' arrays were checked in the run that has ended. Spark's own functions show no arrays."""
     if job.draft.lowered is not None:
-        job.draft.enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
+        job.draft.mark_enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
     elif job.compare_batches and job.examined.planes.python_fed:
         compared = (
             "Spark compares the schema of each Arrow batch that a Python function gives; it does not tell of which"
         )
-        job.draft.not_enforced("I3", compared)
+        job.draft.mark_not_enforced("I3", compared)
     else:
-        job.draft.not_enforced("I3", ARRAYS_UNSEEN)
+        job.draft.mark_not_enforced("I3", ARRAYS_UNSEEN)

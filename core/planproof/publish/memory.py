@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from planproof.judge.effect import Effect
 from planproof.publish.data_tests.evidence import Plans
-from planproof.publish.fingerprint import fingerprint
+from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, StoredTable
 from planproof_engine.catalog import Catalog, Relation, RelationName
@@ -52,7 +52,7 @@ class Memory:
         def ask(parts: tuple[str, ...]) -> Relation | None:
             found = self._given.find(parts) if self._given is not None else None
             found = found or live.find(parts)
-            return None if found is None else self._with_evidence(parts, found, seen.get(found.name))
+            return None if found is None else self._add_evidence(parts, found, seen.get(found.name))
 
         return Catalog(source=ask, namespace=live.namespace, catalog=live.catalog)
 
@@ -60,7 +60,7 @@ class Memory:
         """Remembers the contract's NOT NULL columns of a relation that was just published and stands there `now`;
         `before` is its evidence before that."""
         self.plans.learn(job, now)
-        key, proved = job.names.target, _proved(job)
+        key, proved = job.names.target, _list_proved(job)
         effect = job.draft.effect
         kind = "view" if effect is Effect.DEFINES else "table"
         if effect is not None and effect.keeps_rows:
@@ -86,9 +86,9 @@ class Memory:
 
         `stored` is the relation as it stands there now, where that is known.
         """
-        return self._fresh(RelationName.parse(name).within(self._session.namespace), (), stored)
+        return self._find_valid_evidence(RelationName.parse(name).within(self._session.namespace), (), stored)
 
-    def _fresh(
+    def _find_valid_evidence(
         self, key: RelationName, asked: tuple[RelationName, ...], stored: StoredTable | None = None
     ) -> Mapping[str, str]:
         known = self._known.get(key)
@@ -103,25 +103,31 @@ class Memory:
         self, key: RelationName, text: str, asked: tuple[RelationName, ...] = (), stored: StoredTable | None = None
     ) -> str | None:
         """The relation's fingerprint; a view's with those of the known relations that its text names."""
-        own = fingerprint(self._session, key.quoted, stored)
+        own = compute_fingerprint(self._session, key.quoted, stored)
         if own is None or not text:
             return own
         asked = (*asked, key)
         known = (other for other in list(self._known) if other not in asked and other.key[-1] in text)
         named = sorted(known, key=lambda other: other.key)
-        parts = [own, *(f"{other.key} {sorted(self._fresh(other, asked))} {self._seen(other)}" for other in named)]
+        parts = [
+            own,
+            *(
+                f"{other.key} {sorted(self._find_valid_evidence(other, asked))} {self._remembered(other)}"
+                for other in named
+            ),
+        ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    def _seen(self, key: RelationName) -> str | None:
+    def _remembered(self, key: RelationName) -> str | None:
         known = self._known.get(key)
         return known.state if known else None
 
-    def _with_evidence(self, parts: tuple[str, ...], found: Relation, stored: StoredTable | None) -> Relation:
+    def _add_evidence(self, parts: tuple[str, ...], found: Relation, stored: StoredTable | None) -> Relation:
         key = RelationName(parts).within(self._session.namespace)
         kind = self._known[key].kind if key in self._known else ""
         if kind != found.kind or (kind == "view" and self._is_hidden(parts)):
             return found
-        known = self._fresh(key, (), stored)
+        known = self._find_valid_evidence(key, (), stored)
         fields = tuple(replace(f, evidence=f.evidence or known.get(f.name)) for f in found.schema)
         return replace(found, schema=LogicalSchema(fields)) if known else found
 
@@ -131,7 +137,7 @@ class Memory:
         return stored is not None and stored.kind == "temporary view"
 
 
-def _proved(job: Job) -> dict[str, str]:
+def _list_proved(job: Job) -> dict[str, str]:
     """The columns of which a finding says that they hold no null. A promise that was not judged is not proved."""
     contract = job.model.contract
     if contract is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from planproof.contract import Model
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.incremental import Increment
@@ -10,14 +12,16 @@ from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
 from planproof.publish.swaps import STRATEGIES, settle, tell_found
+from planproof.publish.swaps.partitions import list_switched
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.names import Names, Refused
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import Ending
-from planproof.session.protocol import Session, StoredTable
+from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 
 class Parquet:
@@ -38,34 +42,38 @@ class Parquet:
     def target(self, names: Names) -> StoredTable | None:
         return self._session.registered(names.target.quoted)
 
-    def materialization(self, job: Job, full_refresh: bool) -> Materialization[Publication]:
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[JournaledPublication]:
         if job.model.materialized == "view":
             return View()
         return Increment() if is_incremental_run(job, full_refresh) else Table()
 
-    def staged(self, job: Job, publication: Publication) -> StagedFiles:
+    def staged(self, job: Job, publication: JournaledPublication) -> StagedFiles:
         return StagedFiles(job, publication)
 
     def quarantine(self) -> QuarantinePartitions:
         return QuarantinePartitions(self._session)
 
-    def commit(self, publication: Publication) -> list[Finding]:
+    def commit(self, publication: JournaledPublication) -> list[Finding]:
         publication.refuse_changed()
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        return [_replaced(publication)] if publication.others else []
+        return [_report_replaced(publication)] if publication.others else []
 
-    def refuse_changed(self, publication: Publication) -> None:
+    def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
 
-    def is_committed(self, publication: Publication) -> bool:
-        return publication.is_committed()
+    def find_late_rows(self, publication: JournaledPublication) -> str:
+        if publication.is_committed():
+            return "there"
+        with suppress(SparkFailure, AnalysisError):  # The table may be gone.
+            return ", ".join(f"in the partition {name}" for name in list_switched(publication))
+        return ""
 
-    def describe(self, job: Job, publication: Publication) -> None:
+    def describe(self, job: Job, publication: JournaledPublication) -> None:
         if publication.entry.effect is Effect.REPLACES and publication.entry.swap.repoints and job.target is not None:
             describe(job.session, job.model, job.target, job.names.target.quoted)
 
-    def settle(self, publication: Publication) -> Ending:
+    def settle(self, publication: JournaledPublication) -> Ending:
         ending = settle(publication)
         found = tell_found(publication) if ending == "undone" else ""
         if found:
@@ -75,7 +83,7 @@ class Parquet:
         return ending
 
 
-def _replaced(publication: Publication) -> Finding:
+def _report_replaced(publication: JournaledPublication) -> Finding:
     others = publication.others
     files = f"{others} file{'' if others == 1 else 's'}"
     message = (

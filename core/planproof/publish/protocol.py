@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from planproof.contract import Model
 from planproof.publish.bad_rows import BadRows
-from planproof.publish.materialize.materialization import Job, Materialization, Publishing
+from planproof.publish.materialize.materialization import Job, Materialization, Publication
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names
 from planproof.publish.transaction.states import Ending
@@ -19,8 +19,8 @@ from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding
 from planproof_engine.schema import PhysicalSchema
 
-P = TypeVar("P", bound=Publishing)
-Q = TypeVar("Q", bound=Publishing, contravariant=True)
+P = TypeVar("P", bound=Publication)
+Q = TypeVar("Q", bound=Publication, contravariant=True)
 
 
 class Format(Protocol[P]):
@@ -52,8 +52,8 @@ class Format(Protocol[P]):
     def refuse_changed(self, publication: P) -> None:
         """Raises a transient `Refused` where the target is not the relation any more that the publish found."""
 
-    def is_committed(self, publication: P) -> bool:
-        """Whether the target holds what was staged."""
+    def find_late_rows(self, publication: P) -> str:
+        """Where the target holds new rows of an evicted publish, by a call that was under way; empty for nowhere."""
 
     def describe(self, job: Job, publication: P) -> None:
         """Gives a table that has just been published what the publish itself could not: comment and properties."""
@@ -72,10 +72,10 @@ class QuarantineTable(Protocol[Q]):
     def refuse(self, raw: Q) -> None:
         """Raises `Unquarantinable` where rows of this publish cannot be told apart, or could not be taken back."""
 
-    def stored(self, name: str) -> StoredTable | None:
+    def find(self, name: str) -> StoredTable | None:
         """The relation that stands there now. Raises `Unquarantinable` where rows cannot be added to it."""
 
-    def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
+    def convert_types(self, schema: PhysicalSchema) -> PhysicalSchema:
         """The columns in the types that the format keeps."""
 
     def attach(self, bad: BadRows, raw: Q, publication: Q) -> None:

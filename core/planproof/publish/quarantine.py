@@ -25,10 +25,10 @@ from planproof.publish.bad_rows import (
     RUN,
     BadRows,
     Unquarantinable,
-    shown,
+    format_name,
 )
-from planproof.publish.materialize.materialization import Job, Publishing
-from planproof.publish.materialize.table import plain
+from planproof.publish.materialize.materialization import Job, Publication
+from planproof.publish.materialize.table import drop_constraints
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names, Refused, quarantine_of
@@ -45,7 +45,7 @@ from planproof_engine.types import STRING, as_ddl, same_type
 
 _RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
 """What the audit of the good rows finds anew."""
-P = TypeVar("P", bound=Publishing)
+P = TypeVar("P", bound=Publication)
 
 
 def refuse_setting(model: Model, settings: Settings) -> None:
@@ -111,14 +111,14 @@ def find_bad_rows(job: Job, format: Format[P], raw: P, names: Names) -> BadRows 
     """The rows to quarantine, after an audit that failed; None where nothing is to be published, and the draft says why
     if it was asked for. `names` are those of the publish of the good rows."""
     draft, settings = job.draft, job.draft.settings
-    if settings.on_violation != "quarantine" or job.after_quarantine or job.keys or not _by_rows_alone(draft):
+    if settings.on_violation != "quarantine" or job.after_quarantine or job.keys or not _is_broken_by_rows_alone(draft):
         return None
     try:
         if not raw.watched and holds_unseen(job):
             raise Unquarantinable("its NOT NULL columns hold what Python gave, and not every row could be looked at")
         table = format.quarantine()
         table.refuse(raw)
-        bad = _counted(job, format.staged(job, raw), names)
+        bad = _count_bad_rows(job, format.staged(job, raw), names)
         _open(job.session, table, bad.table, bad.schema)
         if not bad.bad:
             raise Unquarantinable("no staged row breaks a term by itself")
@@ -141,7 +141,7 @@ class Outcome:
 
 
 @contextmanager
-def reported(job: Job, bad: BadRows) -> Iterator[Outcome]:
+def report_quarantine(job: Job, bad: BadRows) -> Iterator[Outcome]:
     """Within the block the draft names the rows that are quarantined in place of the violations. The violations come
     back where the good rows are not published."""
     draft, outcome = job.draft, Outcome()
@@ -153,7 +153,9 @@ def reported(job: Job, bad: BadRows) -> Iterator[Outcome]:
     finally:
         if outcome.published:
             counts = {said: number for said, number in bad.counts.items() if number}
-            draft.tell(quarantine=QuarantinedRows(shown(bad.table), bad.names.stamp, bad.bad, bad.rows, counts))
+            draft.set_details(
+                quarantine=QuarantinedRows(format_name(bad.table), bad.names.stamp, bad.bad, bad.rows, counts)
+            )
         else:
             again = {(f.code, f.field, f.promised) for f in broken}
             kept = [f for f in draft.findings if (f.code, f.field, f.promised) not in again and f.code != "PP514"]
@@ -168,13 +170,13 @@ def tidy(job: Job, format: Format[Any]) -> None:
     oldest = (datetime.now(timezone.utc) - timedelta(days=settings.quarantine.days)).date().isoformat()
     try:
         name, table = quarantine_of(job.names.target).quoted, format.quarantine()
-        table.expire(name, _open(job.session, table, name, plain(job.examined.promised)), oldest)
+        table.expire(name, _open(job.session, table, name, drop_constraints(job.examined.promised)), oldest)
     except (Unquarantinable, Refused, AnalysisError, SparkFailure) as error:
         message = f"{job.model.name} was published; its quarantine could not be tidied: {error}"
         job.draft.add([Finding(Verdict.WARNING, "PP515", "catalog", message=message)])
 
 
-def _by_rows_alone(draft: Draft) -> bool:
+def _is_broken_by_rows_alone(draft: Draft) -> bool:
     """Whether nothing forbids the publish but rows, which can be told from the others."""
     alone = Draft(draft.model, draft.settings)
     alone.findings = [
@@ -189,7 +191,7 @@ def _finding(job: Job, bad: BadRows, term: RowTerm) -> Finding:
     number = bad.counts[term.said]
     rows = f"{number:,} row{'' if number == 1 else 's'}"
     message = (
-        f"{term.said}: {rows} of {bad.rows:,} quarantined in {shown(bad.table)} "
+        f"{term.said}: {rows} of {bad.rows:,} quarantined in {format_name(bad.table)} "
         f"({RUN} = '{bad.names.stamp}'); the others are published"
     )
     column = split_name(term.field)[0] if term.field and not term.key else None
@@ -197,16 +199,16 @@ def _finding(job: Job, bad: BadRows, term: RowTerm) -> Finding:
     return Finding(Verdict.WARNING, "PP514", "files", term.field, term.said, rows, message, origin)
 
 
-def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
+def _count_bad_rows(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     contract = job.model.contract
     assert contract is not None
-    schema = _in_order(staged.schema(), job.examined.promised)
+    schema = _order_columns(staged.schema(), job.examined.promised)
     columns = tuple(f.name for f in schema)
     own = ColumnNames(columns) & {f.name for f in OWN}.union(PARTITIONS)
     if own:
         raise Unquarantinable(f"the model has a column {min(own)}, which the quarantine has of its own")
     terms = row_terms.row_terms(contract, schema, job.draft.settings)
-    marked = row_terms.marked(staged.new_rows(), staged.rows_after(), columns, terms)
+    marked = row_terms.marked_rows_query(staged.new_rows(), staged.rows_after(), columns, terms)
     try:
         row = job.session.rows(row_terms.tally_query(marked, terms))[0]
     except SparkFailure as failure:
@@ -215,10 +217,10 @@ def _counted(job: Job, staged: StagedWrite, names: Names) -> BadRows:
         raise Unquarantinable(str(failure)) from failure
     rows, bad, *each = (int(number or 0) for number in row)
     counts = {term.said: number for term, number in zip(terms, each)}
-    return BadRows(names, marked, columns, plain(schema), tuple(terms), bad, rows, counts)
+    return BadRows(names, marked, columns, drop_constraints(schema), tuple(terms), bad, rows, counts)
 
 
-def _in_order(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
+def _order_columns(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
     """The staged columns in the model's order: a table has its partitions last."""
     at = ByColumn((name, i) for i, name in enumerate(model.names))
     return PhysicalSchema(tuple(sorted(staged, key=lambda f: at.get(f.name, len(at)))))
@@ -226,23 +228,23 @@ def _in_order(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:
 
 def _open(session: Session, table: QuarantineTable[Any], name: str, schema: PhysicalSchema) -> StoredTable:
     """The quarantine with all columns of the schema: made, or given what it lacks. Raises `Unquarantinable`."""
-    schema, stored = table.as_kept(schema), table.stored(name)
+    schema, stored = table.convert_types(schema), table.find(name)
     if stored is None:
-        session.rows(_creation(name, schema, table.stored_as))
-        stored = table.stored(name)
+        session.rows(_create_statement(name, schema, table.stored_as))
+        stored = table.find(name)
         if stored is None:
-            raise SparkFailure(f"{shown(name)} was made, and the catalog does not show it")
+            raise SparkFailure(f"{format_name(name)} was made, and the catalog does not show it")
     names = ColumnNames(stored.schema.names)
     is_own = tuple(ColumnNames(stored.partition_by)) == PARTITIONS and {f.name for f in OWN} <= names
     if stored.kind != "table" or stored.format != table.stored_as or not is_own:
-        raise Unquarantinable(f"{shown(name)} exists and is no quarantine; rename it")
-    lacks = _missing(name, stored.schema, schema)
+        raise Unquarantinable(f"{format_name(name)} exists and is no quarantine; rename it")
+    lacks = _list_missing_columns(name, stored.schema, schema)
     if lacks:
         session.rows(f"ALTER TABLE {name} ADD COLUMNS ({column_list(lacks)})")
     return stored
 
 
-def _missing(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> list[tuple[str, str]]:
+def _list_missing_columns(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> list[tuple[str, str]]:
     """The columns, name and type, that a quarantine lacks. Raises `Unquarantinable` where it has one in another
     type."""
     known = by_name(held)
@@ -250,12 +252,13 @@ def _missing(name: str, held: PhysicalSchema, schema: PhysicalSchema) -> list[tu
         has = known.get(f.name)
         if has is not None and not same_type(has.type, f.type):
             raise Unquarantinable(
-                f"{shown(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; rename or drop it"
+                f"{format_name(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; "
+                "rename or drop it"
             )
     return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name not in known]
 
 
-def _creation(name: str, schema: PhysicalSchema, stored_as: str) -> str:
+def _create_statement(name: str, schema: PhysicalSchema, stored_as: str) -> str:
     fields = [*schema.as_nullable(), *OWN, PhysicalField(DATE, STRING, True), PhysicalField(RUN, STRING, True)]
     columns = column_list((f.name, "date" if f.name == DATE else as_ddl(f.type)) for f in fields)
     return (

@@ -11,7 +11,7 @@ from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job, Standing
 from planproof.publish.staged_write import Tested
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class Version(Protocol):
@@ -44,23 +44,23 @@ class StagedVersion:
     def new_rows(self) -> str:
         """Those of the files that were written; of a merge, which writes old rows anew, its source's."""
         if self.effect is Effect.CHANGES and self.job.model.incremental_strategy == "merge":
-            return _query(self.job.examined.sql)
+            return _as_subquery(self.job.examined.sql)
         return self.publication.new_rows()
 
     def rows_after(self) -> str:
         return self.publication.entry.staging
 
     def new_rows_later(self) -> str | None:
-        return _query(self.job.model.sql) if self.job.model.sql else None
+        return _as_subquery(self.job.model.sql) if self.job.model.sql else None
 
     def rows_after_later(self) -> str | None:
         return self.new_rows_later()
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:
-        later = _query(self.job.examined.sql) if self.effect is Effect.REPLACES else None
+        later = _as_subquery(self.job.examined.sql) if self.effect is Effect.REPLACES else None
         yield Tested(self.rows_after(), later)
 
 
-def _query(sql: str) -> str:
-    return f"(\n{unterminated(sql)}\n)"
+def _as_subquery(sql: str) -> str:
+    return f"(\n{drop_terminators(sql)}\n)"

@@ -7,9 +7,9 @@ Spark takes the columns of a batch by position. It looks neither at their names 
 - a decimal with more digits than declared is cut.
 
 Since Spark 4.1 a setting (`COMPARED`) makes Spark compare each batch's schema before it reads the batch, and fail with
-both schemas in its message. `comparing` sets it while the model is staged; `mismatch` reads the message. Some
-differences are harmless, as a batch whose columns bear no names at all: then `FitsByPlace` has the model staged again
-without the comparison, and a warning stays.
+both schemas in its message. `compare_batches` sets it while the model is staged; `find_mismatch` reads the message.
+Some differences are harmless, as a batch whose columns bear no names at all: then `FitsByPlace` has the model staged
+again without the comparison, and a warning stays.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class FitsByPlace(Exception):
         return [Finding(Verdict.WARNING, "PP301", "batches", message=said)] if said else []
 
 
-def comparing(job: Job) -> AbstractContextManager[None]:
+def compare_batches(job: Job) -> AbstractContextManager[None]:
     """A context in which Spark compares batches, for a query that Python functions feed; else one without effect."""
     if job.compare_batches and job.examined.planes.python_fed:
         return job.session.settings(_COMPARED)
     return nullcontext()
 
 
-def uncompared(job: Job) -> list[Finding]:
+def find_uncompared_batches(job: Job) -> list[Finding]:
     """The finding that batches are not compared, where this Spark has no such setting (before 4.1).
 
     Such a Spark would accept the key, and ignore it.
@@ -79,7 +79,7 @@ def uncompared(job: Job) -> list[Finding]:
     return [Finding(Verdict.UNPROVED, "PP301", "batches", message=message)]
 
 
-def mismatch(failure: SparkFailure) -> Finding | None:
+def find_mismatch(failure: SparkFailure) -> Finding | None:
     """The finding of a failure that says how a batch differs from its declaration; None for any other failure.
 
     Raises `FitsByPlace` where the difference is harmless: other names, unless they are the declared ones in another
@@ -88,10 +88,10 @@ def mismatch(failure: SparkFailure) -> Finding | None:
     # The message may stand there twice: from the job that failed, and from its cause.
     said = _SAID.match(str(failure).rpartition("Invalid schema from ")[2])
     if said is None:
-        return _refused(str(failure))
+        return _find_refused_result(str(failure))
     declared, found = said.groups()
-    columns, given = _columns(declared), _columns(found)
-    if _fits(declared, found) and not _moved(declared, found):
+    columns, given = _split_columns(declared), _split_columns(found)
+    if _is_readable_as(declared, found) and not _is_reordered(declared, found):
         if _FLAG.sub("", declared) == _FLAG.sub("", found):
             raise FitsByPlace("")
         raise FitsByPlace(
@@ -107,11 +107,11 @@ def mismatch(failure: SparkFailure) -> Finding | None:
     return Finding(Verdict.VIOLATED, "PP301", "batches", name, promised or None, held or None, message)
 
 
-def _refused(text: str) -> Finding | None:
+def _find_refused_result(text: str) -> Finding | None:
     """The finding of a result that pyspark's worker refused, before Spark saw it; None for the function's own error."""
     found = _REFUSED.search(text)
     if found is None:
-        return _unconverted(text)
+        return _find_unconverted_value(text)
     said = next(part for part in found.groups() if part)
     column = _COLUMN.search(said)
     name = next((part for part in column.groups() if part), None) if column else None
@@ -126,7 +126,7 @@ def _refused(text: str) -> Finding | None:
     )
 
 
-def _unconverted(text: str) -> Finding | None:
+def _find_unconverted_value(text: str) -> Finding | None:
     """The finding of a value that pyspark could not convert to the declared type; None for the function's own error.
 
     The traceback tells them apart. Of a failed conversion it holds pyspark's lines alone, and ends in a conversion. Of
@@ -144,7 +144,7 @@ def _unconverted(text: str) -> Finding | None:
     )
 
 
-def _parts(text: str) -> tuple[str, list[str]]:
+def _split_type(text: str) -> tuple[str, list[str]]:
     """A type as Spark's classes print it, in parts: `DecimalType(10,2)` is `("DecimalType", ["10", "2"])`."""
     name, _, inner = text.removesuffix(")").partition("(")
     found, depth, start = [], 0, 0
@@ -156,35 +156,35 @@ def _parts(text: str) -> tuple[str, list[str]]:
     return name, [part for part in found if part]
 
 
-def _fits(declared: str, found: str) -> bool:
+def _is_readable_as(declared: str, found: str) -> bool:
     """Whether Spark reads every value of the found type as the same value of the declared one, names aside."""
     if found == "NullType" or (found in _FLAGS and declared in _FLAGS):
         return True
-    (kind, wanted), (other, given) = _parts(declared), _parts(found)
+    (kind, wanted), (other, given) = _split_type(declared), _split_type(found)
     if kind != other or len(wanted) != len(given):
         return False
     if kind == "DecimalType":
         return wanted[1] == given[1] and int(given[0]) <= int(wanted[0])
     if kind == "StructField":
-        return _fits(wanted[1], given[1])
+        return _is_readable_as(wanted[1], given[1])
     if kind in ("StructType", "ArrayType", "MapType"):
-        return all(map(_fits, wanted, given))
+        return all(map(_is_readable_as, wanted, given))
     return wanted == given
 
 
-def _moved(declared: str, found: str) -> bool:
+def _is_reordered(declared: str, found: str) -> bool:
     """Whether a struct has the declared names in another order: `a, b` where `b, a` is declared."""
-    (kind, wanted), (other, given) = _parts(declared), _parts(found)
+    (kind, wanted), (other, given) = _split_type(declared), _split_type(found)
     if kind == "StructType" == other:
-        names, called = ([folded(_parts(field)[1][0]) for field in fields] for fields in (wanted, given))
+        names, called = ([folded(_split_type(field)[1][0]) for field in fields] for fields in (wanted, given))
         if names != called and sorted(names) == sorted(called):
             return True
-    return any(map(_moved, wanted, given))
+    return any(map(_is_reordered, wanted, given))
 
 
-def _columns(struct: str) -> list[str]:
+def _split_columns(struct: str) -> list[str]:
     """The columns of a struct as people read them: `StructType(StructField(id,LongType,true))` is `["id long"]`."""
-    fields = (_parts(field)[1] for field in _parts(struct)[1])
+    fields = (_split_type(field)[1] for field in _split_type(struct)[1])
     return [f"{name} {kind.replace('Type', '').lower()}" for name, kind, *_ in fields]
 
 

@@ -17,8 +17,8 @@ from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.profiles import Extent, all_extents
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, values
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
@@ -48,7 +48,7 @@ class Seen:
             known = self.columns.get(name)
             self.columns[name] = new if known is None else known.joined(new)
 
-    def joined(self, other: Seen) -> Seen:
+    def join(self, other: Seen) -> Seen:
         """Both together, read for the same columns."""
         columns = {name: extent.joined(other.columns.get(name, Extent(0))) for name, extent in self.columns.items()}
         keys = {name: self.keys.get(name, set()) | other.keys.get(name, set()) for name in self.keys | other.keys}
@@ -62,32 +62,38 @@ class Unread(Exception):
 _FAILURES = (Unread, Undecodable, CannotRead, SparkFailure, AnalysisError, OSError, ValueError)
 
 
-def change(job: Job, publication: Publication) -> TableChange:
+def change(job: Job, publication: JournaledPublication) -> TableChange:
     """The target before and after this publish. What cannot be read is said; nothing is raised for it."""
     target = job.target if job.target is not None and job.target.kind == "table" else None
     try:
-        where, schema = _staging(job, publication)
+        where, schema = _locate_staged(job, publication)
         # A table forgets the flags. Where its schema stays, staged files are described without lengths.
         stays = target is not None and publication.unregistered is not None
         will = target.schema if target is not None and stays else schema.as_nullable()
         added = _read(job.session, will, where)
     except _FAILURES as error:
-        before = None if target is None else _version(target.schema, lambda: _stored(job, target, target.schema))
+        before = (
+            None
+            if target is None
+            else _new_version(target.schema, lambda: _read_replaced_files(job, target, target.schema))
+        )
         rows = job.draft.rows if job.draft.effect is Effect.REPLACES else None
         return TableChange(before, TableVersion(rows, unread=str(error)))
     if target is None:
-        return TableChange(None, _described(will, added))
-    stored = cache(lambda: _stored(job, target, will))
-    before = _version(target.schema, stored)
+        return TableChange(None, _describe_version(will, added))
+    stored = cache(lambda: _read_replaced_files(job, target, will))
+    before = _new_version(target.schema, stored)
     if job.draft.effect is Effect.ADDS:
-        return TableChange(before, _version(will, lambda: stored().joined(added)))
+        return TableChange(before, _new_version(will, lambda: stored().join(added)))
     if job.draft.effect is Effect.REPLACES_PARTITIONS:
         replaced = {part.partition for part in where}
-        return TableChange(before, _version(will, lambda: _stored(job, target, will, replaced).joined(added)))
-    return TableChange(before, _described(will, added))
+        return TableChange(
+            before, _new_version(will, lambda: _read_replaced_files(job, target, will, replaced).join(added))
+        )
+    return TableChange(before, _describe_version(will, added))
 
 
-def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation], PhysicalSchema]:
+def _locate_staged(job: Job, publication: JournaledPublication) -> tuple[list[PartitionLocation], PhysicalSchema]:
     """Where the staged files lie, and their columns."""
     entry = publication.entry
     if publication.unregistered is not None:
@@ -99,14 +105,14 @@ def _staging(job: Job, publication: Publication) -> tuple[list[PartitionLocation
     return partitions_of(job.session, entry.staging, staging), staging.schema
 
 
-def _stored(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iterable[str] = ()) -> Seen:
+def _read_replaced_files(job: Job, table: StoredTable, wanted: PhysicalSchema, replaced: Iterable[str] = ()) -> Seen:
     """The files of the table that was published before, but those in partitions that are replaced."""
     if not table.is_plain_parquet:
         raise Unread(f"it is stored as {table.format}")
     _refuse_untracked(table)
     target, gone = job.names.target.quoted, set(replaced)
     # Names are listed at little cost, places are not.
-    number = len(names(job.session, target)) if table.partition_by else 0
+    number = len(list_names(job.session, target)) if table.partition_by else 0
     if number > LOCAL:
         raise Unread(f"{number:,} partitions; at most {LOCAL} are looked at for this")
     where = [p for p in partitions_of(job.session, target, table) if p.partition not in gone]
@@ -128,33 +134,33 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
     if len(paths) > bound:
         raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
     seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
-    tails = _fetched(session, paths) if remote else None
+    tails = _fetch_footers(session, paths) if remote else None
     for (_, part), (rows, columns) in zip(found, isolated_or_here(all_extents, paths, tails)):
-        inner = values(part.partition) if part.partition else []
-        keys = {folded(name): _key(types.get(name), text, rows) for name, text in inner}
+        inner = parse_values(part.partition) if part.partition else []
+        keys = {folded(name): _partition_extent(types.get(name), text, rows) for name, text in inner}
         for name, extent in keys.items() if rows else ():
             seen.keys.setdefault(name, set()).add(extent.low)
         seen.add(rows, {**columns, **keys}, [*types])
     return seen
 
 
-def _fetched(session: Session, paths: Sequence[str]) -> list[bytes]:
+def _fetch_footers(session: Session, paths: Sequence[str]) -> list[bytes]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(session.footer, paths))
 
 
-def _version(schema: PhysicalSchema, made: Callable[[], Seen]) -> TableVersion:
+def _new_version(schema: PhysicalSchema, made: Callable[[], Seen]) -> TableVersion:
     try:
-        return _described(schema, made())
+        return _describe_version(schema, made())
     except _FAILURES as error:
         return TableVersion(None, unread=str(error))
 
 
-def _described(schema: PhysicalSchema, seen: Seen) -> TableVersion:
-    return TableVersion(seen.rows, tuple(_values(f.name, f.type, seen) for f in schema))
+def _describe_version(schema: PhysicalSchema, seen: Seen) -> TableVersion:
+    return TableVersion(seen.rows, tuple(_describe_values(f.name, f.type, seen) for f in schema))
 
 
-def _key(kind: DataType | None, text: str | None, rows: int) -> Extent:
+def _partition_extent(kind: DataType | None, text: str | None, rows: int) -> Extent:
     """A partition's value for all rows of a file."""
     if text is None:
         return Extent(rows)
@@ -169,15 +175,15 @@ def _key(kind: DataType | None, text: str | None, rows: int) -> Extent:
     return Extent(0, value, value)
 
 
-def _values(name: str, kind: DataType, seen: Seen) -> Values:
+def _describe_values(name: str, kind: DataType, seen: Seen) -> Values:
     extent = seen.columns.get(folded(name), Extent(0))
-    distinct = _distinct(extent, seen.keys.get(folded(name)))
+    distinct = _count_distinct(extent, seen.keys.get(folded(name)))
     if extent.unknown or extent.low is None:
         return Values(name, kind.simple, extent.nulls, distinct=distinct, unknown=extent.unknown)
-    return Values(name, kind.simple, extent.nulls, text_of(extent.low), text_of(extent.high), distinct)
+    return Values(name, kind.simple, extent.nulls, format_bound(extent.low), format_bound(extent.high), distinct)
 
 
-def _distinct(extent: Extent, keys: set[Any] | None) -> int | None:
+def _count_distinct(extent: Extent, keys: set[Any] | None) -> int | None:
     """How many values that are not null: of partition columns, and where there is one value at most."""
     if keys is not None:
         return len(keys - {None})
@@ -186,7 +192,7 @@ def _distinct(extent: Extent, keys: set[Any] | None) -> int | None:
     return 0 if extent.low is None else 1 if extent.low == extent.high else None
 
 
-def text_of(value: Any) -> str:
+def format_bound(value: Any) -> str:
     """A bound as people read it.
 
     >>> text_of(True), text_of(1.5), text_of(date(2026, 11, 21))

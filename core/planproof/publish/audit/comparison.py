@@ -41,8 +41,8 @@ def compare(job: Job, keys: Sequence[str], after: str) -> Comparison:
     both = [f for f in job.examined.promised if f.name in old and f.name not in wanted]
     uncompared = {f.name: "it holds a map" for f in both if _holds_map(f.type) or _holds_map(old[f.name])}
     columns = [f.name for f in both if f.name not in uncompared]
-    joined = _joined(keys, columns, before, after)
-    differs = [f"NOT (o.{_at('v', i)} <=> n.{_at('v', i)})" for i in range(len(columns))]
+    joined = _join_query(keys, columns, before, after)
+    differs = [f"NOT (o.{_column_name('v', i)} <=> n.{_column_name('v', i)})" for i in range(len(columns))]
     here = "o.here IS NOT NULL AND n.here IS NOT NULL"
     either = " OR ".join(differs) or "false"
     terms = ["count_if(o.here IS NULL)", "count_if(n.here IS NULL)", f"count_if({here} AND ({either}))"]
@@ -53,26 +53,26 @@ def compare(job: Job, keys: Sequence[str], after: str) -> Comparison:
     return Comparison(tuple(keys), int(added), int(removed), int(changed), counts, uncompared, tuple(examples))
 
 
-def _joined(keys: Sequence[str], columns: Sequence[str], before: str, after: str) -> str:
+def _join_query(keys: Sequence[str], columns: Sequence[str], before: str, after: str) -> str:
     """Both sides by the key, under names that no column has."""
-    picked = [f"{quoted((key,))} AS {_at('k', i)}" for i, key in enumerate(keys)]
-    picked += [f"{quoted((column,))} AS {_at('v', i)}" for i, column in enumerate(columns)]
+    picked = [f"{quoted((key,))} AS {_column_name('k', i)}" for i, key in enumerate(keys)]
+    picked += [f"{quoted((column,))} AS {_column_name('v', i)}" for i, column in enumerate(columns)]
     sides = [f"(SELECT true AS here, {', '.join(picked)} FROM {relation} AS side)" for relation in (before, after)]
-    same = " AND ".join(f"o.{_at('k', i)} <=> n.{_at('k', i)}" for i in range(len(keys)))
+    same = " AND ".join(f"o.{_column_name('k', i)} <=> n.{_column_name('k', i)}" for i in range(len(keys)))
     return f"{sides[0]} AS o FULL OUTER JOIN {sides[1]} AS n ON {same}"
 
 
-def _at(kind: str, number: int) -> str:
+def _column_name(kind: str, number: int) -> str:
     return f"{kind}{number}"
 
 
 def _examples(job: Job, keys: Sequence[str], columns: Sequence[str], changed: str) -> list[Example]:
-    texts = [f"CAST(o.{_at('k', i)} AS STRING)" for i in range(len(keys))]
+    texts = [f"CAST(o.{_column_name('k', i)} AS STRING)" for i in range(len(keys))]
     for i in range(len(columns)):
-        value = _at("v", i)
+        value = _column_name("v", i)
         texts += [f"NOT (o.{value} <=> n.{value})", f"CAST(o.{value} AS STRING)", f"CAST(n.{value} AS STRING)"]
     found = []
-    order = ", ".join(f"o.{_at('k', i)}" for i in range(len(keys)))
+    order = ", ".join(f"o.{_column_name('k', i)}" for i in range(len(keys)))
     for row in job.session.rows(f"SELECT {', '.join(texts)} FROM {changed} ORDER BY {order} LIMIT {EXAMPLES}"):
         key = ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in zip(keys, row))
         rest = row[len(keys) :]

@@ -20,7 +20,7 @@ _DANGLE = "row refers to nothing", "rows refer to nothing"
 _REFERENCE = re.compile(r"(?:references\s+)?(.+)", re.I | re.S)
 
 
-def broken(
+def judge_constraints(
     session: Session, model: Judged, whole: str, staged: str, failing: Sequence[int] | None = None
 ) -> list[Finding]:
     """A finding per declared constraint: proved by the count, or violated.
@@ -31,13 +31,13 @@ def broken(
     declared = model.contract.constraints if model.contract else ()
     keys = [c for c in declared if c.kind in ("unique", "primary_key")]
     declared_checks = [c for c in declared if c.kind == "check"]
-    found = [_counted(session, c, count_queries.unique_query(whole, c.columns), _KEYS) for c in keys]
+    found = [_count_rows(session, c, count_queries.unique_query(whole, c.columns), _KEYS) for c in keys]
     if failing is None:
-        found += _checked(session, declared_checks, staged)
+        found += _count_checks(session, declared_checks, staged)
     else:
         found += [_finding(c, number, _FAIL) for c, number in zip(declared_checks, failing)]
     references = [c for c in declared if c.kind == "foreign_key"]
-    return found + [_foreign(session, c, staged, model.name, whole) for c in references]
+    return found + [_count_foreign_key(session, c, staged, model.name, whole) for c in references]
 
 
 def checks(model: Judged) -> list[str]:
@@ -46,7 +46,7 @@ def checks(model: Judged) -> list[str]:
     return [c.condition for c in declared if c.kind == "check"]
 
 
-def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:
+def _count_checks(session: Session, checks: Sequence[Constraint], relation: str) -> list[Finding]:
     """Counts all checks in one pass. Where one cannot be analyzed they are counted one by one, so that it is named."""
     if not checks:
         return []
@@ -56,21 +56,21 @@ def _checked(session: Session, checks: Sequence[Constraint], relation: str) -> l
         if getattr(error, "outside", False):
             raise
         queries = [count_queries.check_query(relation, [c.condition]) for c in checks]
-        return [_counted(session, c, query, _FAIL) for c, query in zip(checks, queries)]
+        return [_count_rows(session, c, query, _FAIL) for c, query in zip(checks, queries)]
     return [_finding(c, int(n or 0), _FAIL) for c, n in zip(checks, counts)]
 
 
-def _foreign(session: Session, constraint: Constraint, relation: str, model: str, whole: str) -> Finding:
+def _count_foreign_key(session: Session, constraint: Constraint, relation: str, model: str, whole: str) -> Finding:
     """A foreign key may refer to the model's own table, as an employee's row to the manager's: it is counted over the
     rows that the table will hold."""
     referred = reference(session, constraint, model, whole)
     if referred is None:
-        return _unreadable(constraint, "a foreign key reads `relation (column, ...)`")
+        return _report_unreadable(constraint, "a foreign key reads `relation (column, ...)`")
     try:
         query = count_queries.foreign_key_query(relation, constraint.columns, *referred)
     except AnalysisError as error:
-        return _unreadable(constraint, str(error))
-    return _counted(session, constraint, query, _DANGLE)
+        return _report_unreadable(constraint, str(error))
+    return _count_rows(session, constraint, query, _DANGLE)
 
 
 def reference(session: Session, constraint: Constraint, model: str, whole: str) -> tuple[str, list[str]] | None:
@@ -85,15 +85,15 @@ def reference(session: Session, constraint: Constraint, model: str, whole: str) 
     return whole if is_own else referred.quoted, [c.strip().strip("`") for c in columns[:-1].split(",")]
 
 
-def _counted(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:
+def _count_rows(session: Session, constraint: Constraint, query: str, what: tuple[str, str]) -> Finding:
     try:
         number = session.rows(query)[0][0]
     except AnalysisError as error:
-        return _unreadable(constraint, str(error))
+        return _report_unreadable(constraint, str(error))
     except SparkFailure as failure:
         if failure.outside:
             raise
-        return _unreadable(constraint, str(failure))
+        return _report_unreadable(constraint, str(failure))
     return _finding(constraint, int(number or 0), what)
 
 
@@ -111,7 +111,7 @@ def _finding(constraint: Constraint, number: int, what: tuple[str, str]) -> Find
     )
 
 
-def _unreadable(constraint: Constraint, why: str) -> Finding:
+def _report_unreadable(constraint: Constraint, why: str) -> Finding:
     return Finding(
         Verdict.VIOLATED,
         "PP509",

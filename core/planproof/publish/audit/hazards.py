@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.ranges import EMPTY, whole_numbers
-from planproof.judge.allowed import unpromised
+from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
@@ -24,7 +24,7 @@ from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames
-from planproof_engine.texts import together, unterminated
+from planproof_engine.texts import drop_terminators, together
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
@@ -44,15 +44,17 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
     wanted = [c for c in examined.checks if c.finding.code not in draft.settings.allow]
     wanted = [c for c in wanted if c.finding.code not in WRAPS or overflow not in ("warn", "off")]
     wanted = [c for c in wanted if _is_asked(draft, c)]
-    decided = deeply(lambda: [(check, _without_nulls(check, facts) or _by_footers(check, footers)) for check in wanted])
-    counted = _counted(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
+    decided = deeply(
+        lambda: [(check, _prove_by_nulls(check, facts) or _decide_by_footers(check, footers)) for check in wanted]
+    )
+    counted = _decide_by_counts(session, [c for c, found in decided if found is None and _is_counted(c, overflow)])
     for check, found in decided:
-        found = found or counted.get(id(check)) or _uncounted(check, overflow)
-        at = _place(draft, check)
+        found = found or counted.get(id(check)) or _report_uncounted(check, overflow)
+        at = _find_warning(draft, check)
         if found is None:
             continue
         came_true = found.verdict is Verdict.VIOLATED
-        found = _of_promised(draft, check, found)
+        found = _word_as_promised(draft, check, found)
         if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
             came_true = False
             why = "rows that lose a value are left out later on"
@@ -62,25 +64,25 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
         if at is not None:
             draft.findings[at] = replace(found, origin=draft.findings[at].origin)
         elif check.finding.code in UNDECIDED:
-            _told(draft, found)
+            _add_decided(draft, found)
 
 
 def _is_asked(draft: Draft, check: Check) -> bool:
     """A cast that loses a value breaks what a contract promises; without a contract it is looked at on demand."""
     if check.finding.code == LOSSY:
-        return _promised(draft, check) or draft.settings.overflow == "count"
-    return check.finding.code == ARITHMETIC or _place(draft, check) is not None
+        return _is_promised(draft, check) or draft.settings.overflow == "count"
+    return check.finding.code == ARITHMETIC or _find_warning(draft, check) is not None
 
 
-def _promised(draft: Draft, check: Check) -> bool:
+def _is_promised(draft: Draft, check: Check) -> bool:
     """Whether the contract names a column that holds what is lost."""
     contract = draft.model.contract
     return contract is not None and not ColumnNames(contract.schema.names).isdisjoint(check.reaches)
 
 
-def _of_promised(draft: Draft, check: Check, found: Finding) -> Finding:
-    is_promised = draft.model.contract is not None and (check.finding.code != LOSSY or _promised(draft, check))
-    return found if is_promised else unpromised(found)
+def _word_as_promised(draft: Draft, check: Check, found: Finding) -> Finding:
+    is_promised = draft.model.contract is not None and (check.finding.code != LOSSY or _is_promised(draft, check))
+    return found if is_promised else downgrade_unpromised(found)
 
 
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
@@ -89,7 +91,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
     origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.found or "")
     if not check.alone or counting is None or instead is None or origin is None or origin.start is None:
         return False
-    sql = unterminated(draft.model.sql)
+    sql = drop_terminators(draft.model.sql)
     start, stop = origin.start, origin.stop
     other = f"{sql[:start]}if({counting.at_value}, {instead}, {sql[start:stop]}){sql[stop:]}"
     column = quoted((check.alone[0],))
@@ -106,10 +108,10 @@ def _show(draft: Draft, check: Check, found: Finding) -> None:
     """Adds the query that shows the rows in which a value was lost."""
     if check.counting is not None:
         rows = BrokenRows(found.code, found.promised, found.field, check.counting.showing)
-        draft.tell(broken=(*(draft.details.broken or ()), rows))
+        draft.set_details(broken=(*(draft.details.broken or ()), rows))
 
 
-def _without_nulls(check: Check, facts: Facts | None) -> Finding | None:
+def _prove_by_nulls(check: Check, facts: Facts | None) -> Finding | None:
     """Proved where each value that is lost would be a NULL in a column, and the new rows have none there."""
     name = next((c for c in check.alone if facts is not None and facts.nulls.get((c,)) == 0), None)
     if name is None or facts is None:
@@ -118,7 +120,7 @@ def _without_nulls(check: Check, facts: Facts | None) -> Finding | None:
     return replace(check.finding, verdict=Verdict.PROVED, message=f"{check.finding.message}; {why}", evidence=why)
 
 
-def _place(draft: Draft, check: Check) -> int | None:
+def _find_warning(draft: Draft, check: Check) -> int | None:
     """Where the hazard's warning stands in the draft."""
     return next((i for i, f in enumerate(draft.findings) if _is_warning_of(f, check.finding)), None)
 
@@ -128,7 +130,7 @@ def _is_counted(check: Check, overflow: str) -> bool:
     return check.sql is not None and (check.finding.code != ARITHMETIC or check.cheap or overflow == "count")
 
 
-def _uncounted(check: Check, overflow: str) -> Finding | None:
+def _report_uncounted(check: Check, overflow: str) -> Finding | None:
     """With `overflow: count` arithmetic, and a cast, that cannot be decided are unproved; a cast in a subquery always
     is."""
     if check.finding.code not in UNDECIDED or not (overflow == "count" or check.in_subquery):
@@ -137,7 +139,7 @@ def _uncounted(check: Check, overflow: str) -> Finding | None:
     return replace(check.finding, verdict=Verdict.UNPROVED, message=message)
 
 
-def _told(draft: Draft, found: Finding) -> None:
+def _add_decided(draft: Draft, found: Finding) -> None:
     """Adds the finding on arithmetic that is decided."""
     known = {(f.code, f.field, f.message) for f in draft.findings}
     if (found.code, found.field, found.message) not in known:
@@ -145,18 +147,18 @@ def _told(draft: Draft, found: Finding) -> None:
         draft.add([replace(found, origin=origin.within(file) if origin is not None and file else origin)])
 
 
-def _by_footers(check: Check, footers: _Footers) -> Finding | None:
+def _decide_by_footers(check: Check, footers: _Footers) -> Finding | None:
     known, fits = check.finding, check.fits
     if fits is None:
         return None
-    evidence = footers.harmless(fits)
+    evidence = footers.explain_harmless(fits)
     if evidence is not None:
         message = f"{known.message}; {evidence}"
         return replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
     return certain(known, fits)
 
 
-def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
+def _decide_by_counts(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
     """The findings that counting decides, by the identity of their checks. One query makes all counts over the same
     rows."""
     groups: dict[object, list[Check]] = {}
@@ -166,16 +168,16 @@ def _counted(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
         groups.setdefault(key, []).append(check)
     found: dict[int, Finding] = {}
     for group in groups.values():
-        numbers = _numbers(session, group)
+        numbers = _count_each(session, group)
         # Where Spark cannot count one of them, the others are counted one by one.
-        numbers = numbers or [n for check in group for n in (_numbers(session, [check]) or [None])]
+        numbers = numbers or [n for check in group for n in (_count_each(session, [check]) or [None])]
         for check, number in zip(group, numbers):
             if number is not None:
-                found[id(check)] = _decided(check.finding, number, check.what)
+                found[id(check)] = _decide(check.finding, number, check.what)
     return found
 
 
-def _numbers(session: Session, checks: Sequence[Check]) -> list[int | None]:
+def _count_each(session: Session, checks: Sequence[Check]) -> list[int | None]:
     """One number for each check; an empty list where Spark cannot count."""
     first = checks[0]
     counts = [check.counting for check in checks if check.counting is not None]
@@ -186,7 +188,7 @@ def _numbers(session: Session, checks: Sequence[Check]) -> list[int | None]:
         return []
 
 
-def swapped_views(draft: Draft) -> list[Finding]:
+def find_swapped_views(draft: Draft) -> list[Finding]:
     """Views among the sources whose column list puts the query's columns under each other's names (PP121)."""
     found = []
     for table in draft.sources.values():
@@ -209,14 +211,14 @@ class _Footers:
         self._draft, self._session = draft, session
         self._known: dict[tuple[str, str], tuple[tuple[int, int], str] | None] = {}
 
-    def harmless(self, fits: Fits) -> str | None:
+    def explain_harmless(self, fits: Fits) -> str | None:
         """Why no row shows a hazard; None where they do not tell."""
-        if not fits.holds(self._range):
+        if not fits.holds(self._find_range):
             return None
         told = [found[1] for key in dict.fromkeys(fits.value.columns()) if (found := self._known.get(key)) is not None]
         return "; ".join(told) or "every value fits, by its type"
 
-    def _range(self, relation: str, column: str) -> tuple[int, int] | None:
+    def _find_range(self, relation: str, column: str) -> tuple[int, int] | None:
         key = relation, column
         if key not in self._known:
             self._known[key] = self._read(relation, column)
@@ -247,16 +249,16 @@ def _is_warning_of(finding: Finding, hazard: Finding) -> bool:
     return finding.verdict is Verdict.WARNING and (finding.code, finding.message) == (hazard.code, hazard.message)
 
 
-def _decided(finding: Finding, number: int, what: str) -> Finding:
+def _decide(finding: Finding, number: int, what: str) -> Finding:
     if number:
-        said = f"{finding.message}; counted: {number} {what if number != 1 else singular(what)}"
+        said = f"{finding.message}; counted: {number} {what if number != 1 else word_singular(what)}"
         return replace(finding, verdict=Verdict.VIOLATED, plane="files", message=said)
     why = f"0 {what}, counted over the model's sources"
     message = f"{finding.message}; {why}"
     return replace(finding, verdict=Verdict.PROVED, plane="files", message=message, evidence=why)
 
 
-def singular(what: str) -> str:
+def word_singular(what: str) -> str:
     """
     >>> singular("rows hold another value"), singular("values wrap")
     ('row holds another value', 'value wraps')

@@ -53,18 +53,22 @@ class Counts:
     how: dict[str, str]
 
 
-def judged(
+def judge_limits(
     job: Job, limits: Limits, change: TableChange | None, new: Callable[[], str], after: Callable[[], str]
 ) -> list[Finding]:
     """A finding for each limit: proved where it is kept, else violated. `new` gives a relation of the new rows, `after`
     one of the rows that the table will hold. Raises `SparkFailure` where they cannot be counted."""
     if not limits:
         return []
-    counts = _counts(job, limits, change, after)
-    return [*_rows(job, limits, change, counts), *_partitions(job, limits, new), *_columns(job, limits, counts)]
+    counts = _count_all(job, limits, change, after)
+    return [
+        *_judge_rows(job, limits, change, counts),
+        *_judge_partitions(job, limits, new),
+        *_judge_columns(job, limits, counts),
+    ]
 
 
-def _counts(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> Counts:
+def _count_all(job: Job, limits: Limits, change: TableChange | None, after: Callable[[], str]) -> Counts:
     known = change.after if change is not None else None
     columns = by_name(known.columns if known is not None else ())
     nulls = {n.column: v.nulls for n in limits.nulls if (v := columns.get(n.column)) and v.nulls is not None}
@@ -74,7 +78,7 @@ def _counts(job: Job, limits: Limits, change: TableChange | None, after: Callabl
     open_nulls = [n.column for n in limits.nulls if n.column not in nulls]
     open_fresh = [f for f in limits.fresh if f.column not in latest]
     if rows is None or open_nulls or open_fresh:
-        row = _asked(job, after(), open_nulls, open_fresh)
+        row = _ask_counts(job, after(), open_nulls, open_fresh)
         how.update(dict.fromkeys([*(() if rows is not None else [""]), *open_nulls], COUNTED))
         how.update({f.column: COUNTED for f in open_fresh})
         rows = int(row[0])
@@ -98,7 +102,7 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def _asked(job: Job, after: str, nulls: list[str], fresh: list[Fresh]) -> tuple[Any, ...]:
+def _ask_counts(job: Job, after: str, nulls: list[str], fresh: list[Fresh]) -> tuple[Any, ...]:
     terms = ["count(*)", *(f"count_if({quoted((column,))} IS NULL)" for column in nulls)]
     for one in fresh:
         column = quoted((one.column,))
@@ -109,7 +113,7 @@ def _asked(job: Job, after: str, nulls: list[str], fresh: list[Fresh]) -> tuple[
     return job.session.rows(f"SELECT {', '.join(terms)} FROM {after}")[0]
 
 
-def _rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) -> Iterator[Finding]:
+def _judge_rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) -> Iterator[Finding]:
     rows, how = counts.rows, counts.how[""]
     if limits.least is not None or limits.most is not None:
         low, high = limits.least or 0, limits.most
@@ -136,7 +140,7 @@ def _rows(job: Job, limits: Limits, change: TableChange | None, counts: Counts) 
     )
 
 
-def _partitions(job: Job, limits: Limits, new: Callable[[], str]) -> Iterator[Finding]:
+def _judge_partitions(job: Job, limits: Limits, new: Callable[[], str]) -> Iterator[Finding]:
     """Each partition that is overwritten, its rows before and after. One that was not there has no change."""
     effect, target, overwrites = job.draft.effect, job.target, job.model.incremental_strategy == "insert_overwrite"
     if limits.partition_rows is None or target is None or not target.partition_by:
@@ -181,12 +185,12 @@ def _partition_query(job: Job, new: str, columns: Sequence[str], allowed: Change
     return f"SELECT count(*), count_if({' OR '.join(bounds)}), {', '.join(worst)} FROM ({both})"
 
 
-def _columns(job: Job, limits: Limits, counts: Counts) -> Iterator[Finding]:
+def _judge_columns(job: Job, limits: Limits, counts: Counts) -> Iterator[Finding]:
     for one in limits.nulls:
         number = counts.nulls[one.column]
         yield _finding(
-            job, "PP511", one.column, _is_kept(one, number, counts.rows), f"{one} nulls", _share(number, counts.rows),
-            counts.how[one.column],
+            job, "PP511", one.column, _is_kept(one, number, counts.rows), f"{one} nulls",
+            _format_share(number, counts.rows), counts.how[one.column],
         )  # fmt: skip
     for fresh in limits.fresh:
         value, kept = counts.latest[fresh.column]
@@ -202,7 +206,7 @@ def _is_kept(limit: Nulls, number: int, rows: int) -> bool:
     return number * 100 <= limit.share * rows
 
 
-def _share(number: int, rows: int) -> str:
+def _format_share(number: int, rows: int) -> str:
     return f"{number:,} of {rows:,}" + (f", {number * 100 / rows:.2g} %" if rows else "")
 
 

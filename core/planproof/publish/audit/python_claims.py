@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from planproof.invariants import count_queries
 from planproof.judge.effect import Effect
-from planproof.publish.materialize.materialization import Job, Publishing
+from planproof.publish.materialize.materialization import Job, Publication
 from planproof.session.protocol import NULL_FOUND, SparkFailure
 from planproof_engine.claim import Facts, Path, dotted, nested_fields
 from planproof_engine.finding import Finding, Verdict
@@ -20,7 +20,7 @@ from planproof_engine.origin import AnalysisError
 
 
 @contextmanager
-def watching(job: Job, publication: Publishing) -> Iterator[Job]:
+def watch_claims(job: Job, publication: Publication) -> Iterator[Job]:
     """The job as it is to be staged: with a query that fails at the first null below a flag that Python claims."""
     if not job.examined.planes.python_fed or job.draft.effect is Effect.DEFINES:
         yield job
@@ -30,12 +30,12 @@ def watching(job: Job, publication: Publishing) -> Iterator[Job]:
         yield job if text is None else replace(job, examined=job.examined._replace(sql=text))
 
 
-def trusted(job: Job, publication: Publishing, facts: Facts | None) -> Facts | None:
+def keep_trusted(job: Job, publication: Publication, facts: Facts | None) -> Facts | None:
     """The facts without those that rest on a flag of Python data under which nobody could look."""
     planes, draft = job.examined.planes, job.draft
     if not planes.python_fed or facts is None or publication.watched:
         return facts
-    broken_claims, unread = _claims(job)
+    broken_claims, unread = _count_claims(job)
     draft.add(broken_claims)
     if not unread:
         return facts
@@ -52,27 +52,27 @@ def holds_unseen(job: Job) -> bool:
         return bool(entries.rows or entries.unread)
 
 
-def breaks_its_claims(job: Job, failure: SparkFailure) -> bool:
+def find_broken_claims(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: adds a finding where Python data hold nulls that they claim not to hold, and says
     whether it did. Spark reads an Arrow value below such a flag unchecked, and fails with another error."""
     if not job.examined.planes.python_fed:
         return False
     try:
-        found, _ = _claims(job)
+        found, _ = _count_claims(job)
     except (AnalysisError, SparkFailure):
         found = []
     # A function that gives other rows each time was seen to give a null once.
-    found = found or _seen(failure)
+    found = found or _find_met_null(failure)
     job.draft.add(found)
     return bool(found)
 
 
-def _seen(failure: SparkFailure) -> list[Finding]:
+def _find_met_null(failure: SparkFailure) -> list[Finding]:
     found = re.search(rf"{NULL_FOUND[0]} (.+?) {NULL_FOUND[1]}", str(failure), re.S)
-    return [_claimed((found[1],), "a null")] if found else []
+    return [_report_claim((found[1],), "a null")] if found else []
 
 
-def _claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
+def _count_claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
     """What Python data claim and do not keep, counted where they enter, and the kinds that nobody can count."""
     found: list[Finding] = []
     with job.session.entries(job.examined.sql) as entries:
@@ -80,11 +80,11 @@ def _claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
             terms = [count_queries.Term(p.path) for p in nested_fields(entry.claimed) if p.promises]
             counted = count_queries.count_terms(job.session, entry.relation, terms)
             nulls = ((path, number) for path, number in counted.nulls.items() if number)
-            found += [_claimed(path, f"{number} null{'' if number == 1 else 's'}") for path, number in nulls]
+            found += [_report_claim(path, f"{number} null{'' if number == 1 else 's'}") for path, number in nulls]
     return found, entries.unread
 
 
-def _claimed(path: Path, found: str) -> Finding:
+def _report_claim(path: Path, found: str) -> Finding:
     field = dotted(path)
     message = f"Python data claims that {field} is NOT NULL and holds {found}, which Spark would store as other values"
     return Finding(Verdict.VIOLATED, "PP301", "batches", field, "NOT NULL", found, message)

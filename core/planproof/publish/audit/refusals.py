@@ -19,7 +19,7 @@ _NULL = re.compile(r"null value appeared in non-nullable field:(.+?)If the schem
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
 
 
-def met_null(job: Job, failure: SparkFailure) -> bool:
+def find_met_null(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: whether it met a null where the table and the contract say NOT NULL, which is then
     violated. Raises `Refused` where the table alone says so. A null that something else forbids, as a Dataset's encoder
     does, is not this one."""
@@ -27,10 +27,10 @@ def met_null(job: Job, failure: SparkFailure) -> bool:
     if found is None:
         return False
     path = tuple(part.strip() for part in found[1].strip().splitlines())
-    if job.target is None or not _promises(job.target.schema, path):
+    if job.target is None or not _is_promised(job.target.schema, path):
         return False
     contract = job.model.contract
-    if contract is not None and _promises(contract.schema, path):
+    if contract is not None and _is_promised(contract.schema, path):
         field = dotted(path)
         message = (
             f"{field}: promised NOT NULL, and the write met a null: {job.model.name} has NOT NULL in its own schema "
@@ -40,10 +40,10 @@ def met_null(job: Job, failure: SparkFailure) -> bool:
         job.draft.add([Finding(Verdict.VIOLATED, "PP505", "executed", field, "NOT NULL", "a null", message, origin)])
         if job.draft.fails:
             return True
-    raise Refused(forbidden(job, path)) from failure
+    raise Refused(word_forbidden_null(job, path)) from failure
 
 
-def forbidden(job: Job, path: Path) -> str:
+def word_forbidden_null(job: Job, path: Path) -> str:
     """What is said of a null that a table's own schema forbids, and what to do."""
     first = "first DROP IDENTIFIER FIELDS, then " if job.target and "identifier-fields" in job.target.properties else ""
     return (
@@ -53,6 +53,6 @@ def forbidden(job: Job, path: Path) -> str:
     )
 
 
-def _promises(schema: PhysicalSchema, path: Path) -> bool:
+def _is_promised(schema: PhysicalSchema, path: Path) -> bool:
     wanted = list(map(folded, path))
     return any(f.promises and list(map(folded, f.path)) == wanted for f in nested_fields(schema))

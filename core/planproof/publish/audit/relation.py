@@ -9,10 +9,10 @@ from urllib.parse import unquote
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import registered
 from planproof.judge.draft import Draft
-from planproof.publish.audit.constraints import broken
-from planproof.publish.audit.samples import stored_rows
+from planproof.publish.audit.constraints import judge_constraints
+from planproof.publish.audit.samples import sample_stored_rows
 from planproof.publish.audit.snapshots import audit_snapshot
-from planproof.publish.audit.staged import by_rows_alone, count, read_files, read_paths, with_content
+from planproof.publish.audit.staged import count, drop_empty_files, is_broken_by_rows_alone, read_files, read_paths
 from planproof.publish.transaction.partition import partitions_of
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -30,9 +30,9 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     """`at` names a snapshot, tag or branch of an Iceberg table, or a version or timestamp of a Delta table. Raises
     `SparkFailure` where there is no such table, path or snapshot."""
     for plane in ("logical", "rewritten", "analyzed", "optimized", "executed"):
-        draft.absent(plane, "an audit reads what is stored, not the query that wrote it")
+        draft.mark_absent(plane, "an audit reads what is stored, not the query that wrote it")
     for invariant in ("I1", "I3", "I4", "I6", "I7", "D1"):
-        draft.not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
+        draft.mark_not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
     contract = draft.model.contract
     assert contract is not None
     draft.read(Claim("contract", contract.schema))
@@ -42,24 +42,24 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     if snapshot is not None:
         return audit_snapshot(draft, session, snapshot)
     if at is not None:
-        relation, schema, facts = *_version(draft, session, name, at), None
+        relation, schema, facts = *_read_version(draft, session, name, at), None
     else:
-        relation, schema, facts = _path(draft, session, name) if "/" in name else _table(draft, session, name)
+        relation, schema, facts = _read_path(draft, session, name) if "/" in name else _read_table(draft, session, name)
     draft.rows = facts.rows if facts else None
     plane = "catalog" if facts is None else "files"
     # A declared length binds only those who write through Spark. The stored values are counted.
     seen = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
     draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
-    if by_rows_alone(draft):
+    if is_broken_by_rows_alone(draft):
         failing = count(draft, session, relation)
-        draft.add(broken(session, draft.model, relation, relation, failing))
+        draft.add(judge_constraints(session, draft.model, relation, relation, failing))
         draft.findings = contract_terms.conclude(draft.findings, draft.settings)
-    stored_rows(draft, session, relation)
+    sample_stored_rows(draft, session, relation)
     return draft.report("audited")
 
 
-def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalSchema, Facts | None]:
-    draft.absent("catalog", "a path is in no catalog")
+def _read_path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalSchema, Facts | None]:
+    draft.mark_absent("catalog", "a path is in no catalog")
     relation = f"parquet.{quoted((location,))}"
     path = local(location)
     paths = session.files(path or location)
@@ -76,11 +76,11 @@ def _path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalS
             "its name"
         )
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
-    keys = _keys(paths)
-    return relation, schema, read_paths(draft, with_content(draft, paths), None, keys, session)
+    keys = _list_partition_columns(paths)
+    return relation, schema, read_paths(draft, drop_empty_files(draft, paths), None, keys, session)
 
 
-def _unseen(session: Session, table: StoredTable, paths: Sequence[str]) -> list[Finding]:
+def _find_unseen_files(session: Session, table: StoredTable, paths: Sequence[str]) -> list[Finding]:
     """Files at the table's location that lie in no partition that the catalog knows: readers do not see them."""
     location = decoded(table.location) if table.location else None
     try:
@@ -102,10 +102,10 @@ def _is_icebergs(session: Session, location: str, paths: Iterable[str]) -> bool:
     """Whether Iceberg's metadata lies at a location, or beside it: its data files lie in `data/`."""
     above = location.rstrip("/").rpartition("/")[0]
     try:
-        beside = session.files(f"{above}/metadata") if above and not _metadata(paths) else paths
+        beside = session.files(f"{above}/metadata") if above and not _has_metadata(paths) else paths
     except SparkFailure:
         return False
-    return _metadata(beside)
+    return _has_metadata(beside)
 
 
 def _is_deltas(session: Session, location: str) -> bool:
@@ -116,11 +116,11 @@ def _is_deltas(session: Session, location: str) -> bool:
     return store_of(session).exists(f"{place}/_delta_log")
 
 
-def _metadata(paths: Iterable[str]) -> bool:
+def _has_metadata(paths: Iterable[str]) -> bool:
     return any(path.endswith(".metadata.json") for path in paths)
 
 
-def _keys(paths: Iterable[str]) -> list[str]:
+def _list_partition_columns(paths: Iterable[str]) -> list[str]:
     """The partition columns that directories spell (`day=2024-01-01/`), also directories above the place that is
     audited. Readers of the whole table take such a column's value from the path, and readers of the place from the
     file."""
@@ -128,28 +128,28 @@ def _keys(paths: Iterable[str]) -> list[str]:
     return sorted({unquote(part.partition("=")[0]) for parts in folders for part in parts if "=" in part})
 
 
-def _table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:
+def _read_table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:
     relation = quoted(split_name(name))
     table = session.table(relation)
     if table is None:
-        draft.tell(absent=True)
+        draft.set_details(absent=True)
         raise SparkFailure(f"the table {name} does not exist: it was not built yet, or not in this catalog")
     draft.read(Claim("catalog", table.schema))
-    draft.add(_altered_elsewhere(session, relation, table))
+    draft.add(_find_altered_columns(session, relation, table))
     if table.kind != "table":
         for plane in ("files", "batches"):
-            draft.absent(plane, "a view stores nothing")
+            draft.mark_absent(plane, "a view stores nothing")
         return relation, table.schema, None
     if not table.is_plain_parquet:
         for plane in ("files", "batches"):
-            draft.unreadable(plane, f"{table.format} files are not read")
+            draft.mark_unreadable(plane, f"{table.format} files are not read")
         return relation, table.schema, None
     if not table.partition_by:
         return relation, table.schema, read_files(draft, session, table, None)
-    return relation, table.schema, _partitions(draft, session, relation, table)
+    return relation, table.schema, _read_partitions(draft, session, relation, table)
 
 
-def _version(draft: Draft, session: Session, name: str, at: str) -> tuple[str, PhysicalSchema]:
+def _read_version(draft: Draft, session: Session, name: str, at: str) -> tuple[str, PhysicalSchema]:
     """What a Delta table held at a version or a timestamp."""
     table = None if "/" in name else session.table(quoted(split_name(name)))
     if table is None or table.format != "delta":
@@ -161,24 +161,24 @@ def _version(draft: Draft, session: Session, name: str, at: str) -> tuple[str, P
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
     draft.read(Claim("catalog", schema))
     for plane in ("files", "batches"):
-        draft.unreadable(plane, "files of an older version are not read: what is promised is counted")
+        draft.mark_unreadable(plane, "files of an older version are not read: what is promised is counted")
     return relation, schema
 
 
-def _altered_elsewhere(session: Session, relation: str, table: StoredTable) -> list[Finding]:
+def _find_altered_columns(session: Session, relation: str, table: StoredTable) -> list[Finding]:
     """What the metastore's own list of a table's columns says; nothing where it does not answer."""
     try:
         # Of a Delta table the metastore lists no columns: its log does.
         listed = session.metastore(relation) if table.kind == "table" and table.format != "delta" else None
     except (AnalysisError, SparkFailure):
         return []
-    return [] if listed is None else registered.elsewhere(table.schema, listed)
+    return [] if listed is None else registered.check_metastore(table.schema, listed)
 
 
-def _partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:
+def _read_partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:
     """A partition's files lie where the catalog says, which need not be below the table's location."""
     paths: list[str] = []
     for part in partitions_of(session, relation, table):
         paths += session.files(part.local)
-    draft.add(_unseen(session, table, paths))
-    return read_paths(draft, with_content(draft, paths), None, table.partition_by, session, table.schema)
+    draft.add(_find_unseen_files(session, table, paths))
+    return read_paths(draft, drop_empty_files(draft, paths), None, table.partition_by, session, table.schema)

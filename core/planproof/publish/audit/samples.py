@@ -27,14 +27,14 @@ _CUT = 60
 _COUNTED = ("PP500", "PP505", "PP507")
 
 
-def broken_rows(job: Job, staged: StagedWrite) -> None:
+def sample_broken_rows(job: Job, staged: StagedWrite) -> None:
     """Adds to the job's draft, for each violation that was counted in the staged rows, which rows these are."""
-    _tell(job.draft, lambda counted: _staged_rows(job, staged, counted))
+    _tell(job.draft, lambda counted: _sample_staged(job, staged, counted))
 
 
-def stored_rows(draft: Draft, session: Session, relation: str) -> None:
+def sample_stored_rows(draft: Draft, session: Session, relation: str) -> None:
     """The same for an audit: `relation`, as it stands in FROM, holds the rows now and later."""
-    _tell(draft, lambda counted: _rows(Asked.of(session, draft, relation), counted, relation))
+    _tell(draft, lambda counted: _sample_each(Asked.of(session, draft, relation), counted, relation))
 
 
 def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -> None:
@@ -44,24 +44,24 @@ def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -
     except (AnalysisError, SparkFailure, KeyError):
         return
     except Exception as error:  # A sample that cannot be shown fails no publish.
-        draft.ours("files", error)
+        draft.add_own_error("files", error)
         return
     if found:
-        draft.tell(broken=(*(draft.details.broken or ()), *found))
+        draft.set_details(broken=(*(draft.details.broken or ()), *found))
 
 
-def _staged_rows(job: Job, staged: StagedWrite, counted: Sequence[Finding]) -> list[BrokenRows]:
+def _sample_staged(job: Job, staged: StagedWrite, counted: Sequence[Finding]) -> list[BrokenRows]:
     draft = job.draft
     rows = Asked.of(job.session, draft, staged.new_rows())
     keys = [f for f in counted if _is_key(draft, f) is not None]
-    found = _rows(rows, [f for f in counted if f not in keys], staged.new_rows_later())
+    found = _sample_each(rows, [f for f in counted if f not in keys], staged.new_rows_later())
     if keys:  # Keys are unique over all rows that the table will hold.
         whole = Asked(job.session, draft, rows.schema, staged.rows_after())
-        found += _rows(whole, keys, staged.rows_after_later())
+        found += _sample_each(whole, keys, staged.rows_after_later())
     return found
 
 
-def _rows(asked: Asked, counted: Sequence[Finding], later: str | None) -> list[BrokenRows]:
+def _sample_each(asked: Asked, counted: Sequence[Finding], later: str | None) -> list[BrokenRows]:
     """`later` is the relation that still holds the rows after the report; None where there is none."""
     found = []
     for finding in counted:
@@ -87,11 +87,13 @@ class Asked:
         """What follows SELECT; None where no query shows the rows."""
         key, constraint = _is_key(self.draft, finding), _constraint(self.draft, finding)
         if key is not None:
-            return count_queries.repeated_keys(relation, key, MOST)
+            return count_queries.repeated_keys_query(relation, key, MOST)
         if constraint is not None and constraint.kind == "foreign_key":
             found = reference(self.session, constraint, self.draft.model.name, relation)
             return (
-                None if found is None else count_queries.dangling(relation, constraint.columns, *found, columns, MOST)
+                None
+                if found is None
+                else count_queries.dangling_rows_query(relation, constraint.columns, *found, columns, MOST)
             )
         condition = self._condition(finding, constraint)
         listed = ", ".join(map(backticked, columns)) or "*"
@@ -102,7 +104,7 @@ class Asked:
             return f"NOT (\n{constraint.condition}\n)" if constraint is not None else None
         field = find(self.schema, finding.field or "")
         term = count_queries.term_of(finding, field)
-        return count_queries.breaks(self.schema, term) if term is not None else None
+        return count_queries.broken_condition(self.schema, term) if term is not None else None
 
     def sample(self, finding: Finding) -> tuple[tuple[str, ...] | None, tuple[tuple[str | None, ...], ...] | None]:
         """The columns' names and up to `MOST` rows of them, as far as the model's settings allow."""
@@ -116,7 +118,7 @@ class Asked:
         except (AnalysisError, SparkFailure):
             return None, None
         names = (*(_is_key(self.draft, finding) or ()), "rows") if _is_key(self.draft, finding) else tuple(columns)
-        return names, tuple(tuple(map(_text, row)) for row in rows)
+        return names, tuple(tuple(map(_format_value, row)) for row in rows)
 
 
 def _constraint(draft: Draft, finding: Finding) -> Constraint | None:
@@ -140,6 +142,6 @@ def _keys(draft: Draft, finding: Finding, names: Sequence[str]) -> Sequence[str]
     return next((list(map(known.spelt, key)) for key in found if key and all(c in known for c in key)), [])
 
 
-def _text(value: object) -> str | None:
+def _format_value(value: object) -> str | None:
     text = None if value is None else str(value)
     return text if text is None or len(text) <= _CUT else f"{text[: _CUT - 1]}…"

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.invariants import contract as contract_terms
-from planproof.invariants.contract import how_many
+from planproof.invariants.contract import format_count
 from planproof.judge.draft import Draft
-from planproof.publish.audit.constraints import broken
-from planproof.publish.audit.samples import stored_rows
-from planproof.publish.audit.staged import by_rows_alone, count
+from planproof.publish.audit.constraints import judge_constraints
+from planproof.publish.audit.samples import sample_stored_rows
+from planproof.publish.audit.staged import count, is_broken_by_rows_alone
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
@@ -32,32 +32,32 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
     assert contract is not None
     facts = _facts(session, snapshot)
     draft.rows = facts.rows
-    draft.read(Claim("catalog", snapshot.schema, what=described(snapshot)))
+    draft.read(Claim("catalog", snapshot.schema, what=describe_snapshot(snapshot)))
     draft.read(Claim("files", snapshot.schema, facts, what=facts.source))
-    draft.absent("batches", _BY_ID)
-    draft.not_enforced("I2", _BY_ID)
-    draft.not_enforced("I5", _BY_ID)
-    draft.add(_contradicted(snapshot))
+    draft.mark_absent("batches", _BY_ID)
+    draft.mark_not_enforced("I2", _BY_ID)
+    draft.mark_not_enforced("I5", _BY_ID)
+    draft.add(_find_contradictions(snapshot))
     found = contract_terms.check(
         contract, snapshot.schema, _evidence(snapshot), facts, draft.settings, "files", lambda column: None
     )
-    draft.add(map(_explained, found))
+    draft.add(map(_explain_integers, found))
     doubted = {dotted(field.path) for field in snapshot.fields if field.required and not field.enforced}
     draft.uncountable |= frozenset(doubted)
-    counts = by_rows_alone(draft)
+    counts = is_broken_by_rows_alone(draft)
     if counts:
         failing = count(draft, session, snapshot.relation)
-        draft.add(broken(session, draft.model, snapshot.relation, snapshot.relation, failing))
+        draft.add(judge_constraints(session, draft.model, snapshot.relation, snapshot.relation, failing))
     countable = [f for f in draft.findings if f.field not in draft.uncountable]
     draft.findings = [
         *(contract_terms.conclude(countable, draft.settings) if counts else countable),
-        *(_undecidable(f) for f in draft.findings if f.field in draft.uncountable),
+        *(_report_undecidable(f) for f in draft.findings if f.field in draft.uncountable),
     ]
-    stored_rows(draft, session, snapshot.relation)
+    sample_stored_rows(draft, session, snapshot.relation)
     return draft.report("audited")
 
 
-def described(snapshot: Snapshot) -> str:
+def describe_snapshot(snapshot: Snapshot) -> str:
     """The snapshot's number, its columns' field ids, and how the table is partitioned and sorted."""
     said = [f"Iceberg's schema at snapshot {snapshot.number}" if snapshot.number else "Iceberg's schema; no snapshot"]
     said.append("field ids " + ", ".join(f"{dotted((name,))} {number}" for name, number in snapshot.ids.items()))
@@ -98,13 +98,13 @@ def _evidence(snapshot: Snapshot) -> dict[str, str]:
     return {dotted(field.path): why for field in snapshot.fields if field.enforced}
 
 
-def _contradicted(snapshot: Snapshot) -> list[Finding]:
+def _find_contradictions(snapshot: Snapshot) -> list[Finding]:
     """Required columns of which files hold nulls: Spark reads something else there, zeros for numbers."""
     found: list[Finding] = []
     for field in snapshot.fields:
         number = snapshot.counts.nulls.get(field.number, 0)
         if field.required and number and len(field.path) == 1:
-            name, nulls = dotted(field.path), how_many(number, "null")
+            name, nulls = dotted(field.path), format_count(number, "null")
             message = (
                 f"{name} is required by Iceberg's schema, and its data files hold {nulls}: "
                 "what Spark reads there is no value that anybody wrote. Drop NOT NULL (ALTER COLUMN ... DROP NOT NULL)"
@@ -113,7 +113,7 @@ def _contradicted(snapshot: Snapshot) -> list[Finding]:
     return found
 
 
-def _explained(finding: Finding) -> Finding:
+def _explain_integers(finding: Finding) -> Finding:
     """Iceberg has no integers of one or two bytes: Spark's catalog makes an int of them."""
     if finding.code == "PP504" and finding.promised in (BYTE.simple, SHORT.simple) and finding.found == "int":
         message = f"{finding.message}; Iceberg has no {finding.promised}, and stores int: promise int"
@@ -121,7 +121,7 @@ def _explained(finding: Finding) -> Finding:
     return finding
 
 
-def _undecidable(finding: Finding) -> Finding:
+def _report_undecidable(finding: Finding) -> Finding:
     if finding.verdict is not Verdict.UNPROVED:
         return finding
     why = (

@@ -15,12 +15,12 @@ from planproof.judge.effect import Effect
 from planproof.judge.planes import Examined, judge, judge_loosened
 from planproof.publish.audit import limits
 from planproof.publish.audit.changes import change
-from planproof.publish.audit.constraints import broken, checks
+from planproof.publish.audit.constraints import checks, judge_constraints
 from planproof.publish.audit.hazards import decide_hazards
-from planproof.publish.audit.python_claims import trusted
+from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.staged import StagedFiles
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -29,14 +29,14 @@ from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
 
 
-def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, flags: bool = True) -> None:
+def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSchema, flags: bool = True) -> None:
     """Staged files: footers against the plan (I5), batches (I2), the contract by facts, then by counting.
 
     `flags` is False where `planned` has not the flags that the write had (a V1 table's schema forgets them, not every
@@ -46,24 +46,33 @@ def audit_files(job: Job, publication: Publication, planned: PhysicalSchema, fla
     if publication.final is not None:
         draft.read(Claim("executed", publication.final))
         draft.add(physical.check_written(planned, publication.final))
-        draft.enforced("I7", "optimized plan against the analyzed one, the final plan of the write against the table")
+        draft.mark_enforced(
+            "I7", "optimized plan against the analyzed one, the final plan of the write against the table"
+        )
     partition_by: tuple[str, ...] = ()
     if publication.unregistered is not None:
-        facts = _below(draft, job.session, entry.stage_location, planned)
+        facts = _read_facts_below(draft, job.session, entry.stage_location, planned)
     else:
         staging = publication.stored(entry.staging)
         if staging is None:
             raise SparkFailure(f"{entry.staging}, which was just written, is gone: was it dropped?", outside=True)
         partition_by = staging.partition_by
         facts = read_files(draft, job.session, staging, planned)
-    facts = trusted(job, publication, facts)
+    facts = keep_trusted(job, publication, facts)
     if not flags:
         draft.findings = [f for f in draft.findings if f.code != "PP401" or f.promised != "nullable"]
 
     rows = StagedFiles(job, publication)
     if facts is not None:
         draft.rows = facts.rows
-    decide(job, facts, as_stored(job.examined, partition_by), rows.new_rows, rows.rows_after, _told(job, publication))
+    decide(
+        job,
+        facts,
+        drop_undone_evidence(job.examined, partition_by),
+        rows.new_rows,
+        rows.rows_after,
+        _report_change(job, publication),
+    )
 
 
 def decide(
@@ -84,29 +93,29 @@ def decide(
         draft.rows = facts.rows
     judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
-    whole_so_far = not draft.violated()
+    whole_so_far = not draft.has_violation()
     # Rows that may be quarantined are counted for every term later.
-    counts = whole_so_far or (draft.settings.on_violation != "quarantine" and by_rows_alone(draft))
+    counts = whole_so_far or (draft.settings.on_violation != "quarantine" and is_broken_by_rows_alone(draft))
     if counts and (_open(draft) or (job.model.contract and job.model.contract.constraints)):
         rows = staged()
         failing = count(draft, job.session, rows)
-        draft.add(broken(job.session, job.model, whole(), rows, failing))
-        draft.tell(uncounted=None)
+        draft.add(judge_constraints(job.session, job.model, whole(), rows, failing))
+        draft.set_details(uncounted=None)
     if whole_so_far:
-        draft.add(limits.judged(job, draft.settings.limits, changed, staged, whole))
+        draft.add(limits.judge_limits(job, draft.settings.limits, changed, staged, whole))
         decide_hazards(draft, job.session, job.examined, facts)
     if counts:
         settled = [f for f in draft.findings if f.field not in draft.uncountable]
         draft.findings = conclude(settled, draft.settings) + [f for f in draft.findings if f.field in draft.uncountable]
 
 
-def by_rows_alone(draft: Draft) -> bool:
+def is_broken_by_rows_alone(draft: Draft) -> bool:
     """Whether only rows break the contract so far. Then the other terms that rows may break are counted too, so that
     one report names all. A wrong schema stops the publish whatever its rows hold."""
     return all(is_of_rows(f) for f in draft.findings if f.verdict is Verdict.VIOLATED)
 
 
-def _told(job: Job, publication: Publication) -> TableChange | None:
+def _report_change(job: Job, publication: JournaledPublication) -> TableChange | None:
     """What the publish changes, for the report, and for those limits that footers decide."""
     draft = job.draft
     if draft.settings.changes == "off" and not draft.settings.limits:
@@ -114,14 +123,14 @@ def _told(job: Job, publication: Publication) -> TableChange | None:
     try:
         found = change(job, publication)
     except Exception as error:  # A failure to say what changes stops no publish.
-        draft.ours("files", error)
+        draft.add_own_error("files", error)
         return None
     if draft.settings.changes != "off":
-        draft.tell(change=found if draft.settings.changes == "values" else found.without_values())
+        draft.set_details(change=found if draft.settings.changes == "values" else found.without_values())
     return found
 
 
-def as_stored(examined: Examined, partition_by: Sequence[str]) -> Examined:
+def drop_undone_evidence(examined: Examined, partition_by: Sequence[str]) -> Examined:
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
     partitions = ColumnNames(partition_by)
     texts = {
@@ -136,15 +145,15 @@ def audit_query(job: Job) -> None:
     """Audits a view's query. Nothing is stored, so that only terms of the contract are counted that no plan proves."""
     draft = job.draft
     for plane in ("batches", "files"):
-        draft.absent(plane, "a view stores nothing")
-    draft.not_enforced("I2", "a view stores nothing")
-    draft.not_enforced("I5", "a view stores nothing")
-    relation = f"(\n{unterminated(job.model.sql)}\n)"
-    if not draft.violated():
+        draft.mark_absent(plane, "a view stores nothing")
+    draft.mark_not_enforced("I2", "a view stores nothing")
+    draft.mark_not_enforced("I5", "a view stores nothing")
+    relation = f"(\n{drop_terminators(job.model.sql)}\n)"
+    if not draft.has_violation():
         failing = count(draft, job.session, relation)
-        draft.add(broken(job.session, job.model, relation, relation, failing))
-        draft.tell(uncounted=None)
-        draft.add(limits.judged(job, draft.settings.limits, None, lambda: relation, lambda: relation))
+        draft.add(judge_constraints(job.session, job.model, relation, relation, failing))
+        draft.set_details(uncounted=None)
+        draft.add(limits.judge_limits(job, draft.settings.limits, None, lambda: relation, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
         draft.findings = conclude(draft.findings, draft.settings)
 
@@ -155,13 +164,13 @@ def read_files(draft: Draft, session: Session, table: StoredTable, planned: Phys
     None where they cannot be read from here.
     """
     if table.location is None:
-        _unread(draft, f"{table.name} has no location")
+        _report_unread(draft, f"{table.name} has no location")
         return None
     registered_as = table.schema if planned is None else None
-    return _below(draft, session, decoded(table.location), planned, table.partition_by, registered_as)
+    return _read_facts_below(draft, session, decoded(table.location), planned, table.partition_by, registered_as)
 
 
-def _below(
+def _read_facts_below(
     draft: Draft,
     session: Session,
     location: str,
@@ -169,23 +178,23 @@ def _below(
     partition_by: Sequence[str] = (),
     registered_as: PhysicalSchema | None = None,
 ) -> Facts | None:
-    paths, reason = _listed(session, location)
+    paths, reason = _list_files(session, location)
     if reason is not None:
-        _unread(draft, reason)
+        _report_unread(draft, reason)
         return None
     if registered_as is not None:
-        paths = with_content(draft, paths)
+        paths = drop_empty_files(draft, paths)
     return read_paths(draft, paths, planned, partition_by, session, registered_as)
 
 
-def _unread(draft: Draft, reason: str) -> None:
+def _report_unread(draft: Draft, reason: str) -> None:
     for plane in ("files", "batches"):
-        draft.unreadable(plane, reason)
-    draft.not_enforced("I5", reason)
-    draft.not_enforced("I2", reason)
+        draft.mark_unreadable(plane, reason)
+    draft.mark_not_enforced("I5", reason)
+    draft.mark_not_enforced("I2", reason)
 
 
-def _listed(session: Session, location: str) -> tuple[Sequence[str], str | None]:
+def _list_files(session: Session, location: str) -> tuple[Sequence[str], str | None]:
     """The data files at a location, or why they cannot be listed from here."""
     try:
         return session.files(local(location) or location), None
@@ -207,20 +216,20 @@ def read_paths(
     them here."""
     if not paths:
         for plane in ("files", "batches"):
-            draft.absent(plane, "no file was written: there are no rows")
-        draft.not_enforced("I5", "no file was written")
-        draft.not_enforced("I2", "no file was written")
+            draft.mark_absent(plane, "no file was written: there are no rows")
+        draft.mark_not_enforced("I5", "no file was written")
+        draft.mark_not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
         claim, footers = files.read(paths, session)
     except FooterError as error:
-        draft.unreadable("files", str(error))
+        draft.mark_unreadable("files", str(error))
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
         return Facts(source="no footer")
     except Undecodable as error:
         for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.unreadable(plane, str(error))
-            draft.not_enforced(invariant, str(error))
+            draft.mark_unreadable(plane, str(error))
+            draft.mark_not_enforced(invariant, str(error))
         return None
     draft.read(claim)
     if registered_as is not None:
@@ -229,13 +238,13 @@ def read_paths(
     else:
         draft.add(file_schemas.check(planned, footers, tuple(partition_by), of_format))
     if planned is None:
-        draft.add(drift.in_paths(footers, partition_by))
-    draft.enforced("I5", claim.what)
-    draft.tell(files=files_of(footers))
+        draft.add(drift.check_paths(footers, partition_by))
+    draft.mark_enforced("I5", claim.what)
+    draft.set_details(files=describe_files(footers))
     if session is not None and any(session.local_path(path) is None for path in paths):
         reason = "the files are on another file system: their footers are read, and not their rows"
-        draft.unreadable("batches", reason)
-        draft.not_enforced("I2", reason)
+        draft.mark_unreadable("batches", reason)
+        draft.mark_not_enforced("I2", reason)
         return claim.facts
     _read_batches(draft, paths, footers)
     return claim.facts
@@ -244,29 +253,29 @@ def read_paths(
 def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
     """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
-        draft.absent("batches", "batches: off")
-        draft.not_enforced("I2", "batches: off")
+        draft.mark_absent("batches", "batches: off")
+        draft.mark_not_enforced("I2", "batches: off")
         return
     if not any(f.row_groups for f in footers):
-        draft.absent("batches", "no row group was written: there are no rows")
-        draft.not_enforced("I2", "no row group was written: there are no rows")
+        draft.mark_absent("batches", "no row group was written: there are no rows")
+        draft.mark_not_enforced("I2", "no row group was written: there are no rows")
         return
     try:
         claim, found = batches.read(paths, draft.settings.batches, footers)
     except Undecodable as error:
-        draft.unreadable("batches", str(error))
-        draft.not_enforced("I2", str(error))
+        draft.mark_unreadable("batches", str(error))
+        draft.mark_not_enforced("I2", str(error))
         return
     draft.add(found)
     if claim is None:
-        draft.unreadable("batches", "no row group could be decoded")
-        draft.not_enforced("I2", "no row group could be decoded")
+        draft.mark_unreadable("batches", "no row group could be decoded")
+        draft.mark_not_enforced("I2", "no row group could be decoded")
         return
     draft.read(claim)
-    draft.enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)
+    draft.mark_enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)
 
 
-def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
+def drop_empty_files(draft: Draft, paths: Sequence[str]) -> list[str]:
     """The files without those of no byte at all, which Spark skips (PartitioningAwareFileIndex)."""
     empty = {path for path in paths if os.path.isfile(path) and not os.path.getsize(path)}
     if empty:
@@ -277,7 +286,7 @@ def with_content(draft: Draft, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path not in empty]
 
 
-def files_of(footers: Sequence[Footer]) -> Files:
+def describe_files(footers: Sequence[Footer]) -> Files:
     """What a report says of the files: how many, rows, bytes, compression, who wrote them, which lack statistics."""
     return Files(
         sum(f.files for f in footers),
@@ -330,12 +339,12 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> Sto
         describe()
         now = job.session.registered(name)
     except (SparkFailure, AnalysisError) as error:
-        draft.unreadable("catalog", str(error))
+        draft.mark_unreadable("catalog", str(error))
         message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"
         draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
         return None
     if now is None:
-        draft.unreadable("catalog", "the catalog does not show the relation")
+        draft.mark_unreadable("catalog", "the catalog does not show the relation")
         return None
     draft.read(Claim("catalog", now.schema))
     if now.kind == "table" and draft.effect is Effect.REPLACES:

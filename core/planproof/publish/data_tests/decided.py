@@ -71,7 +71,7 @@ class Relations:
     def files(self, name: RelationName) -> Stored | None:
         if name in self.own:
             return self.own[name][0]
-        return stored_as(self.session, self._table(name))
+        return find_stored(self.session, self._table(name))
 
     def plan(self, name: RelationName) -> Shown | None:
         if name in self.own:
@@ -115,27 +115,27 @@ def count(question: Question, relations: Relations) -> Failures | None:
 def _count(question: Question, relations: Relations, steps: int = 0) -> Failures | None:
     case_sensitive = relations.session.conf.case_sensitive
     shown = relations.plan(question.relation) if not case_sensitive else None
-    why = _proved(question, shown, relations) if shown is not None else None
+    why = _prove(question, shown, relations) if shown is not None else None
     if why is not None:
         return Failures(0, f"proved: {why}")
-    found = _counted(question, relations, case_sensitive)
+    found = _count_in_files(question, relations, case_sensitive)
     if found is not None or shown is None or steps == MOST_STEPS:
         return found
-    return _by_its_sources(question, shown, relations, steps)
+    return _decide_by_sources(question, shown, relations, steps)
 
 
 # --- by plans -------------------------------------------------------------------------------------------------------
 
 
-def _proved(question: Question, shown: Shown, relations: Relations) -> str | None:
+def _prove(question: Question, shown: Shown, relations: Relations) -> str | None:
     """Why no row can fail, whatever the sources hold."""
     column = folded(question.column)
     if question.kind == "not_null":
         return shown.filled.get(column)
     if question.kind == "unique":
-        return _key(shown, {column}) or shown.counted.get(column)
+        return _find_key(shown, {column}) or shown.counted.get(column)
     if question.kind == "unique_combination_of_columns":
-        return _key(shown, ColumnNames(question.columns))
+        return _find_key(shown, ColumnNames(question.columns))
     if question.kind == "relationships":
         part = shown.parts.get(column)
         same = part is not None and (part.relation, folded(part.column)) == (question.other, folded(question.field))
@@ -145,15 +145,15 @@ def _proved(question: Question, shown: Shown, relations: Relations) -> str | Non
     return None
 
 
-def _key(shown: Shown, columns: Set[str]) -> str | None:
+def _find_key(shown: Shown, columns: Set[str]) -> str | None:
     found = (f"{why} {', '.join(sorted(key))}".strip() for key, why in shown.keys.items() if key <= columns)
     return next(found, None)
 
 
-def _by_its_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Failures | None:
+def _decide_by_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Failures | None:
     """The rows are some of another relation's rows: none fails where none of those does."""
     part = shown.parts.get(folded(question.column))
-    if part is None or not _carries(question.kind, part) or not relations.has(part.relation, part.column, part.type):
+    if part is None or not _is_carried(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
     below = replace(question, relation=part.relation, column=part.column)
     found = _count(below, relations, steps + 1)
@@ -163,7 +163,7 @@ def _by_its_sources(question: Question, shown: Shown, relations: Relations, step
     return Failures(0, f"proved: the values of {part.relation}.{part.column}, {ground}")
 
 
-def _carries(kind: str, part: Part) -> bool:
+def _is_carried(kind: str, part: Part) -> bool:
     """Whether a test that the stored column passes is passed by the column that shows it."""
     if kind == "unique":
         return part.once
@@ -175,37 +175,37 @@ def _carries(kind: str, part: Part) -> bool:
 # --- by files -------------------------------------------------------------------------------------------------------
 
 
-def _counted(question: Question, relations: Relations, case_sensitive: bool) -> Failures | None:
+def _count_in_files(question: Question, relations: Relations, case_sensitive: bool) -> Failures | None:
     stored = relations.files(question.relation)
     if stored is None:
         return None
     names = question.columns or (question.column,)
-    fields = [f for name in names if (f := _field(stored, name, case_sensitive)) is not None]
+    fields = [f for name in names if (f := _find_field(stored, name, case_sensitive)) is not None]
     if len(fields) != len(names) or len({f.name for f in fields}) != len(names):
         return None
     if question.kind == "relationships":
-        return _related(question, stored, fields[0], relations, case_sensitive)
+        return _count_unrelated(question, stored, fields[0], relations, case_sensitive)
     source, counted = _COUNTS[question.kind]
     failures = counted(question, stored.paths, fields)
     return None if failures is None else Failures(failures, f"counted: {source} of {_files(stored)}")
 
 
-def _related(
+def _count_unrelated(
     question: Question, stored: Stored, column: PhysicalField, relations: Relations, case_sensitive: bool
 ) -> Failures | None:
     if question.other is None:
         return None
-    at, field_name = _whole(relations, question.other, question.field, case_sensitive)
+    at, field_name = _resolve_source(relations, question.other, question.field, case_sensitive)
     other = relations.files(at)
-    known = _field(other, field_name, case_sensitive)
+    known = _find_field(other, field_name, case_sensitive)
     if other is None or known is None or known.type != column.type:
         return None
-    found = _asked(counts.without_match, stored.paths, column.name, other.paths, known.name, column.type)
+    found = _call_reader(counts.without_match, stored.paths, column.name, other.paths, known.name, column.type)
     against = f"{_files(other)} of {at}"
     return None if found is None else Failures(found, f"counted: rows of {_files(stored)}, against {against}")
 
 
-def _asked(count: Callable[..., int | None], *of: Any) -> int | None:
+def _call_reader(count: Callable[..., int | None], *of: Any) -> int | None:
     """What a count over files says, in a process that one of them may end; None where it says nothing."""
     try:
         return isolated_or_here(count, *of)
@@ -216,19 +216,19 @@ def _asked(count: Callable[..., int | None], *of: Any) -> int | None:
 _Fields = Sequence[PhysicalField]
 
 
-def _not_constant(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    found = _asked(counts.differing, paths, fields[0].name, fields[0].type)
+def _count_constant(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
+    found = _call_reader(counts.differing, paths, fields[0].name, fields[0].type)
     return None if found is None else int(found == 1)
 
 
-def _at_least_one(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    nulls, rows = _asked(counts.nulls, paths, fields[0].name), _asked(counts.rows, paths)
+def _count_without_value(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
+    nulls, rows = _call_reader(counts.nulls, paths, fields[0].name), _call_reader(counts.rows, paths)
     return None if nulls is None or rows is None else int(nulls == rows)
 
 
-def _proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
+def _count_proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
     """Spark rounds the share to at least six places. A share that lies closer to a bound is left to Spark."""
-    nulls, rows = _asked(counts.nulls, paths, fields[0].name), _asked(counts.rows, paths)
+    nulls, rows = _call_reader(counts.nulls, paths, fields[0].name), _call_reader(counts.rows, paths)
     if nulls is None or rows is None:
         return None
     if not rows:
@@ -241,36 +241,41 @@ def _proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | Non
 
 _ROUNDED = Fraction(1, 100_000)
 _COUNTS: Mapping[str, tuple[str, Callable[[Question, Sequence[str], _Fields], int | None]]] = {
-    "not_null": ("footers", lambda q, paths, f: _asked(counts.nulls, paths, f[0].name)),
-    "unique": ("rows", lambda q, paths, f: _asked(counts.repeated, paths, f[0].name, f[0].type)),
+    "not_null": ("footers", lambda q, paths, f: _call_reader(counts.nulls, paths, f[0].name)),
+    "unique": ("rows", lambda q, paths, f: _call_reader(counts.repeated, paths, f[0].name, f[0].type)),
     "accepted_values": (
         "values",
-        lambda q, paths, f: _asked(counts.beside, paths, f[0].name, q.values) if _text(f) else None,
+        lambda q, paths, f: _call_reader(counts.beside, paths, f[0].name, q.values) if _is_text(f) else None,
     ),
     "not_accepted_values": (
         "values",
-        lambda q, paths, f: _asked(counts.among, paths, f[0].name, q.values) if _text(f) else None,
+        lambda q, paths, f: _call_reader(counts.among, paths, f[0].name, q.values) if _is_text(f) else None,
     ),
-    "not_empty_string": ("values", lambda q, paths, f: _asked(counts.blank, paths, f[0].name) if _text(f) else None),
+    "not_empty_string": (
+        "values",
+        lambda q, paths, f: _call_reader(counts.blank, paths, f[0].name) if _is_text(f) else None,
+    ),
     "unique_combination_of_columns": (
         "rows",
-        lambda q, paths, f: _asked(counts.repeated_together, paths, [i.name for i in f], [i.type for i in f]),
+        lambda q, paths, f: _call_reader(counts.repeated_together, paths, [i.name for i in f], [i.type for i in f]),
     ),
     "accepted_range": (
         "values",
-        lambda q, paths, f: _asked(counts.outside, paths, f[0].name, f[0].type, q.least, q.most),
+        lambda q, paths, f: _call_reader(counts.outside, paths, f[0].name, f[0].type, q.least, q.most),
     ),
-    "not_constant": ("values", _not_constant),
-    "at_least_one": ("footers", _at_least_one),
-    "not_null_proportion": ("footers", _proportion),
+    "not_constant": ("values", _count_constant),
+    "at_least_one": ("footers", _count_without_value),
+    "not_null_proportion": ("footers", _count_proportion),
 }
 
 
-def _text(fields: _Fields) -> bool:
+def _is_text(fields: _Fields) -> bool:
     return fields[0].type == STRING
 
 
-def _whole(relations: Relations, name: RelationName, column: str, case_sensitive: bool) -> tuple[RelationName, str]:
+def _resolve_source(
+    relations: Relations, name: RelationName, column: str, case_sensitive: bool
+) -> tuple[RelationName, str]:
     """A relation and its column that hold the same values, which may lie in files where those of a view do not."""
     for _ in range(0 if case_sensitive else MOST_STEPS):
         shown = relations.plan(name) if relations.files(name) is None else None
@@ -281,12 +286,12 @@ def _whole(relations: Relations, name: RelationName, column: str, case_sensitive
     return name, column
 
 
-def stored_as(session: Session, table: StoredTable | None) -> Stored | None:
+def find_stored(session: Session, table: StoredTable | None) -> Stored | None:
     """A table whose rows are all that lies in folders of this machine; None for any other relation."""
     if table is None or not table.is_plain_parquet or table.location is None:
         return None
     if not table.partition_by:
-        return stored_below(session, [decoded(table.location)], table.schema)
+        return find_stored_below(session, [decoded(table.location)], table.schema)
     if not table.tracked:
         return None
     try:
@@ -295,10 +300,10 @@ def stored_as(session: Session, table: StoredTable | None) -> Stored | None:
         return None
     if found is None or len(found) > MOST_PARTITIONS:
         return None
-    return stored_below(session, found, table.schema, table.partition_by)
+    return find_stored_below(session, found, table.schema, table.partition_by)
 
 
-def stored_below(
+def find_stored_below(
     session: Session, locations: Sequence[str], schema: PhysicalSchema, beside: tuple[str, ...] = ()
 ) -> Stored | None:
     """None for a folder that is not there: the catalog may spell its name in another way."""
@@ -310,7 +315,7 @@ def stored_below(
     return Stored(tuple(paths), schema, beside) if len(folders) == len(locations) else None
 
 
-def _field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
+def _find_field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
     """The column of that name that the files hold."""
     wanted, known = folded(name, case_sensitive), stored.schema.fields if stored is not None else ()
     fields = [f for f in known if folded(f.name, case_sensitive) == wanted]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from planproof.arrow.column_counts import compares
 from planproof.judge.effect import Effect
-from planproof.publish.fingerprint import fingerprint
+from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine import deeply
@@ -52,7 +52,7 @@ class Shown:
     counted: Mapping[str, str]
 
 
-def shown(job: Job) -> Shown | None:
+def show_target(job: Job) -> Shown | None:
     """None where the plan is not known, or says nothing of all rows of the target."""
     plan = job.examined.plan
     if plan is None or job.draft.effect not in (Effect.REPLACES, Effect.DEFINES) or plan.conf.case_sensitive:
@@ -62,7 +62,7 @@ def shown(job: Job) -> Shown | None:
     names = [folded(str(name)) for name in named or [c.name for c in output]]
     if len(names) != len(output) or len(set(names)) != len(names):
         return None
-    promised, evidence = job.examined.promised, _evidence(job)
+    promised, evidence = job.examined.promised, _collect_evidence(job)
     partitions = ColumnNames(job.model.partition_by)
     kept = {
         c.id: name
@@ -77,10 +77,10 @@ def shown(job: Job) -> Shown | None:
     live = found.stored.items() if job.draft.effect is Effect.DEFINES else ()
     named_parts = ((compared[i], _part(s, types[i], job.session.namespace)) for i, s in live if i in compared)
     parts = {name: part for name, part in named_parts if part is not None}
-    return Shown(keys, parts, filled, _promised(job, set(compared.values())))
+    return Shown(keys, parts, filled, _list_promised_keys(job, set(compared.values())))
 
 
-def _promised(job: Job, known: set[str]) -> dict[str, str]:
+def _list_promised_keys(job: Job, known: set[str]) -> dict[str, str]:
     """The keys of one column that the contract promises, and that were counted over the rows of a table."""
     contract = job.model.contract
     if contract is None or job.draft.effect is Effect.DEFINES:
@@ -91,7 +91,7 @@ def _promised(job: Job, known: set[str]) -> dict[str, str]:
     return {name: f"the contract's key {name}, counted before the publish" for name in names if name in known}
 
 
-def _evidence(job: Job) -> dict[str, str]:
+def _collect_evidence(job: Job) -> dict[str, str]:
     """Why columns hold no null; of a view, whose sources may change, what its own text says."""
     found = job.examined.evidence
     if job.draft.effect is not Effect.DEFINES:
@@ -100,11 +100,11 @@ def _evidence(job: Job) -> dict[str, str]:
 
 
 def _part(stored: StoredColumn, t: DataType, namespace: tuple[str, ...]) -> Part | None:
-    relation = _full(stored.relation, namespace)
+    relation = _complete_name(stored.relation, namespace)
     return Part(relation, stored.column, t, stored.once, stored.padded, stored.whole) if relation is not None else None
 
 
-def _full(relation: str, namespace: tuple[str, ...]) -> RelationName | None:
+def _complete_name(relation: str, namespace: tuple[str, ...]) -> RelationName | None:
     """A relation of Spark's own catalog, where the text names its database; None for any other."""
     named = RelationName.parse(relation)
     whole = named.within(namespace)
@@ -130,24 +130,24 @@ class Plans:
         """The job was published, and its target stands there `now`."""
         name = job.names.target
         self._held.pop(name, None)
-        found = shown(job) if now is not None and job.draft.settings.tests != "after" else None
+        found = show_target(job) if now is not None and job.draft.settings.tests != "after" else None
         if now is None or found is None or not (found.keys or found.parts or found.filled or found.counted):
             return
-        state = fingerprint(job.session, name.quoted, now) if now.kind == "table" else None
+        state = compute_fingerprint(job.session, name.quoted, now) if now.kind == "table" else None
         if now.kind == "view" or state is not None:
-            self._held[name] = _Held(found, _unnamed(now), state)
+            self._held[name] = _Held(found, _drop_name(now), state)
 
     def find(self, session: Session, name: RelationName, table: StoredTable) -> Shown | None:
         """What holds of a relation that stands there as `table`; None where it is not what was published."""
         held = self._held.get(name.within(session.namespace))
-        if held is None or held.table != _unnamed(table):
+        if held is None or held.table != _drop_name(table):
             return None
         try:
-            same = held.state is None or fingerprint(session, name.quoted, table) == held.state
+            same = held.state is None or compute_fingerprint(session, name.quoted, table) == held.state
         except (AnalysisError, SparkFailure):
             return None
         return held.shown if same else None
 
 
-def _unnamed(table: StoredTable) -> StoredTable:
+def _drop_name(table: StoredTable) -> StoredTable:
     return replace(table, name="")

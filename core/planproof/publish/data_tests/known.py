@@ -120,12 +120,12 @@ class Question:
     where: str = ""
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    pieces = [_piece(word) for word in text.replace("SAME_FIRST", "COLUMN").split()]
+def _compile_pattern(text: str) -> re.Pattern[str]:
+    pieces = [_match_word(word) for word in text.replace("SAME_FIRST", "COLUMN").split()]
     return re.compile(r"\s*" + r"\s*".join(pieces) + r"\s*", re.ASCII | re.DOTALL)
 
 
-def _piece(word: str) -> str:
+def _match_word(word: str) -> str:
     """A word stands alone; what is glued to it in the text (`(`, `,`) is glued here."""
     if word == "ENDLINE":
         return _PARTS[word]
@@ -135,10 +135,10 @@ def _piece(word: str) -> str:
     return f"{before}{inner}{after}"
 
 
-_PATTERNS = [(kind, _pattern(text)) for kind, text in _TEXTS]
+_PATTERNS = [(kind, _compile_pattern(text)) for kind, text in _TEXTS]
 
 
-def question(sql: str) -> Question | None:
+def parse_question(sql: str) -> Question | None:
     """What a compiled test asks, where it is one of dbt's own and says nothing else.
 
     >>> question("select id from shop.orders where id is null")
@@ -147,12 +147,12 @@ def question(sql: str) -> Question | None:
     for kind, pattern in _PATTERNS:
         found = pattern.fullmatch(sql)
         if found is not None:
-            return _asked(kind, {key: text or "" for key, text in found.groupdict().items()})
+            return _make_question(kind, {key: text or "" for key, text in found.groupdict().items()})
     return None
 
 
-def _asked(kind: str, groups: Mapping[str, str]) -> Question | None:
-    columns = tuple(_plain(name) for name in re.findall(_NAME, groups.get("columns", "")))
+def _make_question(kind: str, groups: Mapping[str, str]) -> Question | None:
+    columns = tuple(_unquote(name) for name in re.findall(_NAME, groups.get("columns", "")))
     column, field = groups.get("column", ""), groups.get("field", "")
     where = groups["where"]
     if any(name.lower() in _NO_COLUMNS for name in (column, field, *columns)):
@@ -162,10 +162,10 @@ def _asked(kind: str, groups: Mapping[str, str]) -> Question | None:
     return Question(
         kind,
         RelationName.parse(groups["model"] or groups["filtered"]),
-        _plain(column),
+        _unquote(column),
         tuple(text[1:-1] for text in re.findall(_LITERAL, groups.get("values", ""))),
         RelationName.parse(groups["other"]) if groups.get("other") else None,
-        _plain(field),
+        _unquote(field),
         columns,
         "".join(groups.get("least", "").split()),
         "".join(groups.get("most", "").split()),
@@ -173,7 +173,7 @@ def _asked(kind: str, groups: Mapping[str, str]) -> Question | None:
     )
 
 
-def _plain(name: str) -> str:
+def _unquote(name: str) -> str:
     return name.strip("`")
 
 
@@ -195,13 +195,13 @@ class Thresholds:
         return cls((read[0][1], int(read[0][2])), (read[1][1], int(read[1][2])))
 
     def warns(self, failures: int) -> bool:
-        return _holds(failures, *self.warn_if)
+        return _is_true(failures, *self.warn_if)
 
     def fails(self, failures: int) -> bool:
-        return _holds(failures, *self.error_if)
+        return _is_true(failures, *self.error_if)
 
 
-def _holds(failures: int, operator: str, limit: int) -> bool:
+def _is_true(failures: int, operator: str, limit: int) -> bool:
     return {
         "!=": failures != limit,
         "<>": failures != limit,

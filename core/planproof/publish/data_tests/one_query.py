@@ -18,14 +18,14 @@ def _values(question: Question) -> str:
     return ", ".join(map(literal, question.values))
 
 
-def _outside(question: Question, column: str) -> str:
+def _count_outside(question: Question, column: str) -> str:
     return " OR ".join(f"NOT {column} {bound}" for bound in (question.least, question.most) if bound)
 
 
 _FAILURES: Mapping[str, Callable[[Question, str], str]] = {
     "not_null": lambda q, c: f"count_if({c} IS NULL)",
     "not_empty_string": lambda q, c: f"count_if(trim({c}) = '')",
-    "accepted_range": lambda q, c: f"count_if({_outside(q, c)})",
+    "accepted_range": lambda q, c: f"count_if({_count_outside(q, c)})",
     # dbt counts values, not rows.
     "accepted_values": lambda q, c: f"count(DISTINCT CASE WHEN {c} NOT IN ({_values(q)}) THEN {c} END)",
     "not_accepted_values": lambda q, c: f"count(DISTINCT CASE WHEN {c} IN ({_values(q)}) THEN {c} END)",
@@ -38,7 +38,7 @@ SHARED = frozenset(_FAILURES)
 """The tests that may share a query."""
 
 
-def counted_together(
+def count_together(
     session: Session, relation: str, questions: Iterable[Question], when: str
 ) -> dict[Question, Failures]:
     """What each of the tests counts in the rows of `relation` (as it stands in FROM). None of them where fewer than two

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from planproof.own_errors import describe, place_of
 from planproof.publish.data_tests.decided import Failures, Own, Relations, Stored, count
-from planproof.publish.data_tests.evidence import Plans, Shown, shown
-from planproof.publish.data_tests.known import Question, Thresholds, question
-from planproof.publish.data_tests.one_query import counted_together
+from planproof.publish.data_tests.evidence import Plans, Shown, show_target
+from planproof.publish.data_tests.known import Question, Thresholds, parse_question
+from planproof.publish.data_tests.one_query import count_together
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
 from planproof.report.details import DataTestResult
@@ -54,15 +54,15 @@ class StagedRows:
     def count(self, asked: Question, plans: Plans) -> Failures | None:
         """What a test of which the meaning is known counts in these rows, where plans and files tell."""
         own: Own = {self.target: (self.files, self.proved)}
-        return count(self.whole(asked), Relations(self.session, plans, own, {self.target: self.relation}))
+        return count(self.complete_names(asked), Relations(self.session, plans, own, {self.target: self.relation}))
 
-    def together(self, questions: Iterable[Question]) -> dict[Question, Failures]:
+    def count_together(self, questions: Iterable[Question]) -> dict[Question, Failures]:
         """What one query counts for several tests of these rows; for those that it cannot answer, nothing."""
-        own = (asked for asked in questions if self.whole(asked).relation == self.target)
+        own = (asked for asked in questions if self.complete_names(asked).relation == self.target)
         when = "over the staged rows, {tests}, before they were published"
-        return counted_together(self.session, self.relation, own, when)
+        return count_together(self.session, self.relation, own, when)
 
-    def whole(self, asked: Question) -> Question:
+    def complete_names(self, asked: Question) -> Question:
         """The same question, of whole names."""
         there, other = self.session.namespace, asked.other
         return replace(asked, relation=asked.relation.within(there), other=other and other.within(there))
@@ -86,11 +86,13 @@ def try_tests(job: Job, staged: StagedWrite, tests: Tests) -> None:
     names the tests that cannot run over these rows, each with the reason."""
     with staged.tested() as rows:
         target = job.names.target.within(job.session.namespace)
-        found = _ask(job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, shown(job)))
+        found = _ask(
+            job, tests, StagedRows(job.session, target, rows.relation, rows.later, rows.files, show_target(job))
+        )
     if not found:
         return
-    job.draft.tell(tests=found)
-    job.draft.add(f for test in found for f in _findings(test))
+    job.draft.set_details(tests=found)
+    job.draft.add(f for test in found for f in _report_findings(test))
 
 
 def _ask(job: Job, tests: Tests, staged: StagedRows) -> tuple[DataTestResult, ...]:
@@ -103,12 +105,12 @@ def _ask(job: Job, tests: Tests, staged: StagedRows) -> tuple[DataTestResult, ..
         message = (
             f"{describe(error)}. No data test was asked before the publish; dbt runs them after it. Please report it"
         )
-        job.draft.tell(traceback=traceback.format_exc())
+        job.draft.set_details(traceback=traceback.format_exc())
         job.draft.add([Finding(Verdict.WARNING, "PP901", "files", found=type(error).__name__, message=message)])
         return ()
 
 
-def _findings(test: DataTestResult) -> Iterator[Finding]:
+def _report_findings(test: DataTestResult) -> Iterator[Finding]:
     verdict = {"pass": Verdict.PROVED, "warn": Verdict.WARNING, "fail": Verdict.VIOLATED}.get(test.status)
     if verdict is None:
         return
@@ -145,9 +147,9 @@ def run_tests(tests: Sequence[DataTest]) -> Tests:
     be counted together by one query."""
 
     def run(staged: StagedRows) -> list[DataTestResult]:
-        known = [_known(test, staged) for test in tests]
-        together = staged.together(asked for asked, _, found in filter(None, known) if found is None)
-        return [_answered(test, staged, one, together) for test, one in zip(tests, known)]
+        known = [_find_question(test, staged) for test in tests]
+        together = staged.count_together(asked for asked, _, found in filter(None, known) if found is None)
+        return [_answer(test, staged, one, together) for test, one in zip(tests, known)]
 
     return run
 
@@ -156,18 +158,18 @@ _Known = tuple[Question, Thresholds, "Failures | None"]
 """A test whose meaning is known, and what it counts, where plans and files tell that."""
 
 
-def _known(test: DataTest, staged: StagedRows) -> _Known | None:
+def _find_question(test: DataTest, staged: StagedRows) -> _Known | None:
     limits = Thresholds.of({name: getattr(test, name) for name in ("limit", "fail_calc", "warn_if", "error_if")})
-    asked = question(test.sql) if limits is not None else None
+    asked = parse_question(test.sql) if limits is not None else None
     if asked is None or limits is None:
         return None
-    asked = staged.whole(asked)
+    asked = staged.complete_names(asked)
     if staged.target not in (asked.relation, asked.other):
         return None
     return asked, limits, staged.count(asked, Plans())
 
 
-def _answered(
+def _answer(
     test: DataTest, staged: StagedRows, known: _Known | None, together: Mapping[Question, Failures]
 ) -> DataTestResult:
     if known is None:
@@ -178,7 +180,7 @@ def _answered(
         return _run(test, staged)
     numbers = found.failures, held.warns(found.failures), held.fails(found.failures)
     limits = (test.severity, test.warn_if, test.error_if)
-    return judged(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
+    return judge_result(test.name, *numbers, limits, staged, test.sql, test.column, test.place, found.ground)
 
 
 def _run(test: DataTest, staged: StagedRows) -> DataTestResult:
@@ -194,13 +196,15 @@ def _run(test: DataTest, staged: StagedRows) -> DataTestResult:
         if failures is None:
             raise NotRun(f"its fail_calc {test.fail_calc} gives NULL")
     except NotRun as reason:
-        return not_run(test.name, str(reason), test.column, test.place)
+        return report_not_run(test.name, str(reason), test.column, test.place)
     except (AnalysisError, SparkFailure) as error:
-        return not_run(test.name, f"Spark cannot run it over the staged rows: {error}", test.column, test.place)
-    return judged(test.name, int(failures), bool(warns), bool(fails), limits, staged, test.sql, test.column, test.place)
+        return report_not_run(test.name, f"Spark cannot run it over the staged rows: {error}", test.column, test.place)
+    return judge_result(
+        test.name, int(failures), bool(warns), bool(fails), limits, staged, test.sql, test.column, test.place
+    )
 
 
-def judged(
+def judge_result(
     name: str,
     failures: int,
     warns: bool,
@@ -227,6 +231,6 @@ def judged(
     return DataTestResult(name, status, said, failures, column, place, staged.query(sql))
 
 
-def not_run(name: str, why: str, column: str | None = None, place: str | None = None) -> DataTestResult:
+def report_not_run(name: str, why: str, column: str | None = None, place: str | None = None) -> DataTestResult:
     """The result of a data test that was not run, and why."""
     return DataTestResult(name, "not run", why, None, column, place)

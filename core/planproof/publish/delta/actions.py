@@ -34,13 +34,13 @@ class Staged:
         return [action["add"] for action in self.added if "add" in action]
 
 
-def rows_in(files: Iterable[Mapping[str, Any]]) -> int | None:
+def count_rows(files: Iterable[Mapping[str, Any]]) -> int | None:
     """How many rows stand in these files, as readers see them; None where the log does not say it of each."""
-    counts = [_rows(form) for form in files]
+    counts = [_count_rows_of_file(form) for form in files]
     return None if None in counts else sum(filter(None, counts))
 
 
-def _rows(form: Mapping[str, Any]) -> int | None:
+def _count_rows_of_file(form: Mapping[str, Any]) -> int | None:
     rows = json.loads(form.get("stats") or "{}").get("numRecords")
     return None if rows is None else int(rows) - int((form.get("deletionVector") or {}).get("cardinality", 0))
 
@@ -56,15 +56,15 @@ def read(commits: Iterable[str], folder: str, location: str) -> Staged:
     removed: list[str] = []
     changes: list[dict[str, Any]] = []
     metadata: dict[str, Any] | None = None
-    for action in _actions(commits):
+    for action in _parse_actions(commits):
         kind, form = next(iter(action.items()))
         if kind == "remove":
-            if added.pop(_logical(form), None) is None:
-                removed.append(within(form["path"], folder, location))
+            if added.pop(_file_key(form), None) is None:
+                removed.append(relocate(form["path"], folder, location))
         elif kind == "add":
-            added[_logical(form)] = _added(form, folder, location)
+            added[_file_key(form)] = _make_add_action(form, folder, location)
         elif kind == "cdc":
-            changes.append({"cdc": {**form, "path": within(form["path"], folder, location), "dataChange": False}})
+            changes.append({"cdc": {**form, "path": relocate(form["path"], folder, location), "dataChange": False}})
         elif kind == "metaData":
             metadata = form
         elif kind not in ("commitInfo", "protocol", "txn"):
@@ -72,18 +72,18 @@ def read(commits: Iterable[str], folder: str, location: str) -> Staged:
     return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata)
 
 
-def _actions(commits: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _parse_actions(commits: Iterable[str]) -> Iterator[dict[str, Any]]:
     for text in commits:
         yield from (json.loads(line) for line in text.splitlines() if line.strip())
 
 
-def _logical(form: Mapping[str, Any]) -> tuple[str, str]:
+def _file_key(form: Mapping[str, Any]) -> tuple[str, str]:
     """A file with another deletion vector is another file to the log."""
     vector = form.get("deletionVector") or {}
     return form["path"], "".join(str(vector.get(key, "")) for key in ("storageType", "pathOrInlineDv", "offset"))
 
 
-def _added(form: Mapping[str, Any], folder: str, location: str) -> dict[str, Any]:
+def _make_add_action(form: Mapping[str, Any], folder: str, location: str) -> dict[str, Any]:
     found = {key: value for key, value in form.items() if key not in _OWN}
     vector = form.get("deletionVector")
     if vector is not None and vector["storageType"] == "u":
@@ -91,10 +91,10 @@ def _added(form: Mapping[str, Any], folder: str, location: str) -> dict[str, Any
         given = vector["pathOrInlineDv"]
         own = "/".join(filter(None, (folder, given[:-_UUID])))
         found["deletionVector"] = {**vector, "pathOrInlineDv": own + given[-_UUID:]}
-    return {**found, "path": within(form["path"], folder, location), "dataChange": True}
+    return {**found, "path": relocate(form["path"], folder, location), "dataChange": True}
 
 
-def within(path: str, folder: str, location: str) -> str:
+def relocate(path: str, folder: str, location: str) -> str:
     """A path of the staged log as the target's log has it: its own files from the target's folder on, the target's as
     they were, others whole.
 
@@ -105,10 +105,10 @@ def within(path: str, folder: str, location: str) -> str:
     """
     if not re.match("[a-z][a-z0-9+.-]*:|/", path):
         return "/".join(filter(None, (folder, path)))
-    inner, outer = plain(path), plain(location).rstrip("/") + "/"
+    inner, outer = normalize_scheme(path), normalize_scheme(location).rstrip("/") + "/"
     return inner[len(outer) :] if inner.startswith(outer) else path
 
 
-def plain(location: str) -> str:
+def normalize_scheme(location: str) -> str:
     """A location whose `file:` is spelt in one way."""
     return re.sub("^file:/+", "/", location)

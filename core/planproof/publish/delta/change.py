@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
-from planproof.publish.delta.left import left_by
-from planproof.publish.delta.own_terms import forbidden, loosen
+from planproof.publish.delta.left import list_left
+from planproof.publish.delta.own_terms import drop_own_terms, word_forbidden_row
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_change
-from planproof.publish.materialize.evolution import Evolution, evolution
-from planproof.publish.materialize.incremental import assignments, changed, misfits
-from planproof.publish.materialize.logged_change import merges, with_stored_columns, write
+from planproof.publish.materialize.evolution import Evolution, plan_evolution
+from planproof.publish.materialize.incremental import find_misfits, list_assignments, list_changed_values
+from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused
@@ -34,21 +34,21 @@ class Change:
         self._evolution: Evolution | None = None
 
     def begin(self, job: Job) -> DeltaPublication | None:
-        job = with_stored_columns(job)
+        job = limit_to_stored_columns(job)
         target, model = job.target, job.model
         assert target is not None
         if target.format != "delta" or target.location is None:
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Delta table; run with full_refresh")
         base = self._tables.state(target.location)
         refuse_change(job, base)
-        found = evolution(model, target, job.examined.promised)
+        found = plan_evolution(model, target, job.examined.promised)
         change = self._evolution = replace(found, adds="planproof adds columns to a Delta table")
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
-        job.draft.add([*change.findings(job), *misfits(job, change), *fits])
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
+        job.draft.add([*change.findings(job), *find_misfits(job, change), *fits])
         if job.draft.fails_already or change.is_refused:
             return None
-        merges(job)
-        sweep_earlier(left_by(), job, job.root or database_root(job.session, job.names.target.namespace))
+        write_merge_clauses(job)
+        sweep_earlier(list_left(), job, job.root or database_root(job.session, job.names.target.namespace))
         publication = DeltaPublication(job, self._tables, base, "change", managed=target.managed)
         # Rows that are written whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
@@ -67,10 +67,10 @@ class Change:
         try:
             return write(job, staging, change.after)
         except SparkFailure as failure:
-            publication.forbidden = forbidden(job, failure)
+            publication.forbidden = word_forbidden_row(job, failure)
             if publication.forbidden is None:
                 raise
-            if not loosen(job, publication.staged):
+            if not drop_own_terms(job, publication.staged):
                 raise Refused(publication.forbidden) from failure
         return self._write_loosened(job, publication, change.after)
 
@@ -79,15 +79,15 @@ class Change:
         try:
             return write(job, publication.entry.staging, columns)
         except SparkFailure as failure:
-            said = forbidden(job, failure)
+            said = word_forbidden_row(job, failure)
             if said is None:
                 raise
             raise Refused(said) from failure
 
     def audit(self, job: Job, publication: DeltaPublication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
+        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
         audit(replace(job, examined=counted), publication, says_types=False)
 
-    def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published

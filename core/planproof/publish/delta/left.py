@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
-from planproof.publish.delta.staging import PREFIX, commits_since, forget_log, names_publish, said_by
-from planproof.publish.notes.believed import names_of, refuse_links, refuse_other_home, refuse_other_quarantine, same
+from planproof.publish.delta.staging import PREFIX, forget_log, is_made_by_publish, read_commits_since, read_note_name
+from planproof.publish.notes.believed import (
+    is_same_location,
+    refuse_links,
+    refuse_other_home,
+    refuse_other_quarantine,
+    verify_names,
+)
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Left, forget, is_young, left_as_it_lies, mark, remove
-from planproof.publish.notes.quarantine import delete_rows, since
+from planproof.publish.notes.notebook import SETTLES, Left, forget, give_up_if_forced, is_young, remove, taken_mark
+from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import Ending
@@ -23,7 +29,7 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded, store_of
 
 
-def left_by(wanted: str | None = None) -> dict[str, Left]:
+def list_left(wanted: str | None = None) -> dict[str, Left]:
     """`wanted`: where the model asks for its table to lie, where it names a place."""
 
     def believe(session: Session, location: str, note: Note, is_chosen: bool) -> None:
@@ -34,44 +40,44 @@ def left_by(wanted: str | None = None) -> dict[str, Left]:
 
 def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted: str | None) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
-    names = names_of(location, note)
+    names = verify_names(location, note)
     home = database_root(session, names.target.namespace)
     if not is_chosen:
         refuse_other_home(location, home, note)
     if note.base is None or note.branch or note.staging or note.others:
         raise Disbelieved("base, branch, staging, others: no publish of a Delta table says this of them")
-    table = _table(session, note.target)
+    table = _find_table(session, note.target)
     if table is not None:
         _verify_folder(note.location, note.folder, note.owner.run, (_place(table),))
     elif note.is_new:
-        said = said_by(store_of(session), note.folder) if note.folder is not None else None
-        claimed = note.location if said and same(said, location) else None
-        places = (wanted, claimed, decoded(_tables(session).place(note.target)))
+        said = read_note_name(store_of(session), note.folder) if note.folder is not None else None
+        claimed = note.location if said and is_same_location(said, location) else None
+        places = (wanted, claimed, decoded(_open_tables(session).place(note.target)))
         _verify_folder(note.location, note.folder, note.owner.run, places)
     if note.quarantine is not None:
         refuse_other_quarantine(names.target, note, note.quarantine)
-        bad_rows = _table(session, note.quarantine.table)
+        bad_rows = _find_table(session, note.quarantine.table)
         if bad_rows is not None:
             _verify_folder(_place(bad_rows), note.quarantine.folder, note.owner.run, (_place(bad_rows),))
 
 
 def _verify_folder(location: str, folder: str | None, run: str, places: Sequence[str | None]) -> None:
-    at = next((place for place in places if place is not None and same(location, place)), None)
+    at = next((place for place in places if place is not None and is_same_location(location, place)), None)
     if at is None:
         raise Disbelieved(f"location: {location} is not where the catalog has the table, or would put it")
-    if folder is None or not same(folder, join(at, PREFIX + run)):
+    if folder is None or not is_same_location(folder, join(at, PREFIX + run)):
         raise Disbelieved(f"folder: {folder} is not where this publish wrote")
     refuse_links(folder, parent(at))
 
 
-def _tables(session: Session) -> DeltaTables:
+def _open_tables(session: Session) -> DeltaTables:
     tables = session.delta()
     if tables is None or not tables.is_there:
         raise SparkFailure("its log is read in the JVM of a classic session whose own catalog is Delta's")
     return tables
 
 
-def _table(session: Session, name: str) -> StoredTable | None:
+def _find_table(session: Session, name: str) -> StoredTable | None:
     found = session.registered(name)
     return found if found is not None and found.kind == "table" and found.format == "delta" else None
 
@@ -82,29 +88,29 @@ def _place(table: StoredTable) -> str:
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
     """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
-    tables = _tables(session)
+    tables = _open_tables(session)
     assert note.folder is not None, "it was verified"
-    if _table(session, note.target) is None and not note.is_new:
-        return left_as_it_lies(store, location, force, f"{note.target} is not there any more, or has another name")
+    if _find_table(session, note.target) is None and not note.is_new:
+        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
     named = _is_committed(tables, store, note)
-    if named is False and store.exists(mark(location)):
+    if named is False and store.exists(taken_mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
-        bad_rows = None if note.quarantine is None else _table(session, note.quarantine.table)
+        bad_rows = None if note.quarantine is None else _find_table(session, note.quarantine.table)
         if bad_rows is not None:
             tables.fence(_place(bad_rows), PREFIX + note.owner.run)
         if store.exists(join(note.location, LOG)):
             tables.fence(note.location, PREFIX + note.owner.run)
             named = _is_committed(tables, store, note)
-        elif is_young(store, mark(location)):
+        elif is_young(store, taken_mark(location)):
             return "left", f"its owner may still make the table; recover again in {SETTLES // 60} minutes"
     if named is None:
-        return left_as_it_lies(store, location, force, "the log does not say any more whether it was committed")
+        return give_up_if_forced(store, location, force, "the log does not say any more whether it was committed")
     if named:
         _finish(session, tables, store, note)
         forget(store, location)
         return "finished", "it had been committed"
     if _was_forgotten(session, store, note):
-        return left_as_it_lies(store, location, force, "its staged log is gone, as if it had been committed")
+        return give_up_if_forced(store, location, force, "its staged log is gone, as if it had been committed")
     if note.quarantine is not None:
         take_back(session, store, note.quarantine)
     remove(store, note)
@@ -114,7 +120,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
 
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
     if note.is_new and session.registered(note.target) is None:
-        tables.register(note.target, note.location, same(note.location, decoded(tables.place(note.target))))
+        tables.register(note.target, note.location, is_same_location(note.location, decoded(tables.place(note.target))))
     for staged in (note.folder, note.quarantine.folder if note.quarantine is not None else None):
         if staged is not None:
             forget_log(store, staged)
@@ -128,10 +134,14 @@ def _was_forgotten(session: Session, store: Store, note: Note) -> bool:
     if store.exists(join(note.folder, LOG)):
         return False
     noted, log, own = note.quarantine, join(note.location, LOG), note.folder.rpartition("/")[2]
-    if noted is not None and _table(session, noted.table) is not None and since(session, noted) is not None:
+    if (
+        noted is not None
+        and _find_table(session, noted.table) is not None
+        and read_quarantine_time(session, noted) is not None
+    ):
         return True
     commits = [name for name in store.names(log) if name.endswith(".json") and name[:1].isdigit()]
-    return store.exists(note.folder) and any(names_publish(store.read(join(log, name)), own) for name in commits)
+    return store.exists(note.folder) and any(is_made_by_publish(store.read(join(log, name)), own) for name in commits)
 
 
 def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
@@ -141,24 +151,24 @@ def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
     if not store.exists(join(note.location, LOG)):
         return False
     now, folder = tables.state(note.location), note.folder.rpartition("/")[2]
-    commits = commits_since(tables, store, note.location, note.base)
+    commits = read_commits_since(tables, store, note.location, note.base)
     # A note is a claim: what the table names is never taken for a dead publish's.
-    if any(names_publish(commit, folder) for commit in commits) or tables.names_any(now, folder):
+    if any(is_made_by_publish(commit, folder) for commit in commits) or tables.names_any(now, folder):
         return True
     return None if None in commits else False
 
 
 def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> None:
     """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
-    table, folder, base = _table(session, bad_rows.table), bad_rows.folder, bad_rows.base
+    table, folder, base = _find_table(session, bad_rows.table), bad_rows.folder, bad_rows.base
     if table is None or folder is None or base is None:
         return
-    commits = commits_since(_tables(session), store, _place(table), base)
+    commits = read_commits_since(_open_tables(session), store, _place(table), base)
     delete_rows(session, bad_rows)
-    if None in commits or any(names_publish(commit, folder.rpartition("/")[2]) for commit in commits):
+    if None in commits or any(is_made_by_publish(commit, folder.rpartition("/")[2]) for commit in commits):
         forget_log(store, folder)  # Older versions name its files, until VACUUM deletes them.
     elif store.exists(join(folder, LOG)):
         store.delete(folder)
 
 
-LEFT = left_by()
+LEFT = list_left()

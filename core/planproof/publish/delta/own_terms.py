@@ -25,7 +25,7 @@ _CHECK = "delta.constraints."
 """Begins the properties that hold a table's checks."""
 
 
-def forbidden(job: Job, failure: SparkFailure) -> str | None:
+def word_forbidden_row(job: Job, failure: SparkFailure) -> str | None:
     """What is said of a row that the table by itself forbids, and what to do; None for another failure."""
     found = _BROKEN.search(str(failure))
     if found is None:
@@ -40,32 +40,34 @@ def forbidden(job: Job, failure: SparkFailure) -> str | None:
     )
 
 
-def loosen(job: Job, staged: StagedTable) -> bool:
+def drop_own_terms(job: Job, staged: StagedTable) -> bool:
     """Drops the terms that the contract promises too from a staged table; False where it has none of them."""
-    found = [*_checks(job, staged), *_not_null(job, staged)]
+    found = [*_list_checks(job, staged), *_list_not_null(job, staged)]
     for change in found:
         job.session.rows(f"ALTER TABLE {staged.relation} {change}")
     return bool(found)
 
 
-def _checks(job: Job, staged: StagedTable) -> list[str]:
+def _list_checks(job: Job, staged: StagedTable) -> list[str]:
     declared = job.model.contract.constraints if job.model.contract else ()
-    promised = {_bare(c.expression or "") for c in declared if c.kind == "check"}
+    promised = {_strip_blanks(c.expression or "") for c in declared if c.kind == "check"}
     own = ((key, text) for key, text in staged.base.properties.items() if key.startswith(_CHECK))
-    return [f"DROP CONSTRAINT {quoted((key.removeprefix(_CHECK),))}" for key, text in own if _bare(text) in promised]
+    return [
+        f"DROP CONSTRAINT {quoted((key.removeprefix(_CHECK),))}" for key, text in own if _strip_blanks(text) in promised
+    ]
 
 
-def _bare(expression: str) -> str:
+def _strip_blanks(expression: str) -> str:
     """Delta keeps the words of an expression, with blanks of its own between them."""
     return "".join(expression.split())
 
 
-def _not_null(job: Job, staged: StagedTable) -> list[str]:
+def _list_not_null(job: Job, staged: StagedTable) -> list[str]:
     contract = job.model.contract
-    promised = {_named(f.path) for f in nested_fields(contract.schema) if f.promises} if contract else set()
+    promised = {_split_path(f.path) for f in nested_fields(contract.schema) if f.promises} if contract else set()
     own = (f.path for f in nested_fields(staged.base.schema) if f.promises)
-    return [f"ALTER COLUMN {quoted(path)} DROP NOT NULL" for path in own if _named(path) in promised]
+    return [f"ALTER COLUMN {quoted(path)} DROP NOT NULL" for path in own if _split_path(path) in promised]
 
 
-def _named(path: tuple[str, ...]) -> tuple[str, ...]:
+def _split_path(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(folded, path))

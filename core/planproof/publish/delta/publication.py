@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta.actions import UnknownAction, read, rows_in
-from planproof.publish.delta.staging import StagedTable, commits_since
+from planproof.publish.delta.actions import UnknownAction, count_rows, read
+from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.notes.notebook import Notebook
@@ -128,8 +128,8 @@ class DeltaPublication(NotedPublication):
                 if not self._goes_on_top or self.reads or self.is_committed() or time.monotonic() > until:
                     raise
                 # Before the state: it has them all.
-                taken, now = self._added_by_others(), self.tables.state(base.location)
-                rows = None if taken is None else rows_in(taken)
+                taken, now = self._list_added_by_others(), self.tables.state(base.location)
+                rows = None if taken is None else count_rows(taken)
                 if rows is None or (now.metadata, now.protocol) != (base.metadata, base.protocol):
                     raise
             self.replaced, self._taken, base = rows, [form["path"] for form in taken or ()], now
@@ -138,12 +138,12 @@ class DeltaPublication(NotedPublication):
         written, replaces = self.staged.written, self.entry.strategy == "replace"
         removed = None if replaces else (*written.removed, *self._taken)
         reads, exact = self.reads or self._overwrites or replaces, self.whole or replaces
-        return NewVersion(base, written.added, removed, self._metadata(), reads, exact, replaces)
+        return NewVersion(base, written.added, removed, self._make_metadata(), reads, exact, replaces)
 
-    def _added_by_others(self) -> list[dict[str, Any]] | None:
+    def _list_added_by_others(self) -> list[dict[str, Any]] | None:
         """The files that others have added since this was staged where its own rows belong; None where that is not all
         they did, or the log does not say it."""
-        commits = commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
+        commits = read_commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
         if None in commits:
             return None
         try:
@@ -158,13 +158,13 @@ class DeltaPublication(NotedPublication):
         return [form for form in theirs.files if form["partitionValues"] in own]
 
     def _refuse_gone(self) -> None:
-        gone, files = self.staged.gone()
+        gone, files = self.staged.count_gone()
         if gone:
             self.step("refused")
             self.stop_if_evicted()
-            raise Refused(self._gone(gone, files), transient=True)
+            raise Refused(self._refuse_gone_text(gone, files), transient=True)
 
-    def _gone(self, gone: int, files: int) -> str:
+    def _refuse_gone_text(self, gone: int, files: int) -> str:
         return (
             f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM without "
             "a retention or a forced recovery; nothing was published. Run the model again"
@@ -174,21 +174,21 @@ class DeltaPublication(NotedPublication):
         """Files may be deleted at the moment of their commit, and Delta does not ask: nobody could read the table.
 
         Raises a transient `Refused` once the table is what it was before, else `SparkFailure`."""
-        gone, files = self.staged.gone()
+        gone, files = self.staged.count_gone()
         if not gone:
             return
         now = self.tables.state(self.base.location)
         if now.version < 0 or not self.tables.names_any(now, self.staged.folder):
             return  # Others have dropped or replaced it since.
-        version = self.staged.committed_as()
-        if not version or now.version != version or not self._restored(version - 1):
+        version = self.staged.find_committed_version()
+        if not version or now.version != version or not self._restore(version - 1):
             raise SparkFailure(
                 f"{gone} of {files} files of {self.entry.model} were deleted while they were committed as version "
                 f"{version}, and rows cannot be read: run the model with full_refresh, or RESTORE TABLE "
                 f"{self.entry.target} to an older version"
             )
         self.step("refused")
-        raise Refused(self._gone(gone, files), transient=True)
+        raise Refused(self._refuse_gone_text(gone, files), transient=True)
 
     def _settle_what_is_gone(self) -> None:
         try:
@@ -198,7 +198,7 @@ class DeltaPublication(NotedPublication):
             self.close()
             raise
 
-    def _restored(self, version: int) -> bool:
+    def _restore(self, version: int) -> bool:
         table = quoted(("delta", decoded(self.base.location)))
         with suppress(SparkFailure):
             self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
@@ -215,7 +215,7 @@ class DeltaPublication(NotedPublication):
                 transient=True,
             )
 
-    def _metadata(self) -> dict[str, Any] | None:
+    def _make_metadata(self) -> dict[str, Any] | None:
         """The target's new metadata; None where they stay."""
         made = self.staged.written.metadata
         if self.entry.strategy == "replace" or made is None:

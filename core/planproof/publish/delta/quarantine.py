@@ -23,11 +23,11 @@ class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
         super().__init__(session)
         self._tables = tables
 
-    def stored(self, name: str) -> StoredTable | None:
+    def find(self, name: str) -> StoredTable | None:
         return self._session.registered(name)
 
     def write(self, bad: BadRows, job: Job, publication: DeltaPublication) -> None:
-        table = self.stored(bad.table)
+        table = self.find(bad.table)
         if table is None or table.location is None:
             raise SparkFailure(f"{bad.table} is gone", outside=True)
         base = self._tables.state(table.location)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof.publish.delta.actions import plain
+from planproof.publish.delta.actions import normalize_scheme
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.delta.protocol import LogState
@@ -37,7 +37,7 @@ def refuse_replacement(job: Job, base: LogState, wanted: str | None) -> None:
             "so: a replacement would write files that the table cannot read. Set the mode in tblproperties, or drop "
             "the table first"
         )
-    if wanted is not None and plain(wanted).rstrip("/") != plain(base.location).rstrip("/"):
+    if wanted is not None and normalize_scheme(wanted).rstrip("/") != normalize_scheme(base.location).rstrip("/"):
         raise Refused(
             f"{job.model.name} lies at {base.location}, and its location_root asks for {wanted}: a Delta table does "
             "not move. Drop it first, or leave its location_root as it was"

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
 
-from planproof.publish.delta.actions import LOG, Staged, UnknownAction, read, rows_in
+from planproof.publish.delta.actions import LOG, Staged, UnknownAction, count_rows, read
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import Session, SparkFailure
@@ -71,10 +71,10 @@ class StagedTable:
 
     def count(self, session: Session) -> int:
         """How many rows were written: by the log's statistics, or Spark's count where it has none."""
-        known = rows_in(self.written.files)
+        known = count_rows(self.written.files)
         return int(session.rows(f"SELECT count(*) FROM {self.new_rows()}")[0][0]) if known is None else known
 
-    def gone(self) -> tuple[int, int]:
+    def count_gone(self) -> tuple[int, int]:
         """How many of its files are gone or changed, of how many. VACUUM without a retention deletes the files of
         whoever writes at that moment: Delta would commit them all the same, and the table could not be read."""
         own = f"{self.folder}/"
@@ -85,20 +85,20 @@ class StagedTable:
 
     def is_committed(self) -> bool:
         """Whether the log of the table that it lies in has the commit of its files."""
-        return self.committed_as() is not None
+        return self.find_committed_version() is not None
 
-    def committed_as(self) -> int | None:
+    def find_committed_version(self) -> int | None:
         """The version by which the table that it lies in has its files."""
-        said = commits_since(self.tables, self.store, self.base.location, self.base.version)
+        said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
         first = max(self.base.version, -1) + 1
-        return next((at for at, commit in enumerate(said, first) if names_publish(commit, self.folder)), None)
+        return next((at for at, commit in enumerate(said, first) if is_made_by_publish(commit, self.folder)), None)
 
     def forget_log(self) -> None:
         """The files are the other table's now."""
         forget_log(self.store, self.location)
 
 
-def said_by(store: Store, folder: str) -> str | None:
+def read_note_name(store: Store, folder: str) -> str | None:
     """The note that the folder of a staged table names."""
     return store.read(join(folder, LOG, _NOTED))
 
@@ -109,13 +109,13 @@ def forget_log(store: Store, location: str) -> None:
         store.delete(join(location, LOG))
 
 
-def commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> list[str | None]:
+def read_commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> list[str | None]:
     """The commits of a table's log after a version, the oldest first; None for one whose file is gone."""
     log, now = join(decoded(location), LOG), tables.state(location).version
     return [store.read(join(log, f"{version:020}.json")) for version in range(max(base, -1) + 1, now + 1)]
 
 
-def names_publish(commit: str | None, folder: str) -> bool:
+def is_made_by_publish(commit: str | None, folder: str) -> bool:
     """Whether the text of a commit says that a publish made it, by the folder of its files."""
     said = f'"planproof":"{folder}"'
     return any(said in line for line in (commit or "").splitlines() if line.startswith('{"commitInfo"'))

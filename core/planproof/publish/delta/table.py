@@ -8,11 +8,11 @@ from typing import Any
 
 from planproof.judge.planes import examine_plans
 from planproof.publish.delta.audit import audit
-from planproof.publish.delta.left import left_by
+from planproof.publish.delta.left import list_left
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_other, refuse_replacement
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.stage import pairs
+from planproof.publish.materialize.stage import format_properties
 from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
@@ -20,7 +20,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decoded
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class Replacement:
@@ -41,7 +41,7 @@ class Replacement:
         base = self._tables.state(location or wanted or self._tables.place(job.names.target.quoted))
         refuse_replacement(job, base, wanted)
         home = job.root or database_root(job.session, job.names.target.namespace)
-        sweep_earlier(left_by(decoded(wanted) if wanted else None), job, home)
+        sweep_earlier(list_left(decoded(wanted) if wanted else None), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
         publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication
@@ -53,12 +53,12 @@ class Replacement:
         clauses = [f"{verb} {publication.entry.staging} USING delta"]
         for name, words in (("options", "OPTIONS"), ("tblproperties", "TBLPROPERTIES")):
             given = model.options.get(name)
-            clauses += [f"{words} ({pairs(given)})"] if given else []
+            clauses += [f"{words} ({format_properties(given)})"] if given else []
         if model.partition_by:
             clauses.append(f"PARTITIONED BY ({', '.join(quoted((name.strip('`'),)) for name in model.partition_by)})")
         if model.comment is not None:
             clauses.append(f"COMMENT {literal(model.comment)}")
-        statement = "\n".join([*clauses, "AS", unterminated(job.examined.sql)])
+        statement = "\n".join([*clauses, "AS", drop_terminators(job.examined.sql)])
         job.session.write(statement)
         return statement
 
@@ -69,6 +69,6 @@ class Replacement:
             examined = examine_plans(job.draft, job.session, examined, planes)
         audit(replace(job, examined=examined), publication, says_types=not job.after_quarantine)
 
-    def written(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: DeltaPublication) -> PhysicalSchema:
         assert publication.published is not None
         return publication.published

@@ -9,9 +9,9 @@ from __future__ import annotations
 from planproof.contract import Model
 from planproof.publish.bad_rows import Unquarantinable
 from planproof.publish.iceberg.changes import Change
-from planproof.publish.iceberg.commit import Commit, swept
 from planproof.publish.iceberg.exchange import OverView
-from planproof.publish.iceberg.quarantine import QuarantineCommits
+from planproof.publish.iceberg.publication import IcebergPublication, sweep_dead
+from planproof.publish.iceberg.quarantine import IcebergQuarantine
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
@@ -41,23 +41,23 @@ class _Committed:
         name = names.target.quoted
         return self._tables.table(name) or self._session.registered(name)
 
-    def staged(self, job: Job, publication: Commit) -> StagedVersion:
+    def staged(self, job: Job, publication: IcebergPublication) -> StagedVersion:
         return StagedVersion(job, publication)
 
-    def describe(self, job: Job, publication: Commit) -> None:
+    def describe(self, job: Job, publication: IcebergPublication) -> None:
         """Nothing: what is said of a table is committed with its rows."""
 
-    def commit(self, publication: Commit) -> list[Finding]:
+    def commit(self, publication: IcebergPublication) -> list[Finding]:
         publication.commit()
         return tell_of_replaced(publication)
 
-    def refuse_changed(self, publication: Commit) -> None:
+    def refuse_changed(self, publication: IcebergPublication) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
 
-    def is_committed(self, publication: Commit) -> bool:
-        return False
+    def find_late_rows(self, publication: IcebergPublication) -> str:
+        return ""
 
-    def settle(self, publication: Commit) -> Ending:
+    def settle(self, publication: IcebergPublication) -> Ending:
         ending = publication.settle()
         if ending == "finished" and publication.on_top is not None:
             # The commit, which tells it else, ended with an error, and the table has it all the same.
@@ -89,13 +89,13 @@ class Iceberg(_Committed):
             )
         return cls(session, tables)
 
-    def materialization(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[IcebergPublication]:
         if is_incremental_run(job, full_refresh):
             return Change(self._transactions)
         return OverView(self._transactions) if self._takes_a_views_place(job) else Replacement(self._transactions)
 
-    def quarantine(self) -> QuarantineCommits:
-        return QuarantineCommits(self._session, self._transactions)
+    def quarantine(self) -> IcebergQuarantine:
+        return IcebergQuarantine(self._session, self._transactions)
 
     def _takes_a_views_place(self, job: Job) -> bool:
         """Spark renames views of its own catalog, where this is the current one."""
@@ -125,18 +125,18 @@ class OnBranches(_Committed):
             )
         return cls(session, tables)
 
-    def materialization(self, job: Job, full_refresh: bool) -> Materialization[Commit]:
+    def materialization(self, job: Job, full_refresh: bool) -> Materialization[IcebergPublication]:
         if job.draft.settings.on_violation == "quarantine":
             kind = self._session.capabilities.kind
             raise Refused(
                 f"{job.model.name}: rows of an Iceberg table are quarantined by two transactions, and this session is "
                 f"of kind {kind}. Set on_violation: stop, or run it in a classic session (in dbt: method: session)"
             )
-        swept(job, self._tables)
+        sweep_dead(job, self._tables)
         job.draft.add(self._left(job))
         return Change(self._tables) if is_incremental_run(job, full_refresh) else RowsReplaced(self._tables)
 
-    def quarantine(self) -> QuarantineCommits:
+    def quarantine(self) -> IcebergQuarantine:
         raise Unquarantinable("this session opens no transactions")
 
     def _left(self, job: Job) -> list[Finding]:

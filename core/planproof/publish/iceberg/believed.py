@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from planproof.publish.notes.believed import names_of, refuse_links, refuse_other_home, refuse_other_quarantine, same
+from planproof.publish.notes.believed import (
+    is_same_location,
+    refuse_links,
+    refuse_other_home,
+    refuse_other_quarantine,
+    verify_names,
+)
 from planproof.publish.notes.note import Note
 from planproof.publish.transaction.names import Names, join, parent
 from planproof.publish.transaction.verification import Disbelieved
@@ -21,7 +27,7 @@ _DATA_PATHS = ("write.data.path", "write.folder-storage.path")
 
 def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None:
     """Raises `Disbelieved` with the first thing that is not as a publish would have it, and `SparkFailure`."""
-    names = names_of(location, note)
+    names = verify_names(location, note)
     complete = RelationName(tables.complete(names.target.quoted))
     home = tables.namespace_location(complete.namespace)
     home = None if home is None else decoded(home)
@@ -45,7 +51,9 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
 def _verify_new(names: Names, home: str | None, note: Note) -> None:
     """No table is there: only what lies where its catalog would have put it is known to be this publish's."""
     own = (names.target.last, f"{names.target.last}_{names.stamp}", names.staging.last)
-    at = next((at for name in own if home is not None and same(note.location, at := join(home, name))), None)
+    at = next(
+        (at for name in own if home is not None and is_same_location(note.location, at := join(home, name))), None
+    )
     if at is None:
         raise Disbelieved(f"location: {note.location} is not where the catalog would put {note.target}")
     refuse_links(note.location, parent(at))
@@ -70,10 +78,10 @@ def _verify_files(table: StoredTable, run: str, folder: str | None, others: Sequ
 
 def _verify_places(data: str, metadata: str, run: str, folder: str | None, others: Sequence[str]) -> None:
     if folder is not None:
-        if not same(folder, join(data, f"planproof_{run}")):
+        if not is_same_location(folder, join(data, f"planproof_{run}")):
             raise Disbelieved(f"folder: {folder} is not where this publish wrote")
         refuse_links(folder, parent(data))
     for other in others:
-        if not same(parent(other), metadata) or not _METADATA.fullmatch(other.rpartition("/")[2]):
+        if not is_same_location(parent(other), metadata) or not _METADATA.fullmatch(other.rpartition("/")[2]):
             raise Disbelieved(f"others: {other} is none of the table's own manifests")
         refuse_links(other, parent(metadata))

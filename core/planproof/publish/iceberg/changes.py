@@ -11,15 +11,15 @@ from dataclasses import replace
 from planproof.contract import Contract
 from planproof.judge.effect import Effect
 from planproof.publish.audit.staged import decide
-from planproof.publish.iceberg.commit import Commit, begun
-from planproof.publish.iceberg.facts import as_kept, read, without_declared_lengths
+from planproof.publish.iceberg.facts import convert_types, drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
+from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.required import relax, restore
-from planproof.publish.materialize.evolution import Evolution, evolution
-from planproof.publish.materialize.incremental import assignments, changed, misfits
-from planproof.publish.materialize.logged_change import merges, with_stored_columns, write
+from planproof.publish.materialize.evolution import Evolution, plan_evolution
+from planproof.publish.materialize.incremental import find_misfits, list_assignments, list_changed_values
+from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.table import plain
+from planproof.publish.materialize.table import drop_constraints
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
@@ -33,19 +33,19 @@ class Change:
         self._tables = tables
         self._evolution: Evolution | None = None
 
-    def begin(self, job: Job) -> Commit | None:
-        job = with_stored_columns(job)
+    def begin(self, job: Job) -> IcebergPublication | None:
+        job = limit_to_stored_columns(job)
         target, model = job.target, job.model
         assert target is not None
         if target.format != "iceberg":
             raise Refused(f"{model.name} is a {target.format or target.kind}, no Iceberg table; run with full_refresh")
-        found = evolution(model, target, as_kept(job.examined.promised))
+        found = plan_evolution(model, target, convert_types(job.examined.promised))
         change = self._evolution = replace(found, adds="planproof adds columns to an Iceberg table")
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
-        job.draft.add([*change.findings(job), *misfits(_as_kept(job), change), *fits])
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
+        job.draft.add([*change.findings(job), *find_misfits(_convert_contract(job), change), *fits])
         if job.draft.fails_already or change.is_refused:
             return None
-        merges(job)
+        write_merge_clauses(job)
         transaction = self._tables.change(job.names.target.quoted)
         if change.columns and not transaction.alters:
             transaction.discard()
@@ -54,9 +54,9 @@ class Change:
                 f"{model.name} gets the column {change.columns[0][0]}, which a session of kind {kind} cannot add "
                 "together with the rows. Run it once where Spark's driver is at hand (in dbt: method: session)"
             )
-        return begun(job, self._tables, transaction, "change", Effect.CHANGES)
+        return begin_publication(job, self._tables, transaction, "change", Effect.CHANGES)
 
-    def stage(self, job: Job, publication: Commit) -> str:
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
         change = self._evolution
         assert change is not None
         if change.columns:
@@ -65,36 +65,36 @@ class Change:
         publication.set_apart()
         return write(job, publication.entry.staging, change.after)
 
-    def audit(self, job: Job, publication: Commit) -> None:
-        with publication.looking(job.draft):
+    def audit(self, job: Job, publication: IcebergPublication) -> None:
+        with publication.guard_reads(job.draft):
             self._audit(job, publication)
 
-    def _audit(self, job: Job, publication: Commit) -> None:
-        examined = without_declared_lengths(job.examined)
-        counted = replace(job, examined=examined._replace(checks=(*examined.checks, *changed(job))))
-        facts = written = read(counted, publication, plain(publication.transaction.schema()), told=False)
+    def _audit(self, job: Job, publication: IcebergPublication) -> None:
+        examined = drop_declared_lengths(job.examined)
+        counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
+        facts = written = read(counted, publication, drop_constraints(publication.transaction.schema()), told=False)
         if job.model.incremental_strategy == "merge" and facts is not None:
             # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
             facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})
         staged = StagedVersion(job, publication)
         decide(counted, facts, counted.examined, staged.new_rows, staged.rows_after)
         restore(job, publication, written)
-        publication.on_top = OnTop(job, _how(job), staged)
+        publication.on_top = OnTop(job, _describe_change(job), staged)
 
-    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: IcebergPublication) -> PhysicalSchema:
         return publication.transaction.schema()
 
 
-def _as_kept(job: Job) -> Job:
+def _convert_contract(job: Job) -> Job:
     """The job with its contract in the types that the table has for the promised ones."""
     contract = job.model.contract
     if contract is None:
         return job
-    columns = [(f.name, f.type, f.nullable) for f in as_kept(contract.schema)]
+    columns = [(f.name, f.type, f.nullable) for f in convert_types(contract.schema)]
     kept = Contract(columns, contract.constraints, contract.places, contract.unknown)
     return replace(job, model=replace(job.model, contract=kept))
 
 
-def _how(job: Job) -> str:
+def _describe_change(job: Job) -> str:
     strategy = job.model.incremental_strategy
     return {"merge": "merge", "insert_overwrite": "overwrite"}.get(strategy or "", "append")

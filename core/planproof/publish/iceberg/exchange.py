@@ -6,9 +6,9 @@ leaves a note. By it a recovery goes on, or back where the view still stands.
 
 from __future__ import annotations
 
-from planproof.publish.iceberg.commit import Commit, begun
 from planproof.publish.iceberg.left import change_places, settle_exchange
-from planproof.publish.iceberg.table import Replacement, partitions, properties
+from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
+from planproof.publish.iceberg.table import Replacement, collect_properties, list_partitions
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.names import join
@@ -19,21 +19,21 @@ from planproof.session.protocol import SparkFailure
 class OverView(Replacement):
     """A `materialization.Materialization` of a table that takes the place of a view."""
 
-    def begin(self, job: Job) -> Commit:
-        staging, given = job.names.staging.in_schema.quoted, properties(job)
+    def begin(self, job: Job) -> IcebergPublication:
+        staging, given = job.names.staging.in_schema.quoted, collect_properties(job)
         home = self._tables.namespace_location(job.names.target.namespace)
         if home is not None:
             # The name is another one by the time that people look.
             given.setdefault("location", join(home, f"{job.names.target.last}_{job.names.stamp}"))
-        transaction = self._tables.replace(staging, job.examined.runs, partitions(job), given)
-        commit = begun(job, self._tables, transaction, "exchange")
+        transaction = self._tables.replace(staging, job.examined.runs, list_partitions(job), given)
+        commit = begin_publication(job, self._tables, transaction, "exchange")
         return Exchange(job, commit)
 
 
-class Exchange(Commit):
+class Exchange(IcebergPublication):
     """A commit that ends with the table and the view changing places."""
 
-    def __init__(self, job: Job, plain: Commit) -> None:
+    def __init__(self, job: Job, plain: IcebergPublication) -> None:
         super().__init__(plain.transaction, plain.entry, plain.notebook)
         self._session, self._names = job.session, job.names
 

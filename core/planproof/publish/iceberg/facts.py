@@ -10,9 +10,9 @@ from typing import Any
 from planproof.invariants import registered
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
-from planproof.publish.audit.python_claims import trusted
+from planproof.publish.audit.python_claims import keep_trusted
 from planproof.publish.audit.staged import read_paths
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
 from planproof_engine.claim import Claim, Facts, nested_fields
@@ -25,7 +25,7 @@ _FAR = "Iceberg's files lie where only Spark reads them; what the contract promi
 _UNREAD = "Iceberg wrote {0} files, whose footers are not read; what the contract promises is counted"
 
 
-def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = True) -> Facts | None:
+def read(job: Job, publication: IcebergPublication, schema: PhysicalSchema, told: bool = True) -> Facts | None:
     """Reads the planes `catalog` and `files` of what was staged. The facts are those of the added files; None where no
     footer tells. `told`: a column that is kept in another type than the query's is said."""
     draft, transaction = job.draft, publication.transaction
@@ -37,7 +37,7 @@ def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = Tru
     if others or not (transaction.alters or all(map(os.path.isfile, paths))):
         _leave_unread(draft, _UNREAD.format(" and ".join(others)) if others else _FAR)
         return None
-    filed = as_filed(schema)
+    filed = convert_names(schema)
     before = len(draft.findings)
     is_far = any(job.session.local_path(path) is None for path in paths)
     by: Any = _ByTable(transaction) if is_far else job.session
@@ -48,7 +48,7 @@ def read(job: Job, publication: Commit, schema: PhysicalSchema, told: bool = Tru
         return None
     # The table's flags bind its writers; a file says what the query knew, which may be more.
     draft.findings[before:] = [f for f in draft.findings[before:] if f.code != "PP401" or f.promised != "nullable"]
-    return trusted(job, publication, None if facts is None else _as_named(facts, schema, filed))
+    return keep_trusted(job, publication, None if facts is None else _restore_names(facts, schema, filed))
 
 
 class _ByTable:
@@ -64,60 +64,65 @@ class _ByTable:
 
 def _leave_unread(draft: Draft, reason: str) -> None:
     for plane, invariant in (("files", "I5"), ("batches", "I2")):
-        draft.unreadable(plane, reason)
-        draft.not_enforced(invariant, reason)
+        draft.mark_unreadable(plane, reason)
+        draft.mark_not_enforced(invariant, reason)
 
 
-def without_declared_lengths(examined: Examined) -> Examined:
+def drop_declared_lengths(examined: Examined) -> Examined:
     """Iceberg keeps no length of a char or varchar, so that none is promised by the type: values are counted."""
     return examined._replace(planes=replace(examined.planes, declared=None))
 
 
-def as_kept(schema: PhysicalSchema) -> PhysicalSchema:
+def convert_types(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with the types that Iceberg keeps in place of Spark's: an int for a tinyint and a smallint."""
-    return PhysicalSchema(tuple(replace(f, type=_mapped(f.type, _kept_leaf, str)) for f in schema))
+    return PhysicalSchema(tuple(replace(f, type=_map_type(f.type, _convert_leaf, str)) for f in schema))
 
 
-def _kept_leaf(t: DataType) -> DataType:
+def _convert_leaf(t: DataType) -> DataType:
     return INT if t in (BYTE, SHORT) else t
 
 
-def as_filed(schema: PhysicalSchema) -> PhysicalSchema:
+def convert_names(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with the names that columns bear in Iceberg's Parquet files (`AvroSchemaUtil.makeCompatibleName`)."""
     return PhysicalSchema(
-        tuple(PhysicalField(filed(f.name), _mapped(f.type, lambda t: t, filed), f.nullable) for f in schema)
+        tuple(
+            PhysicalField(
+                make_compatible_name(f.name), _map_type(f.type, lambda t: t, make_compatible_name), f.nullable
+            )
+            for f in schema
+        )
     )
 
 
-def _mapped(t: DataType, leaf: Callable[[DataType], DataType], name: Callable[[str], str]) -> DataType:
+def _map_type(t: DataType, leaf: Callable[[DataType], DataType], name: Callable[[str], str]) -> DataType:
     """A type with its leaves and the names of its fields changed."""
     if isinstance(t, Array):
-        return replace(t, element=_mapped(t.element, leaf, name))
+        return replace(t, element=_map_type(t.element, leaf, name))
     if isinstance(t, Map):
-        return replace(t, key=_mapped(t.key, leaf, name), value=_mapped(t.value, leaf, name))
+        return replace(t, key=_map_type(t.key, leaf, name), value=_map_type(t.value, leaf, name))
     if isinstance(t, Struct):
-        return Struct(tuple(StructField(name(f.name), _mapped(f.type, leaf, name), f.nullable) for f in t.fields))
+        return Struct(tuple(StructField(name(f.name), _map_type(f.type, leaf, name), f.nullable) for f in t.fields))
     return leaf(t)
 
 
-def filed(name: str) -> str:
+def make_compatible_name(name: str) -> str:
     """A name of letters, digits and underscores that begins with no digit; other characters are spelt out.
 
     >>> filed("order id"), filed("2nd"), filed("net_amount")
     ('order_x20id', '_2nd', 'net_amount')
     """
-    start = name[:1] if name[:1].isalpha() or name[:1] == "_" else _spelt(name[:1])
-    return start + "".join(c if c.isalnum() or c == "_" else _spelt(c) for c in name[1:])
+    start = name[:1] if name[:1].isalpha() or name[:1] == "_" else _spell_out(name[:1])
+    return start + "".join(c if c.isalnum() or c == "_" else _spell_out(c) for c in name[1:])
 
 
-def _spelt(character: str) -> str:
+def _spell_out(character: str) -> str:
     if character.isdigit():
         return f"_{character}"
     units = character.encode("utf-16-be")
     return "".join(f"_x{int.from_bytes(units[at : at + 2], 'big'):X}" for at in range(0, len(units), 2))
 
 
-def _as_named(facts: Facts, schema: PhysicalSchema, filed: PhysicalSchema) -> Facts:
+def _restore_names(facts: Facts, schema: PhysicalSchema, filed: PhysicalSchema) -> Facts:
     """The facts under the table's names; those of names that come to one in a file are not known."""
     names = [(there.path, here.path) for here, there in zip(nested_fields(schema), nested_fields(filed))]
     seen = [path for path, _ in names]

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from planproof.publish.iceberg.believed import verify
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Left, forget, is_young, left_as_it_lies, mark, remove
-from planproof.publish.notes.quarantine import delete_rows, since
+from planproof.publish.notes.notebook import SETTLES, Left, forget, give_up_if_forced, is_young, remove, taken_mark
+from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import join
 from planproof.publish.transaction.states import STATES, Ending
 from planproof.session.branches import Branches
@@ -24,14 +24,14 @@ from planproof_engine.quoting import quoted
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
     """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
     if note.branch is not None:
-        return _without_branch(session, store, location, note, note.branch, force)
+        return _settle_branch(session, store, location, note, note.branch, force)
     tables = session.transactions()
     if tables is None:
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
-        return _exchanged(session, tables, store, location, note)
+        return _settle_exchange(session, tables, store, location, note)
     named = tables.names_any(note.target, note.folder, note.others)
-    if named is False and store.exists(mark(location)):
+    if named is False and store.exists(taken_mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
         for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
             tables.fence(table, note.owner.run)
@@ -40,35 +40,37 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         forget(store, location)
         return "finished", "it had been committed"
     if named is None and not note.is_new:
-        return left_as_it_lies(store, location, force, f"{note.target} is not there any more, or has another name")
+        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
     if named is None and _was_registered(store, note):
-        return left_as_it_lies(
+        return give_up_if_forced(
             store, location, force, f"no table {note.target} is there, and one was made at {note.location}"
         )
-    wait = _wait(store, location, note, named, force)
+    wait = _explain_wait(store, location, note, named, force)
     if wait is not None:
         return "left", wait
     if named is False and _was_forgotten(session, tables, note):
-        return left_as_it_lies(store, location, force, f"{note.target} has no snapshot of that time any more")
-    _taken_back(session, tables, store, note)
+        return give_up_if_forced(store, location, force, f"{note.target} has no snapshot of that time any more")
+    _take_back(session, tables, store, note)
     remove(store, note)
     forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
 
 
-def _exchanged(session: Session, tables: Transactional, store: Store, location: str, note: Note) -> tuple[Ending, str]:
+def _settle_exchange(
+    session: Session, tables: Transactional, store: Store, location: str, note: Note
+) -> tuple[Ending, str]:
     ending = settle_exchange(session, note)
     if ending == "undone":
-        _taken_back(session, tables, store, note)
+        _take_back(session, tables, store, note)
         remove(store, note)
     forget(store, location)
     return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
 
 
-def _wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:
+def _explain_wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:
     """Why nothing is deleted yet; None where nobody can commit it any more."""
     until = f"recover again in {SETTLES // 60} minutes"
-    if named is None and is_young(store, mark(location)):
+    if named is None and is_young(store, taken_mark(location)):
         return f"its owner may still make the table; {until}"
     if STATES[note.step].late and is_young(store, location) and not force:
         return f"its catalog may still carry out the commit; {until}"
@@ -79,20 +81,20 @@ def _was_forgotten(session: Session, tables: Transactional, note: Note) -> bool:
     """A note is a claim. Where the snapshots are expired that the table had when rows of its run were quarantined,
     nothing says that the run was not committed, and its bad rows are evidence."""
     noted = note.quarantine
-    at = None if noted is None or tables.table(noted.table) is None else since(session, noted)
+    at = None if noted is None or tables.table(noted.table) is None else read_quarantine_time(session, noted)
     if at is None:
         return False
     oldest = session.rows(f"SELECT min(committed_at) FROM {quoted((*tables.complete(note.target), 'snapshots'))}")[0][0]
     return oldest is None or oldest > at
 
 
-def _without_branch(
+def _settle_branch(
     session: Session, store: Store, location: str, note: Note, branch: str, force: bool
 ) -> tuple[Ending, str]:
     """Drops the branch first: after that no server can carry out a commit that it was asked for."""
     tables = Branches(session)
     if tables.table(note.target) is None:
-        return left_as_it_lies(store, location, force, f"{note.target} is not there any more, or has another name")
+        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
     tables.drop(note.target, branch)
     is_committed = note.snapshot is not None and tables.had(note.target, note.snapshot)
     forget(store, location)
@@ -101,7 +103,7 @@ def _without_branch(
     return "undone", f"its branch {branch} was dropped; Iceberg expires what was written there"
 
 
-def _taken_back(session: Session, tables: Transactional, store: Store, note: Note) -> None:
+def _take_back(session: Session, tables: Transactional, store: Store, note: Note) -> None:
     if note.quarantine is not None:
         take_back(session, tables, store, note.quarantine)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from planproof.judge.draft import Draft
 from planproof.publish.audit import limits
-from planproof.publish.audit.constraints import broken, checks
+from planproof.publish.audit.constraints import checks, judge_constraints
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
@@ -55,10 +55,12 @@ class OnTop:
         if keys:
             # Checks look at single rows: they were counted.
             counted = [0] * len(checks(model))
-            again.add(broken(job.session, model, whole, self.staged.new_rows(), counted))
+            again.add(judge_constraints(job.session, model, whole, self.staged.new_rows(), counted))
         if settings.limits:
             again.add(
-                limits.judged(replace(job, draft=again), settings.limits, None, self.staged.new_rows, lambda: whole)
+                limits.judge_limits(
+                    replace(job, draft=again), settings.limits, None, self.staged.new_rows, lambda: whole
+                )
             )
         if job.tests is not None and not again.fails:
             try_tests(replace(job, draft=again), self.staged, job.tests)

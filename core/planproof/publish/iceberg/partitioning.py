@@ -24,7 +24,7 @@ class Partition(NamedTuple):
     columns: tuple[tuple[str, ...], ...]
 
 
-def partition(text: str) -> Partition:
+def parse_partition(text: str) -> Partition:
     """What a model, or Spark's description of a table, says of one partition.
 
     >>> partition("day(`At`)") == partition("days( at )")
@@ -36,17 +36,17 @@ def partition(text: str) -> Partition:
     """
     call = _CALL.fullmatch(text.strip())
     if call is None:
-        return Partition(_IDENTITY, (), (_column(text),))
+        return Partition(_IDENTITY, (), (_parse_column(text),))
     name, arguments = call[1].lower(), [found.strip() for found in _ARGUMENT.findall(call[2])]
     widths = tuple(int(argument) for argument in arguments if argument.isdecimal())
-    columns = tuple(_column(argument) for argument in arguments if not argument.isdecimal())
+    columns = tuple(_parse_column(argument) for argument in arguments if not argument.isdecimal())
     return Partition(_SAME.get(name, name), widths, columns)
 
 
-def same(one: Sequence[str], other: Sequence[str]) -> bool:
+def is_same(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two lists of partitions are the same, in the same order."""
-    return [partition(text) for text in one] == [partition(text) for text in other]
+    return [parse_partition(text) for text in one] == [parse_partition(text) for text in other]
 
 
-def _column(text: str) -> tuple[str, ...]:
+def _parse_column(text: str) -> tuple[str, ...]:
     return tuple(folded(part.strip()) for part in split_name(text.strip()))

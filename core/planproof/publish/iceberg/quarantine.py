@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from planproof.publish.bad_rows import BadRows, shown
-from planproof.publish.iceberg.commit import Commit
-from planproof.publish.iceberg.facts import as_kept
+from planproof.publish.bad_rows import BadRows, format_name
+from planproof.publish.iceberg.facts import convert_types
 from planproof.publish.iceberg.left import take_back
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.quarantine import NotedQuarantine
@@ -17,7 +17,7 @@ from planproof.session.store import store_of
 from planproof_engine.schema import PhysicalSchema
 
 
-class QuarantineCommits(NotedQuarantine[Commit]):
+class IcebergQuarantine(NotedQuarantine[IcebergPublication]):
     """`publish.protocol.QuarantineTable` of Iceberg tables."""
 
     stored_as = "iceberg"
@@ -26,13 +26,13 @@ class QuarantineCommits(NotedQuarantine[Commit]):
         super().__init__(session)
         self._tables = tables
 
-    def stored(self, name: str) -> StoredTable | None:
+    def find(self, name: str) -> StoredTable | None:
         return self._tables.table(name) or self._session.registered(name)
 
-    def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
-        return as_kept(schema)
+    def convert_types(self, schema: PhysicalSchema) -> PhysicalSchema:
+        return convert_types(schema)
 
-    def write(self, bad: BadRows, job: Job, publication: Commit) -> None:
+    def write(self, bad: BadRows, job: Job, publication: IcebergPublication) -> None:
         run, transaction = bad.names.stamp, self._tables.change(bad.table)
         noted = QuarantinedFiles(bad.table, run, transaction.set_apart(f"planproof_{run}"))
         rows = publication.bad_rows = OpenRows(self._session, self._tables, transaction, noted)
@@ -67,7 +67,7 @@ class OpenRows:
         if not self._asked:
             self.transaction.discard()
         elif not self.transaction.is_committed():
-            raise SparkFailure(f"the catalog may still carry out the commit of {shown(self.noted.table)}")
+            raise SparkFailure(f"the catalog may still carry out the commit of {format_name(self.noted.table)}")
         take_back(self._session, self._tables, store_of(self._session), self.noted)
         self.close()
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import json
 
-from planproof.publish.audit.refusals import forbidden
-from planproof.publish.iceberg.commit import Commit
+from planproof.publish.audit.refusals import word_forbidden_null
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof_engine.claim import Facts, dotted
@@ -27,13 +27,13 @@ OWN = "planproof-not-null"
 """The property: a JSON list of columns; or `off`, with which planproof makes none NOT NULL."""
 
 
-def require(job: Job, publication: Commit, facts: Facts | None) -> None:
+def require(job: Job, publication: IcebergPublication, facts: Facts | None) -> None:
     """Of a table whose rows are all new: the columns that hold no null, by the footers of all its files."""
     transaction = publication.transaction
     noted = transaction.told(OWN)
     if job.draft.fails or noted == "off" or not transaction.alters:
         return
-    proved, nulls = _proved(job), {} if facts is None else facts.nulls
+    proved, nulls = _list_proved(job), {} if facts is None else facts.nulls
     columns = [f for f in transaction.schema() if f.nullable and not isinstance(f.type, (Struct, Array, Map))]
     names = [f.name for f in columns if f.name in proved and nulls.get((f.name,)) == 0]
     # An audit counts nulls by the manifests: Spark itself counts none in a column that is NOT NULL.
@@ -43,27 +43,27 @@ def require(job: Job, publication: Commit, facts: Facts | None) -> None:
     _note(publication, noted, names)
 
 
-def relax(job: Job, publication: Commit) -> None:
+def relax(job: Job, publication: IcebergPublication) -> None:
     """Before a change is written."""
-    names = _relaxed(job, publication)
+    names = _list_relaxed(job, publication)
     if names:
         publication.transaction.require(names, False)
 
 
-def restore(job: Job, publication: Commit, written: Facts | None) -> None:
+def restore(job: Job, publication: IcebergPublication, written: Facts | None) -> None:
     """After its audit: the older rows hold no null there, for the table said so. `written` are the facts of all files
     that were added. Raises `Refused` for a null that others forbid, or that a merge's clauses have written against the
     contract."""
-    names = [] if job.draft.fails else _relaxed(job, publication)
+    names = [] if job.draft.fails else _list_relaxed(job, publication)
     if not names:
         return
-    own, proved, kept = _own(job), _proved(job), []
+    own, proved, kept = _list_own(job), _list_proved(job), []
     wanted = set(publication.transaction.counted([name for name in names if name in own and _is_promised(job, name)]))
     for name in (name for name in names if name in wanted or name not in own):
         if not _holds_null(job, publication, name, written):
             kept.append(name)
         elif name not in own or name in proved:
-            raise Refused(forbidden(job, (name,)))
+            raise Refused(word_forbidden_null(job, (name,)))
     if kept:
         publication.transaction.require(kept)
     if own:
@@ -71,23 +71,23 @@ def restore(job: Job, publication: Commit, written: Facts | None) -> None:
         _note(publication, publication.transaction.told(OWN), [*still, *(name for name in kept if name in own)])
 
 
-def _note(publication: Commit, noted: str | None, names: list[str]) -> None:
+def _note(publication: IcebergPublication, noted: str | None, names: list[str]) -> None:
     text = json.dumps(names) if names else None
     if text != noted:
         publication.transaction.set_property(OWN, text)
 
 
-def _holds_null(job: Job, publication: Commit, name: str, written: Facts | None) -> bool:
+def _holds_null(job: Job, publication: IcebergPublication, name: str, written: Facts | None) -> bool:
     """Whether the table as it will be holds a null there."""
     if written is not None and (written.rows == 0 or written.nulls.get((name,)) == 0):
         return False
     return bool(job.session.rows(f"SELECT 1 FROM {publication.entry.staging} WHERE {quoted((name,))} IS NULL LIMIT 1"))
 
 
-def _relaxed(job: Job, publication: Commit) -> list[str]:
+def _list_relaxed(job: Job, publication: IcebergPublication) -> list[str]:
     """Of the table's NOT NULL columns, as it names them, those that planproof made so, and those that the contract
     promises; none that holds an identifier field."""
-    own, fields = _own(job), job.target.schema if job.target else ()
+    own, fields = _list_own(job), job.target.schema if job.target else ()
     names = [f.name for f in fields if not f.nullable and (f.name in own or _is_promised(job, f.name))]
     if not names or not publication.transaction.alters:
         return []
@@ -95,7 +95,7 @@ def _relaxed(job: Job, publication: Commit) -> list[str]:
     return [name for name in names if name not in identifying]
 
 
-def _own(job: Job) -> set[str]:
+def _list_own(job: Job) -> set[str]:
     """The columns that planproof has made NOT NULL."""
     noted = job.target.properties.get(OWN) if job.target else None
     try:
@@ -111,7 +111,7 @@ def _is_promised(job: Job, name: str) -> bool:
     return any(not f.nullable and folded(f.name) == folded(name) for f in fields)
 
 
-def _proved(job: Job) -> ColumnNames:
+def _list_proved(job: Job) -> ColumnNames:
     """The contract's NOT NULL columns that are proved to hold no null."""
     contract = job.model.contract
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}

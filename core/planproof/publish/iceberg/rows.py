@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.publish.iceberg.commit import Commit, begun
-from planproof.publish.iceberg.facts import as_kept
-from planproof.publish.iceberg.partitioning import same
-from planproof.publish.iceberg.table import Whole, partitions, properties, refuse_others
+from planproof.publish.iceberg.facts import convert_types
+from planproof.publish.iceberg.partitioning import is_same
+from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
+from planproof.publish.iceberg.table import Whole, collect_properties, list_partitions, refuse_others
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.schema import PhysicalSchema, by_name
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import same_type, without_lengths
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -24,37 +24,37 @@ class RowsReplaced(Whole):
     def __init__(self, tables: Changing) -> None:
         self._tables = tables
 
-    def begin(self, job: Job) -> Commit:
+    def begin(self, job: Job) -> IcebergPublication:
         refuse_others(job)
-        changes = _changes(job)
+        changes = _describe_changes(job)
         if changes:
             kind = job.session.capabilities.kind
             raise Refused(
                 f"{job.model.name}: {changes}, which a session of kind {kind} cannot change together with the rows. "
                 "Run it once where Spark's driver is at hand (in dbt: method: session)"
             )
-        return begun(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
+        return begin_publication(job, self._tables, self._tables.change(job.names.target.quoted), "replace")
 
-    def stage(self, job: Job, publication: Commit) -> str:
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
-        statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{unterminated(job.examined.sql)}"
+        statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{drop_terminators(job.examined.sql)}"
         with job.session.settings({_MODE: "static"}):
             job.session.write(statement)
         return statement
 
 
-def _changes(job: Job) -> str | None:
+def _describe_changes(job: Job) -> str | None:
     """What the model asks for that the table is not."""
     target = job.target
     if target is None:
         return "there is no such table yet"
-    columns = _other_columns(as_kept(job.examined.promised).as_nullable(), target.schema.as_nullable())
+    columns = _describe_other_columns(convert_types(job.examined.promised).as_nullable(), target.schema.as_nullable())
     if columns:
         return f"its columns are others than the table's ({columns})"
-    given, held = partitions(job), target.partition_by
-    if not same(given, held):
-        return f"its partitions are others than the table's ({_listed(given)}; the table has {_listed(held)})"
-    asked = {key: value for key, value in properties(job).items() if key not in ("location", "comment")}
+    given, held = list_partitions(job), target.partition_by
+    if not is_same(given, held):
+        return f"its partitions are others than the table's ({_join_names(given)}; the table has {_join_names(held)})"
+    asked = {key: value for key, value in collect_properties(job).items() if key not in ("location", "comment")}
     others = [
         f"{key} is {value}, the table's {found}"
         for key, value in asked.items()
@@ -63,7 +63,7 @@ def _changes(job: Job) -> str | None:
     return f"its properties are others than the table's ({'; '.join(others)})" if others else None
 
 
-def _other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
+def _describe_other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
     """How the columns differ: which are more, which are missing, which have another type, or else their order."""
     new, old = (by_name(schema) for schema in (wanted, stored))
     said = [f"{field.name} is new" for name, field in new.items() if name not in old]
@@ -78,5 +78,5 @@ def _other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> str:
     return "; ".join(said)
 
 
-def _listed(partitions: Sequence[str]) -> str:
+def _join_names(partitions: Sequence[str]) -> str:
     return ", ".join(partitions) or "none"

@@ -7,9 +7,9 @@ from typing import Any
 
 from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import decide
-from planproof.publish.iceberg.commit import Commit, begun
-from planproof.publish.iceberg.facts import read, without_declared_lengths
+from planproof.publish.iceberg.facts import drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
+from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.required import require
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
@@ -17,31 +17,33 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Transactional
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class Whole:
     """What is said of a table whose rows are all new."""
 
-    def audit(self, job: Job, publication: Commit) -> None:
-        with publication.looking(job.draft):
+    def audit(self, job: Job, publication: IcebergPublication) -> None:
+        with publication.guard_reads(job.draft):
             self._audit(job, publication)
 
-    def _audit(self, job: Job, publication: Commit) -> None:
+    def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = job.examined
         if not job.after_quarantine:  # The plan of the good rows is planproof's own.
             planes = publication.planes or job.session.planned(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
             if publication.planes is not None:
-                job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
-        seen = replace(job, examined=without_declared_lengths(examined))
+                job.draft.mark_enforced(
+                    "I7", "the optimized plan and the final plan of the write against the analyzed one"
+                )
+        seen = replace(job, examined=drop_declared_lengths(examined))
         facts = read(seen, publication, publication.transaction.schema(), told=not job.after_quarantine)
         staged = StagedVersion(job, publication)
         decide(seen, facts, seen.examined, staged.new_rows, staged.rows_after)
         require(job, publication, facts)
         publication.on_top = OnTop(job, "overwrite", staged)
 
-    def written(self, job: Job, publication: Commit) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: IcebergPublication) -> PhysicalSchema:
         return publication.transaction.schema()
 
 
@@ -52,15 +54,15 @@ class Replacement(Whole):
     def __init__(self, tables: Transactional) -> None:
         self._tables = tables
 
-    def begin(self, job: Job) -> Commit:
+    def begin(self, job: Job) -> IcebergPublication:
         refuse_others(job)
         target = job.names.target.quoted
-        transaction = self._tables.replace(target, job.examined.runs, partitions(job), properties(job))
-        return begun(job, self._tables, transaction, "replace")
+        transaction = self._tables.replace(target, job.examined.runs, list_partitions(job), collect_properties(job))
+        return begin_publication(job, self._tables, transaction, "replace")
 
-    def stage(self, job: Job, publication: Commit) -> str:
+    def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
-        statement = f"INSERT INTO {publication.entry.staging}\n{unterminated(job.examined.sql)}"
+        statement = f"INSERT INTO {publication.entry.staging}\n{drop_terminators(job.examined.sql)}"
         written = job.session.write(statement)
         # A query that Python feeds is written with a watch in it: its plans are not the query's alone.
         if written is not None and not job.examined.planes.python_fed:
@@ -81,7 +83,7 @@ def refuse_others(job: Job) -> None:
     )
 
 
-def partitions(job: Job) -> list[str]:
+def list_partitions(job: Job) -> list[str]:
     """The model's partitions, columns or transforms of one; dbt's buckets are Iceberg's transform of that name."""
     options, found = job.model.options, list(job.model.partition_by)
     columns, buckets = options.get("clustered_by"), options.get("buckets")
@@ -93,7 +95,7 @@ def partitions(job: Job) -> list[str]:
     return [*found, f"bucket({int(buckets)}, {quoted((names[0],))})"]
 
 
-def properties(job: Job) -> dict[str, str]:
+def collect_properties(job: Job) -> dict[str, str]:
     """What the model says of its table besides columns and partitions, as Iceberg's properties."""
     options: dict[str, Any] = dict(job.model.options)
     found = {str(k): str(v) for part in ("options", "tblproperties") for k, v in (options.get(part) or {}).items()}

@@ -55,17 +55,19 @@ class Evolution:
     def findings(self, job: Job) -> list[Finding]:
         found: list[Finding] = []
         if self.is_refused:
-            found = [self._refusal(job, f, "no such column", f.type.simple) for f in self.added if self.mode == "fail"]
-            found += [self._refusal(job, f, f.type.simple, "no such column") for f in self.dropped]
+            found = [
+                self._report_refused(job, f, "no such column", f.type.simple) for f in self.added if self.mode == "fail"
+            ]
+            found += [self._report_refused(job, f, f.type.simple, "no such column") for f in self.dropped]
             for old, new in self.retyped:
                 for d in type_differences(old.type, new.type, (new.name,)):
                     path = PhysicalField(".".join(d.path), new.type, True)
-                    found.append(self._refusal(job, path, d.promised or "nothing", d.found or "nothing"))
+                    found.append(self._report_refused(job, path, d.promised or "nothing", d.found or "nothing"))
         elif self.columns:
-            found = [self._applied(job, f) for f in self.added]
+            found = [self._report_applied(job, f) for f in self.added]
         return found
 
-    def _refusal(self, job: Job, field: PhysicalField, promised: str, found: str) -> Finding:
+    def _report_refused(self, job: Job, field: PhysicalField, promised: str, found: str) -> Finding:
         why = "on_schema_change is fail" if self.mode == "fail" else f"{self.adds}, no more"
         message = (
             f"{job.model.name} stores {field.name} as {promised}, the model produces {found}; {why}. No schema change "
@@ -76,7 +78,7 @@ class Evolution:
         origin = job.examined.locate(field.name)
         return Finding(Verdict.VIOLATED, "PP606", "catalog", field.name, promised, found, message, origin)
 
-    def _applied(self, job: Job, field: PhysicalField) -> Finding:
+    def _report_applied(self, job: Job, field: PhysicalField) -> Finding:
         return Finding(
             Verdict.PROVED,
             "PP607",
@@ -90,7 +92,7 @@ class Evolution:
         )
 
 
-def evolution(model: Model, target: StoredTable, produced: PhysicalSchema) -> Evolution:
+def plan_evolution(model: Model, target: StoredTable, produced: PhysicalSchema) -> Evolution:
     """Columns are compared without case, and types without nullability, as Spark stores them."""
     mode = str(model.options.get("on_schema_change") or "ignore")
     stored = by_name(target.schema.as_nullable())
@@ -100,9 +102,9 @@ def evolution(model: Model, target: StoredTable, produced: PhysicalSchema) -> Ev
         target.schema,
         tuple(f for name, f in given.items() if name not in stored),
         tuple(f for name, f in stored.items() if name not in given),
-        tuple((stored[n], f) for n, f in given.items() if n in stored and _differs(stored[n], f)),
+        tuple((stored[n], f) for n, f in given.items() if n in stored and _is_different(stored[n], f)),
     )
 
 
-def _differs(stored: PhysicalField, produced: PhysicalField) -> bool:
+def _is_different(stored: PhysicalField, produced: PhysicalField) -> bool:
     return not same_type(without_lengths(stored.type), without_lengths(produced.type))

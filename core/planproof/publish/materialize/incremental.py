@@ -7,15 +7,15 @@ from dataclasses import replace
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
 from planproof.invariants import assigned, count_queries, drift
-from planproof.invariants.contract import counted_length
+from planproof.invariants.contract import judge_counted_length
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
-from planproof.publish.materialize.evolution import Evolution, evolution
+from planproof.publish.materialize.evolution import Evolution, plan_evolution
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.table import plain, refuse_foreign
-from planproof.publish.transaction.begin import publication
+from planproof.publish.materialize.table import drop_constraints, refuse_foreign
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decoded, local
@@ -26,7 +26,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, Varchar, same_type, without_lengths
 
 LOOKED_AT = 200
@@ -36,34 +36,39 @@ LOOKED_AT = 200
 class Increment:
     """A later run of an incremental model; the first one, and a full refresh, is a table."""
 
-    def begin(self, job: Job) -> Publication | None:
+    def begin(self, job: Job) -> JournaledPublication | None:
         refuse_foreign(job)
         target = job.target
         assert target is not None
         _refuse_shape(job, target)
-        change = evolution(job.model, target, job.examined.promised)
-        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in assignments(job)]
-        job.draft.add([*change.findings(job), *misfits(job, change), *fits])
+        change = plan_evolution(job.model, target, job.examined.promised)
+        fits = [replace(a.finding, origin=job.examined.locate(a.finding.field or "")) for a in list_assignments(job)]
+        job.draft.add([*change.findings(job), *find_misfits(job, change), *fits])
         if job.model.incremental_strategy == "append":
-            job.draft.add(_drift(job, target))
+            job.draft.add(_find_drift(job, target))
         if job.draft.fails_already or change.is_refused:
             return None
-        strategy = _strategy(job, target, change)
+        strategy = _choose_strategy(job, target, change)
         options = dict(job.model.options)
-        return publication(
+        return begin_publication(
             job.session, job.names, target, strategy, job.root, options, job.lock, job.home, change.columns
         )
 
-    def stage(self, job: Job, publication: Publication) -> str:
+    def stage(self, job: Job, publication: JournaledPublication) -> str:
         assert job.target is not None
         produced = job.examined.planes.analyzed.names
         return stage.fill(publication, job.model, job.target, job.examined.sql, produced)
 
-    def audit(self, job: Job, publication: Publication) -> None:
-        counted = job.examined._replace(checks=(*job.examined.checks, *changed(job)))
-        audit_files(replace(job, examined=counted), publication, plain(self.written(job, publication)), flags=False)
+    def audit(self, job: Job, publication: JournaledPublication) -> None:
+        counted = job.examined._replace(checks=(*job.examined.checks, *list_changed_values(job)))
+        audit_files(
+            replace(job, examined=counted),
+            publication,
+            drop_constraints(self.published_schema(job, publication)),
+            flags=False,
+        )
 
-    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         assert job.target is not None
         added = tuple(f for f in job.examined.promised if f.name in dict(publication.entry.columns))
         return PhysicalSchema((*job.target.schema, *added))
@@ -73,18 +78,20 @@ _TOO_LONG = ("EXCEED_LIMIT_LENGTH", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT")
 """What Spark, and Delta, say of a text that is longer than its column."""
 
 
-def assignments(job: Job) -> list[assigned.Assignment]:
+def list_assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
     policy = str(job.session.setting("spark.sql.storeAssignmentPolicy")).upper() == "ANSI"
-    return assigned.check(job.model.name, plain(job.target.schema), plain(job.examined.promised), policy)
+    return assigned.check(
+        job.model.name, drop_constraints(job.target.schema), drop_constraints(job.examined.promised), policy
+    )
 
 
-def overflowed(job: Job, failure: SparkFailure) -> bool:
+def find_overflow(job: Job, failure: SparkFailure) -> bool:
     """After a write that failed: whether a value was too large, or too long, for its stored column, which is then
     violated."""
     if failure.condition in _TOO_LONG:
-        return _too_long(job)
+        return _find_too_long(job)
     if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
         return False
     findings = job.draft.findings
@@ -96,7 +103,7 @@ def overflowed(job: Job, failure: SparkFailure) -> bool:
     return bool(at)
 
 
-def _too_long(job: Job) -> bool:
+def _find_too_long(job: Job) -> bool:
     """Spark's error names no column: the delta's texts are counted."""
     if job.target is None:
         return False
@@ -108,30 +115,30 @@ def _too_long(job: Job) -> bool:
     }
     terms = [count_queries.Term(path, t.length) for path, t in limited.items()]
     try:
-        facts = count_queries.count_terms(job.session, f"(\n{unterminated(job.examined.sql)}\n)", terms)
+        facts = count_queries.count_terms(job.session, f"(\n{drop_terminators(job.examined.sql)}\n)", terms)
     except (AnalysisError, SparkFailure):
         return False
     for path, number in facts.too_long.items():
         if number:
-            found = counted_length(dotted(path), limited[path].simple, number, facts)
+            found = judge_counted_length(dotted(path), limited[path].simple, number, facts)
             message = f"{found.message}; {job.model.name} stores {limited[path].simple}"
             job.draft.add([replace(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
     return any(facts.too_long.values())
 
 
-def changed(job: Job) -> list[Check]:
+def list_changed_values(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones: of all rows, once."""
     if job.after_quarantine:
         return []
-    query = f"FROM (\n{unterminated(job.examined.sql)}\n)"
+    query = f"FROM (\n{drop_terminators(job.examined.sql)}\n)"
     return [
         Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
-        for a in assignments(job)
+        for a in list_assignments(job)
         if a.changed is not None
     ]
 
 
-def _strategy(job: Job, target: StoredTable, change: Evolution) -> str:
+def _choose_strategy(job: Job, target: StoredTable, change: Evolution) -> str:
     """The strategy that does safely what INSERT INTO or INSERT OVERWRITE would do to the target."""
     if job.model.incremental_strategy == "append":
         return "append"
@@ -170,12 +177,12 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
         )
 
 
-def misfits(job: Job, change: Evolution) -> list[Finding]:
+def find_misfits(job: Job, change: Evolution) -> list[Finding]:
     """Where the delta, or its contract, does not fit the columns that the table will have."""
     will = by_name(change.after)
     produced = by_name(job.examined.promised)
-    findings = [_missing(job, f) for name, f in will.items() if name not in produced]
-    findings += [_left_out(job, f) for name, f in produced.items() if name not in will]
+    findings = [_report_missing(job, f) for name, f in will.items() if name not in produced]
+    findings += [_report_left_out(job, f) for name, f in produced.items() if name not in will]
     for promised in job.model.contract.schema if job.model.contract else ():
         held = will.get(promised.name)
         if held is None:
@@ -192,7 +199,7 @@ def misfits(job: Job, change: Evolution) -> list[Finding]:
     return findings
 
 
-def _drift(job: Job, target: StoredTable) -> list[Finding]:
+def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
     """Compares what the table's older files store with the table to which rows are appended. Only clashes are reported,
     from at most `LOOKED_AT` files: the first, the last and some evenly between. An overwrite is not judged: it may mend
     them.
@@ -210,11 +217,11 @@ def _drift(job: Job, target: StoredTable) -> list[Finding]:
         SparkFailure,
     ):  # The delta is not at fault. `planproof audit` says what is wrong with the files.
         return []
-    found = drift.check(plain(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
+    found = drift.check(drop_constraints(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
     return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 
-def _missing(job: Job, field: PhysicalField) -> Finding:
+def _report_missing(job: Job, field: PhysicalField) -> Finding:
     return Finding(
         Verdict.VIOLATED,
         "PP402",
@@ -227,7 +234,7 @@ def _missing(job: Job, field: PhysicalField) -> Finding:
     )
 
 
-def _left_out(job: Job, field: PhysicalField) -> Finding:
+def _report_left_out(job: Job, field: PhysicalField) -> Finding:
     return Finding(
         Verdict.WARNING,
         "PP402",

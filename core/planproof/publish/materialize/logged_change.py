@@ -9,37 +9,37 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
     """Runs the statement on what is staged under a name, and returns it. `columns` are those of the table by then."""
     known, produced = ColumnNames(columns.names), job.examined.planes.analyzed.names
-    text, strategy = unterminated(job.examined.sql), job.model.incremental_strategy
+    text, strategy = drop_terminators(job.examined.sql), job.model.incremental_strategy
     # A merge's clauses say what is stored; they may ask for other columns, too.
     if strategy != "merge" and any(name not in known for name in produced):
         kept = ", ".join(quoted((name,)) for name in produced if name in known)
         text = f"SELECT {kept} FROM (\n{text}\n)"
     if strategy == "merge":
-        clauses = unterminated(merges(job))
+        clauses = drop_terminators(write_merge_clauses(job))
         using = f"USING (\n{text}\n) AS DBT_INTERNAL_SOURCE"
         statement = f"MERGE INTO {staging} AS DBT_INTERNAL_DEST {using}\n{clauses}"
     else:
         verb = "OVERWRITE" if strategy == "insert_overwrite" else "INTO"
         statement = f"INSERT {verb} {staging} BY NAME\n{text}"
-    with _mode(job):
+    with _set_overwrite_mode(job):
         job.session.write(statement)
     return statement
 
 
-def _mode(job: Job) -> AbstractContextManager[None]:
+def _set_overwrite_mode(job: Job) -> AbstractContextManager[None]:
     """dbt asks for partitions to be replaced where the model names some, and leaves it to the session elsewhere."""
     if job.model.incremental_strategy == "insert_overwrite" and job.model.partition_by:
         return job.session.settings({"spark.sql.sources.partitionOverwriteMode": "dynamic"})
     return nullcontext()
 
 
-def merges(job: Job) -> str:
+def write_merge_clauses(job: Job) -> str:
     """The clauses of the model's MERGE, from ON: dbt's own where dbt has written them (`merge` among the options), else
     what dbt would write of the `unique_key`. Raises `Refused`."""
     options = job.model.options
@@ -55,7 +55,7 @@ def merges(job: Job) -> str:
     return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
 
-def with_stored_columns(job: Job) -> Job:
+def limit_to_stored_columns(job: Job) -> Job:
     """A merge whose columns are known (`adds` among the options: those that the table gets) stores no others: what its
     source has besides is for its clauses alone."""
     target, adds = job.target, job.model.options.get("adds")

@@ -57,7 +57,7 @@ class Standing(Protocol):
     def step(self) -> str: ...
 
 
-class Publishing(Protocol):
+class Publication(Protocol):
     """One publish under way, whatever its format. `planes` are those of the plan that wrote, where Spark tells it;
     `watched`: every row that Python gave was looked at as it was written. `can_be_kept`: what was staged can stay after
     a rejection."""
@@ -91,7 +91,7 @@ class Publishing(Protocol):
         """Ends the publish; nothing of it is under way any more."""
 
 
-P = TypeVar("P", bound=Publishing)
+P = TypeVar("P", bound=Publication)
 
 
 class Materialization(Protocol[P]):
@@ -109,7 +109,7 @@ class Materialization(Protocol[P]):
     def audit(self, job: Job, publication: P) -> None:
         """Adds to the job's draft what the staged data show."""
 
-    def written(self, job: Job, publication: P) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: P) -> PhysicalSchema:
         """The schema that the published files have; the query's may differ (flags, column order)."""
 
 

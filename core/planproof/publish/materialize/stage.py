@@ -8,14 +8,14 @@ from typing import Any
 
 from planproof.contract import Model
 from planproof.judge.planes import Examined
-from planproof.publish.transaction.names import within
-from planproof.publish.transaction.publication import Publication, column_list
+from planproof.publish.transaction.names import is_within
+from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_ddl
 
 _OWN_PROPERTIES = (
@@ -31,7 +31,7 @@ _OWN_PROPERTIES = (
 """Properties that Spark and Hive keep for themselves."""
 
 
-def write(publication: Publication, examined: Examined, schema: PhysicalSchema) -> str:
+def write(publication: JournaledPublication, examined: Examined, schema: PhysicalSchema) -> str:
     """Writes the files of a table whose `schema` stays, without a table over them: a catalog takes its time to make
     one and to drop it again. Returns what was run."""
     publication.unregistered = schema
@@ -39,12 +39,12 @@ def write(publication: Publication, examined: Examined, schema: PhysicalSchema) 
     if not examined.planes.python_fed and publication.write_files(examined.runs):
         return examined.sql
     location = publication.entry.stage_location
-    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{unterminated(examined.sql)}"
+    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{drop_terminators(examined.sql)}"
     publication.run(statement)
     return statement
 
 
-def create(publication: Publication, model: Model, examined: Examined, target: StoredTable | None) -> str:
+def create(publication: JournaledPublication, model: Model, examined: Examined, target: StoredTable | None) -> str:
     """Makes the staging table and writes the whole table into it; returns what was run.
 
     CREATE TABLE AS reads, analyzes and plans a text that was analyzed already, and does not tell its plan. An analyzed
@@ -57,11 +57,11 @@ def create(publication: Publication, model: Model, examined: Examined, target: S
     clauses += _buckets(model.options)
     if entry.external:
         clauses.append(f"LOCATION {literal(entry.stage_location)}")
-    comment, properties = described(model, target)
+    comment, properties = describe_table(model, target)
     if comment is not None:
         clauses.append(f"COMMENT {literal(comment)}")
     if properties:
-        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
+        clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
     if _is_written_as_analyzed(model, examined):
         schema = examined.runs.analyzed.as_nullable()
         columns = column_list((f.name, as_ddl(f.type)) for f in schema)
@@ -73,7 +73,7 @@ def create(publication: Publication, model: Model, examined: Examined, target: S
         if is_as_asked and publication.write_files(examined.runs):
             return sql
         publication.drop(entry.staging)
-    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", unterminated(sql)])
+    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", drop_terminators(sql)])
     publication.run(statement)
     return statement
 
@@ -82,7 +82,7 @@ def _is_as_asked(made: StoredTable, schema: PhysicalSchema, location: str) -> bo
     """Whether files of that schema, written at the location, are the table's. A database's default collation is one of
     declared columns, and not of a query's."""
     lies = decoded(made.location or "")
-    return made.schema.as_nullable() == schema and within(lies, location) and within(location, lies)
+    return made.schema.as_nullable() == schema and is_within(lies, location) and is_within(location, lies)
 
 
 def _is_written_as_analyzed(model: Model, examined: Examined) -> bool:
@@ -93,7 +93,9 @@ def _is_written_as_analyzed(model: Model, examined: Examined) -> bool:
     return examined.runs.execution is not None and examined.runs.bare and not examined.planes.python_fed
 
 
-def fill(publication: Publication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]) -> str:
+def fill(
+    publication: JournaledPublication, model: Model, target: StoredTable, sql: str, produced: Sequence[str]
+) -> str:
     """Writes a delta into a staging table of the target's own shape, with the columns that the target is to get;
     returns the statement.
 
@@ -105,7 +107,7 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
     if entry.columns:
         publication.run(f"ALTER TABLE {entry.staging} ADD COLUMNS ({column_list(entry.columns)})")
     known = ColumnNames((*target.schema.names, *(name for name, _ in entry.columns)))
-    text = unterminated(sql)
+    text = drop_terminators(sql)
     if any(name not in known for name in produced):
         kept = [name for name in produced if name in known]
         text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"
@@ -114,7 +116,7 @@ def fill(publication: Publication, model: Model, target: StoredTable, sql: str, 
     return statement
 
 
-def _create_like(publication: Publication, model: Model, target: StoredTable) -> None:
+def _create_like(publication: JournaledPublication, model: Model, target: StoredTable) -> None:
     """An empty table of the target's shape; where it is to become the target, with its properties and comment too."""
     entry = publication.entry
     statement = f"CREATE TABLE {entry.staging} LIKE {entry.target}"
@@ -123,13 +125,13 @@ def _create_like(publication: Publication, model: Model, target: StoredTable) ->
     if not entry.swap.renames:
         publication.run(statement)
         return
-    comment, properties = described(model, target)
-    publication.run(statement + (f" TBLPROPERTIES ({pairs(properties)})" if properties else ""))
+    comment, properties = describe_table(model, target)
+    publication.run(statement + (f" TBLPROPERTIES ({format_properties(properties)})" if properties else ""))
     if comment is not None:
         publication.run(f"COMMENT ON TABLE {entry.staging} IS {literal(comment)}")
 
 
-def described(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:
+def describe_table(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:
     """The comment and the properties that the new table gets: the model's own, else the old table's."""
     own = {str(k): str(v) for k, v in (model.options.get("tblproperties") or {}).items()}
     if target is None or target.kind != "table":
@@ -145,22 +147,22 @@ def own_properties(target: StoredTable) -> dict[str, str]:
 
 def describe(session: Session, model: Model, target: StoredTable, name: str) -> None:
     """Gives a table that kept its identity the model's comment and properties, where they differ."""
-    comment, properties = described(model, target)
+    comment, properties = describe_table(model, target)
     if comment is not None and comment != target.comment:
         session.rows(f"COMMENT ON TABLE {name} IS {literal(comment)}")
     changed = {k: v for k, v in properties.items() if target.properties.get(k) != v}
     if changed:
-        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs(changed)})")
+        session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({format_properties(changed)})")
 
 
-def pairs(properties: Mapping[str, Any]) -> str:
+def format_properties(properties: Mapping[str, Any]) -> str:
     """Properties as they stand in TBLPROPERTIES, quoted."""
     return ", ".join(f"{literal(str(k))} = {literal(str(v))}" for k, v in properties.items())
 
 
 def _options(options: Mapping[str, Any]) -> list[str]:
     given = options.get("options") or {}
-    return [f"OPTIONS ({pairs(given)})"] if given else []
+    return [f"OPTIONS ({format_properties(given)})"] if given else []
 
 
 def _buckets(options: Mapping[str, Any]) -> list[str]:

@@ -9,10 +9,10 @@ from planproof.judge.planes import examine_plans
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.transaction.begin import publication
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.places import moves
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.places import is_moved
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import without_lengths
@@ -21,34 +21,34 @@ from planproof_engine.types import without_lengths
 class Table:
     """The materialization `table`: the whole table is staged and swapped in."""
 
-    def begin(self, job: Job) -> Publication:
+    def begin(self, job: Job) -> JournaledPublication:
         refuse_foreign(job)
         options = dict(job.model.options)
-        moved = moves(job.target, options.get("location_root"))
-        strategy = "rename" if moved else _strategy(job.target, job.examined.promised, job.model)
-        return publication(
+        moved = is_moved(job.target, options.get("location_root"))
+        strategy = "rename" if moved else _choose_strategy(job.target, job.examined.promised, job.model)
+        return begin_publication(
             job.session, job.names, job.target, strategy, job.root, options, job.lock, job.home, moved=moved
         )
 
-    def stage(self, job: Job, publication: Publication) -> str:
+    def stage(self, job: Job, publication: JournaledPublication) -> str:
         if publication.entry.swap.repoints:
-            return stage.write(publication, job.examined, plain(job.examined.promised))
+            return stage.write(publication, job.examined, drop_constraints(job.examined.promised))
         return stage.create(publication, job.model, job.examined, job.target)
 
-    def audit(self, job: Job, publication: Publication) -> None:
+    def audit(self, job: Job, publication: JournaledPublication) -> None:
         if job.after_quarantine:  # The plan of the good rows is planproof's own.
-            audit_files(job, publication, plain(self.written(job, publication)), flags=False)
+            audit_files(job, publication, drop_constraints(self.published_schema(job, publication)), flags=False)
             return
         # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
         planes = publication.planes or job.session.planned(job.examined.runs)
         examined = examine_plans(job.draft, job.session, job.examined, planes)
         if publication.planes is not None:
-            job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
+            job.draft.mark_enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
         promised = planes.optimized or planes.analyzed
         audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
 
-    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         return job.examined.promised
 
 
@@ -63,7 +63,7 @@ def refuse_foreign(job: Job) -> None:
         raise Refused(f"{job.model.name} exists as a {target.format} table; drop it, or publish under another name")
 
 
-def _strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model) -> str:
+def _choose_strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model) -> str:
     """`location` where one metastore call suffices, else `rename`."""
     if target is None or not target.is_plain_parquet:
         return "rename"
@@ -75,15 +75,15 @@ def _strategy(target: StoredTable | None, planned: PhysicalSchema, model: Model)
     if model.options.get("options"):
         # Options stay in the catalog as they were; a new location cannot change them.
         return "rename"
-    return "location" if _same_schema(target.schema, planned) else "rename"
+    return "location" if _is_same_schema(target.schema, planned) else "rename"
 
 
-def _same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
+def _is_same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
     """Equal but for nullability, which a V1 table forgets."""
     return stored.as_nullable() == planned.as_nullable()
 
 
-def plain(schema: PhysicalSchema) -> PhysicalSchema:
+def drop_constraints(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
     from planproof_engine.schema import PhysicalField
 

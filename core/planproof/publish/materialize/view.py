@@ -7,46 +7,46 @@ from dataclasses import replace
 from planproof.publish.audit.staged import audit_query
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.swaps.view import digest_of, statement_of
-from planproof.publish.transaction.begin import publication
+from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class View:
     """The materialization `view`: there are no rows to stage."""
 
-    def begin(self, job: Job) -> Publication:
+    def begin(self, job: Job) -> JournaledPublication:
         target = job.target
         _refuse_versioned(job)
         if target is not None and target.kind == "temporary view":
             raise Refused(f"{job.model.name} is a temporary view of this session, which hides the view; drop it")
-        if target is not None and target.is_iceberg_view and not _changes(job, target):
+        if target is not None and target.is_iceberg_view and not _is_changed(job, target):
             target = replace(target, properties={})  # It is replaced where it stands.
-        return publication(
+        return begin_publication(
             job.session, job.names, target, "view", job.root, dict(job.model.options), job.lock, job.home
         )
 
-    def stage(self, job: Job, publication: Publication) -> str:
+    def stage(self, job: Job, publication: JournaledPublication) -> str:
         statement = statement_of(publication.entry.target, job.model, job.examined.sql, job.target)
         publication.statement = statement
         publication.note("stage", view_text=digest_of(job.examined.sql))
         return statement
 
-    def audit(self, job: Job, publication: Publication) -> None:
+    def audit(self, job: Job, publication: JournaledPublication) -> None:
         audit_query(job)
 
-    def written(self, job: Job, publication: Publication) -> PhysicalSchema:
+    def published_schema(self, job: Job, publication: JournaledPublication) -> PhysicalSchema:
         return job.examined.promised
 
 
-def _changes(job: Job, target: StoredTable) -> bool:
+def _is_changed(job: Job, target: StoredTable) -> bool:
     """Whether the view gets another text, or columns that may be others."""
     return (
         target.text is None
-        or target.text.strip() != unterminated(job.examined.sql).strip()
+        or target.text.strip() != drop_terminators(job.examined.sql).strip()
         or "columns" in job.model.options
     )
 

@@ -11,19 +11,19 @@ import re
 
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.transaction.deletion import link_in
-from planproof.publish.transaction.names import Names, parent, quarantine_of, slug, within
+from planproof.publish.transaction.names import Names, is_within, make_slug, parent, quarantine_of
 from planproof.publish.transaction.verification import Disbelieved
 from planproof_engine.catalog import RelationName
 
 _RUN = re.compile(r"([0-9a-zA-Z]+)_(\d{1,9})")
 
 
-def names_of(location: str, note: Note) -> Names:
+def verify_names(location: str, note: Note) -> Names:
     """The names of the publish that the note tells of; `location` is the note's own. Raises `Disbelieved`."""
     run, target = _RUN.fullmatch(note.owner.run), RelationName.parse(note.target)
     if run is None or location.rpartition("/")[2] != f"{note.slug}.{note.owner.run}.json":
         raise Disbelieved(f"owner.run: {note.owner.run} is not the one of the file's name")
-    if target.quoted != note.target or slug(target.last) != note.slug or len(target.parts) < 2:
+    if target.quoted != note.target or make_slug(target.last) != note.slug or len(target.parts) < 2:
         raise Disbelieved(f"target: {note.target} is not the table of the file's name")
     names = Names(target, run[1], int(run[2]))
     if note.staging is not None and (note.staging, note.away) != (names.staging.quoted, names.away.quoted):
@@ -34,7 +34,7 @@ def names_of(location: str, note: Note) -> Names:
 def refuse_other_home(location: str, home: str | None, note: Note) -> None:
     """Raises `Disbelieved` for a note that lies in another folder than its table's database, `home`."""
     root = parent(parent(parent(location)))
-    if home is None or not same(home, root):
+    if home is None or not is_same_location(home, root):
         raise Disbelieved(f"target: {note.target} is a table of another database than the folder {root}")
 
 
@@ -45,10 +45,10 @@ def refuse_other_quarantine(target: RelationName, note: Note, bad_rows: Quaranti
         raise Disbelieved(f"quarantine: {said}")
 
 
-def same(location: str, other: str) -> bool:
+def is_same_location(location: str, other: str) -> bool:
     """Whether two locations are spelt as one, and lead nowhere else."""
     is_plain = all(part not in ("..", ".") for one in (location, other) for part in one.split("/"))
-    return is_plain and within(location, other) and within(other, location)
+    return is_plain and is_within(location, other) and is_within(other, location)
 
 
 def refuse_links(location: str, above: str) -> None:

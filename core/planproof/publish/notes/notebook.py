@@ -12,7 +12,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
 from planproof.publish.transaction.lock import Locked
 from planproof.publish.transaction.names import STATE, join, parent
-from planproof.publish.transaction.owner import begin, end
+from planproof.publish.transaction.owner import begin, note_end
 from planproof.publish.transaction.recovery import Claim
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import Ending
@@ -54,7 +54,7 @@ class Notebook:
         if not self.is_written:
             return False
         there, name = self.store.names(folder(self.root or "")), self.location.rpartition("/")[2]
-        return name not in there or mark(name) in there
+        return name not in there or taken_mark(name) in there
 
     def write(self, **changes: Any) -> bool:
         """Whether the note says so now. Raises `SparkFailure` where it says something older, and stays."""
@@ -83,7 +83,7 @@ class Notebook:
 
     def end(self) -> None:
         """This process is done with the publish; a note that is left is of one that nobody knows the end of."""
-        end(self.note.owner.run)
+        note_end(self.note.owner.run)
 
     def sweep(self) -> None:
         """Deletes what the publish wrote, which is known not to be committed."""
@@ -103,7 +103,7 @@ def remove(store: Store, note: Note) -> None:
 def forget(store: Store, location: str) -> None:
     """Deletes a note, and the folders that are empty then: to a Hadoop catalog they are namespaces."""
     store.delete(location)
-    store.delete(mark(location))  # Without a note its owner is evicted as well.
+    store.delete(taken_mark(location))  # Without a note its owner is evicted as well.
     tidy(store, parent(parent(parent(location))))
 
 
@@ -115,7 +115,7 @@ def tidy(store: Store, root: str) -> None:
         store.prune(state)
 
 
-def mark(location: str) -> str:
+def taken_mark(location: str) -> str:
     """What lies beside a note once a recovery has taken its table from an owner that may be alive.
 
     >>> mark("orders.run_1.json")
@@ -124,7 +124,7 @@ def mark(location: str) -> str:
     return f"{location.removesuffix('.json')}.{_EVICTED}"
 
 
-def notes(store: Store, root: str, slug: str | None = None) -> list[str]:
+def list_notes(store: Store, root: str, slug: str | None = None) -> list[str]:
     """The locations of the notes below a root, of one table where `slug` is given."""
     found = [name for name in store.names(folder(root)) if name.endswith(".json")]
     return [join(folder(root), name) for name in found if slug is None or name.startswith(f"{slug}.")]
@@ -172,15 +172,15 @@ class Noted:
         if not found.owner.is_dead:
             if not self._force:
                 raise Locked(found.model, found.owner)
-            self._store.create(mark(self.location), found.owner.run)
+            self._store.create(taken_mark(self.location), found.owner.run)
         return self._by[found.format].settle(self._session, self._store, self.location, found, self._force)
 
 
-def earlier(by: Mapping[str, Left], session: Session, store: Store, root: str, slug: str) -> list[Report]:
+def settle_earlier(by: Mapping[str, Left], session: Session, store: Store, root: str, slug: str) -> list[Report]:
     """Settles what dead publishes of one table left, in the formats `by`."""
     reports: list[Report] = []
     with suppress(SparkFailure):  # Where no note can be read, none could be written.
-        for location in notes(store, root, slug):
+        for location in list_notes(store, root, slug):
             with suppress(ValueError):
                 note = Note.from_json(store.read(location) or "")
                 if note.format in by and note.owner.is_dead:
@@ -190,7 +190,7 @@ def earlier(by: Mapping[str, Left], session: Session, store: Store, root: str, s
 
 def sweep_earlier(by: Mapping[str, Left], job: Job, root: str) -> None:
     """Settles what dead publishes of the job's target have left, and says so."""
-    for report in earlier(by, job.session, store_of(job.session), root, job.names.slug):
+    for report in settle_earlier(by, job.session, store_of(job.session), root, job.names.slug):
         job.draft.add(report.findings)
 
 
@@ -200,7 +200,7 @@ def is_young(store: Store, location: str) -> bool:
     return at is not None and time.time() - at < SETTLES
 
 
-def left_as_it_lies(store: Store, location: str, force: bool, why: str) -> tuple[Ending, str]:
+def give_up_if_forced(store: Store, location: str, force: bool, why: str) -> tuple[Ending, str]:
     """Of a note that nobody can settle: only `force` gives it up."""
     if force:
         forget(store, location)

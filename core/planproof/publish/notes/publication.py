@@ -45,7 +45,7 @@ class BadRowsCommit(Protocol):
 
 
 class NotedPublication(ABC):
-    """`materialization.Publishing` of a table that knows by itself what was committed to it. `planes` are those of the
+    """`materialization.Publication` of a table that knows by itself what was committed to it. `planes` are those of the
     plan that wrote, where Spark tells it; `watched`: every row that Python gave was looked at as it was written.
     `replaced`: the rows that others added while this was staged, and that it has replaced."""
 

@@ -34,7 +34,7 @@ class NotedQuarantine(ABC, Generic[C]):
         self._session = session
 
     @abstractmethod
-    def stored(self, name: str) -> StoredTable | None: ...
+    def find(self, name: str) -> StoredTable | None: ...
 
     @abstractmethod
     def write(self, bad: BadRows, job: Job, publication: C) -> None: ...
@@ -45,7 +45,7 @@ class NotedQuarantine(ABC, Generic[C]):
                 "no note of them can be kept: the catalog names no location for the namespace, or it cannot be written"
             )
 
-    def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
+    def convert_types(self, schema: PhysicalSchema) -> PhysicalSchema:
         return schema
 
     def attach(self, bad: BadRows, raw: C, publication: C) -> None:
@@ -88,7 +88,7 @@ class NotedQuarantine(ABC, Generic[C]):
             )
 
 
-def since(session: Session, bad_rows: QuarantinedFiles) -> datetime | None:
+def read_quarantine_time(session: Session, bad_rows: QuarantinedFiles) -> datetime | None:
     """When the rows of a run were quarantined; None where its quarantine has none. Raises `SparkFailure`."""
     found = session.rows(f"SELECT min({AT}) FROM {bad_rows.table} WHERE {RUN} = {literal(bad_rows.run)}")
     at: datetime | None = found[0][0]

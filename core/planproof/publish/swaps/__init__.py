@@ -5,7 +5,7 @@ from __future__ import annotations
 from planproof.publish.swaps import append, location, partitions, rename, view
 from planproof.publish.swaps.rename import tell_found
 from planproof.publish.swaps.strategy import Strategy
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import STATES, UNDO, Ending, Target
 from planproof.session.protocol import SparkFailure
 
@@ -18,7 +18,7 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-def settle(publication: Publication, force: bool = False) -> Ending:
+def settle(publication: JournaledPublication, force: bool = False) -> Ending:
     """Finishes or undoes a publish that stopped at some step.
 
     What is found in the catalog and on disk decides, not the step alone: the process may have died within it. An undo
@@ -56,7 +56,7 @@ def settle(publication: Publication, force: bool = False) -> Ending:
     return ending
 
 
-def _refuse_another_catalog(publication: Publication) -> None:
+def _refuse_another_catalog(publication: JournaledPublication) -> None:
     """Raises `SparkFailure` where the publish may stand in another metastore; an in-memory catalog died with it."""
     if publication.is_in_memory():
         return

@@ -7,9 +7,15 @@ that staged it: undoing removes exactly those names, whatever other writers adde
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import Move
-from planproof.publish.transaction.names import Refused, below, join
-from planproof.publish.transaction.partition import PartitionLocation, names, partitions_of, refuse_partitions, spec
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.names import Refused, join, path_below
+from planproof.publish.transaction.partition import (
+    PartitionLocation,
+    format_spec,
+    list_names,
+    partitions_of,
+    refuse_partitions,
+)
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
 from planproof_engine.quoting import literal
@@ -18,8 +24,8 @@ from planproof_engine.quoting import literal
 class Append:
     """The delta's files move into the target's directories."""
 
-    def swap(self, publication: Publication) -> None:
-        moves, new = self._planned(publication)
+    def swap(self, publication: JournaledPublication) -> None:
+        moves, new = self._plan_moves(publication)
         publication.step("files", moves=moves, partitions=tuple(p.swap for p in new))
         for move in moves:
             self._move(publication, move)
@@ -28,7 +34,7 @@ class Append:
         publication.add_columns()
         self.finish(publication)
 
-    def _move(self, publication: Publication, move: Move) -> None:
+    def _move(self, publication: JournaledPublication, move: Move) -> None:
         try:
             publication.move(move.source, move.target)
         except SparkFailure as failure:
@@ -40,11 +46,11 @@ class Append:
                 transient=True,
             ) from failure
 
-    def is_here(self, publication: Publication) -> bool:
+    def is_here(self, publication: JournaledPublication) -> bool:
         """Which files are the delta's stands in the journal: no catalog is needed for that."""
         return True
 
-    def is_swapped(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: JournaledPublication) -> bool:
         entry = publication.entry
         if entry.step == "clean":
             return True
@@ -54,7 +60,7 @@ class Append:
         is_moved = all(store.exists(m.target) and not store.exists(m.source) for m in entry.moves)
         return is_moved and publication.has_columns()
 
-    def finish(self, publication: Publication) -> None:
+    def finish(self, publication: JournaledPublication) -> None:
         is_known = publication.stored(publication.entry.target) is not None
         if is_known:
             self._register(publication)
@@ -63,14 +69,14 @@ class Append:
             self._measure(publication)
         publication.discard()
 
-    def undo(self, publication: Publication) -> None:
+    def undo(self, publication: JournaledPublication) -> None:
         """The staging gets another name first: whoever is late finds no file there that he could still move."""
         entry, store = publication.entry, publication.store
         undone = f"{entry.stage_location}_undone"
         if store.exists(entry.stage_location):
             publication.move(entry.stage_location, undone)
         for move in entry.moves:
-            if not store.exists(join(undone, below(move.source, entry.stage_location))):
+            if not store.exists(join(undone, path_below(move.source, entry.stage_location))):
                 publication.delete(move.target)
         publication.delete(undone)
         if publication.stored(entry.target) is not None:
@@ -78,7 +84,7 @@ class Append:
             publication.refresh()
         publication.discard()
 
-    def _planned(self, publication: Publication) -> tuple[tuple[Move, ...], list[PartitionLocation]]:
+    def _plan_moves(self, publication: JournaledPublication) -> tuple[tuple[Move, ...], list[PartitionLocation]]:
         """Which file goes where, and the partitions that the target does not have yet."""
         entry = publication.entry
         root = publication.location(entry.target)
@@ -106,27 +112,31 @@ class Append:
             )
         return tuple(moves), new
 
-    def _register(self, publication: Publication) -> None:
+    def _register(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         for swap in entry.partitions:
-            publication.change(f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({spec(swap.partition)})")
+            publication.change(
+                f"ALTER TABLE {entry.target} ADD IF NOT EXISTS PARTITION ({format_spec(swap.partition)})"
+            )
 
-    def _unregister(self, publication: Publication) -> None:
+    def _unregister(self, publication: JournaledPublication) -> None:
         """Drops the partitions that came with the delta, unless another writer has put files there since."""
         table = publication.entry.target
-        known = set(names(publication.session, table))
+        known = set(list_names(publication.session, table))
         for swap in publication.entry.partitions:
             if swap.partition in known and not publication.store.names(swap.new):
-                publication.change(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})")
+                publication.change(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({format_spec(swap.partition)})")
 
-    def _measure(self, publication: Publication) -> None:
+    def _measure(self, publication: JournaledPublication) -> None:
         """Has Spark forget the size that the table had. With an old size Spark would broadcast a table that has
         grown."""
         table, root = publication.entry.target, publication.location(publication.entry.target)
-        any_one = names(publication.session, table)[:1]
+        any_one = list_names(publication.session, table)[:1]
         for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
             location = literal(first.location)
-            publication.change(f"ALTER TABLE {table} PARTITION ({spec(first.partition)}) SET LOCATION {location}")
+            publication.change(
+                f"ALTER TABLE {table} PARTITION ({format_spec(first.partition)}) SET LOCATION {location}"
+            )
         if root is not None and not any_one:
             publication.set_location(table, root)
         publication.refresh()

@@ -7,8 +7,8 @@ managed table's default directory is emptied at once, because Spark refuses to c
 
 from __future__ import annotations
 
-from planproof.publish.transaction.names import within
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.names import is_within
+from planproof.publish.transaction.publication import JournaledPublication
 
 RETENTION = 900.0
 """For so many seconds a replaced version stays on disk, because sessions may have listed its files."""
@@ -17,7 +17,7 @@ RETENTION = 900.0
 class Location:
     """The table's location becomes the staged directory."""
 
-    def swap(self, publication: Publication) -> None:
+    def swap(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         publication.step("swap")
         publication.set_location(entry.target, entry.stage_location)
@@ -27,21 +27,21 @@ class Location:
         # A rescuer sees in the catalog that only cleaning is left.
         self.finish(publication)
 
-    def is_here(self, publication: Publication) -> bool:
+    def is_here(self, publication: JournaledPublication) -> bool:
         """Without a staging table, the table itself tells: it lies where it did, or where it was to go."""
         prior, current = publication.entry.prior, publication.location(publication.entry.target)
         if current is None or prior is None or prior.location is None:
             return publication.is_staged()
-        return self._points_to_staging(publication) or within(current, prior.location) or publication.is_staged()
+        return self._points_to_staging(publication) or is_within(current, prior.location) or publication.is_staged()
 
-    def is_swapped(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: JournaledPublication) -> bool:
         return self._points_to_staging(publication) and publication.is_whole()
 
-    def _points_to_staging(self, publication: Publication) -> bool:
+    def _points_to_staging(self, publication: JournaledPublication) -> bool:
         current = publication.location(publication.entry.target)
-        return current is not None and within(current, publication.entry.stage_location)
+        return current is not None and is_within(current, publication.entry.stage_location)
 
-    def undo(self, publication: Publication) -> None:
+    def undo(self, publication: JournaledPublication) -> None:
         prior = publication.entry.prior
         if prior is not None and prior.location is not None and self._points_to_staging(publication):
             publication.set_location(publication.entry.target, prior.location)
@@ -50,10 +50,15 @@ class Location:
         if publication.unregistered is not None or publication.is_own_catalog() or publication.is_staged():
             publication.discard()
 
-    def finish(self, publication: Publication) -> None:
+    def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         publication.drop_staging()
-        if prior is not None and prior.managed and prior.location is not None and within(prior.location, entry.native):
+        if (
+            prior is not None
+            and prior.managed
+            and prior.location is not None
+            and is_within(prior.location, entry.native)
+        ):
             publication.delete_replaced(entry.native)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]

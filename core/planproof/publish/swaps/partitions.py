@@ -7,9 +7,9 @@ switched, so that the whole can be undone.
 from __future__ import annotations
 
 from planproof.publish.transaction.journal import PartitionSwap
-from planproof.publish.transaction.names import below, join, parent, refuse_unspeakable, within
-from planproof.publish.transaction.partition import locations, partitions_of, refuse_partitions, spec
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.names import is_within, join, parent, path_below, refuse_unspeakable
+from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof_engine.quoting import literal
 
@@ -17,7 +17,7 @@ from planproof_engine.quoting import literal
 class Partitions:
     """Each partition of the delta takes the place of the target's one."""
 
-    def swap(self, publication: Publication) -> None:
+    def swap(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         staged = partitions_of(publication.session, entry.staging)
         asked = [part.partition for part in staged]
@@ -28,7 +28,7 @@ class Partitions:
         publication.step("partitions", partitions=swaps)
         for swap in swaps:
             self._point(publication, swap)
-        if not all(self._switched(publication)):
+        if not all(self.are_switched(publication)):
             raise SparkFailure(f"another writer changed partitions of {entry.model} at the same time")
         publication.refuse_changed()
         publication.count_others(name for swap in swaps if swap.old for name in publication.names_in(swap.old))
@@ -36,56 +36,57 @@ class Partitions:
         publication.step("clean")
         self.finish(publication)
 
-    def is_here(self, publication: Publication) -> bool:
-        return publication.is_staged() or all(self._switched(publication))
+    def is_here(self, publication: JournaledPublication) -> bool:
+        return publication.is_staged() or all(self.are_switched(publication))
 
-    def is_swapped(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: JournaledPublication) -> bool:
         if publication.entry.step == "partitions" and publication.is_exchanged():
             return False
-        return all(self._switched(publication)) and publication.has_columns() and publication.is_whole()
+        return all(self.are_switched(publication)) and publication.has_columns() and publication.is_whole()
 
-    def undo(self, publication: Publication) -> None:
+    def undo(self, publication: JournaledPublication) -> None:
         entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
-        for swap, done in zip(entry.partitions, self._switched(publication, table)):
+        for swap, done in zip(entry.partitions, self.are_switched(publication, table)):
             if done:
-                publication.change(_back(table, swap, _as_moved(publication, table, swap.old)))
+                publication.change(_point_back(table, swap, _find_moved(publication, table, swap.old)))
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
 
-    def _switched(self, publication: Publication, table: str | None = None) -> list[bool]:
+    @staticmethod
+    def are_switched(publication: JournaledPublication, table: str | None = None) -> list[bool]:
         entry = publication.entry
         asked = [swap.partition for swap in entry.partitions]
         found = partitions_of(publication.session, table or entry.target, among=asked)
         known = {p.partition: p.location for p in found}
-        return [swap.partition in known and within(known[swap.partition], swap.new) for swap in entry.partitions]
+        return [swap.partition in known and is_within(known[swap.partition], swap.new) for swap in entry.partitions]
 
-    def _point(self, publication: Publication, swap: PartitionSwap) -> None:
-        table, partition, quoted = publication.entry.target, spec(swap.partition), literal(swap.new)
+    def _point(self, publication: JournaledPublication, swap: PartitionSwap) -> None:
+        table, partition, quoted = publication.entry.target, format_spec(swap.partition), literal(swap.new)
         if swap.old is None:
             publication.change(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
         else:
             publication.change(f"ALTER TABLE {table} PARTITION ({partition}) SET LOCATION {quoted}")
 
-    def finish(self, publication: Publication) -> None:
+    def finish(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         publication.drop(entry.staging)
         publication.refresh()
-        kept = locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
+        kept = list_locations(publication.session, entry.target) if any(swap.old for swap in entry.partitions) else []
         for swap in entry.partitions:
-            if swap.old is None or any(within(location, swap.old) for location in kept):
+            if swap.old is None or any(is_within(location, swap.old) for location in kept):
                 continue
             if self._is_ours(publication, swap.old) and not publication.is_shared(swap.old):
                 self._delete(publication, swap.old)
 
-    def _is_ours(self, publication: Publication, location: str) -> bool:
+    def _is_ours(self, publication: JournaledPublication, location: str) -> bool:
         """Of an external table, as of one that other tables may read too, only what planproof itself had written."""
         prior = publication.entry.prior
         return publication.is_version(location) or (
-            prior is not None and prior.managed and prior.location is not None and within(location, prior.location)
+            prior is not None and prior.managed and prior.location is not None and is_within(location, prior.location)
         )
 
-    def _delete(self, publication: Publication, location: str) -> None:
+    def _delete(self, publication: JournaledPublication, location: str) -> None:
         """Deletes a replaced partition's directory, and its version directory once that holds nothing more."""
         publication.delete(location)
         folder = parent(location)
@@ -94,17 +95,24 @@ class Partitions:
             folder = parent(folder)
 
 
-def _back(table: str, swap: PartitionSwap, old: str | None) -> str:
+def list_switched(publication: JournaledPublication) -> list[str]:
+    """The partitions of the target that lie where this publish has staged them."""
+    swaps = publication.entry.partitions
+    found = Partitions.are_switched(publication) if swaps else []
+    return [swap.partition for swap, done in zip(swaps, found) if done]
+
+
+def _point_back(table: str, swap: PartitionSwap, old: str | None) -> str:
     if old is None:
-        return f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({spec(swap.partition)})"
-    return f"ALTER TABLE {table} PARTITION ({spec(swap.partition)}) SET LOCATION {literal(old)}"
+        return f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({format_spec(swap.partition)})"
+    return f"ALTER TABLE {table} PARTITION ({format_spec(swap.partition)}) SET LOCATION {literal(old)}"
 
 
-def _as_moved(publication: Publication, table: str, old: str | None) -> str | None:
+def _find_moved(publication: JournaledPublication, table: str, old: str | None) -> str | None:
     """Where an old partition lies by now: a managed table that somebody renamed has taken its folder along."""
     prior = publication.entry.prior
     if old is None or table == publication.entry.target or prior is None or prior.location is None:
         return old
     now = publication.location(table)
-    moved = prior.managed and now is not None and within(old, prior.location) and not publication.store.exists(old)
-    return join(str(now), below(old, prior.location)) if moved else old
+    moved = prior.managed and now is not None and is_within(old, prior.location) and not publication.store.exists(old)
+    return join(str(now), path_below(old, prior.location)) if moved else old

@@ -9,13 +9,13 @@ from datetime import datetime, timezone
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
 from planproof.invariants.row_terms import TERMS
-from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable, shown
+from planproof.publish.bad_rows import AT, DATE, RUN, BadRows, Unquarantinable, format_name
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.journal import QuarantinePartition
 from planproof.publish.transaction.names import join
-from planproof.publish.transaction.partition import names as partition_names
-from planproof.publish.transaction.partition import spec, values
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.partition import format_spec, parse_values
+from planproof.publish.transaction.partition import list_names as partition_names
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decoded, local, store_of
 from planproof_engine.quoting import backticked, literal, quoted
@@ -30,71 +30,73 @@ class QuarantinePartitions:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def refuse(self, raw: Publication) -> None:
+    def refuse(self, raw: JournaledPublication) -> None:
         """Nothing: rows of each kind of publish can be told apart."""
 
-    def stored(self, name: str) -> StoredTable | None:
+    def find(self, name: str) -> StoredTable | None:
         table = self._session.registered(name)
         if table is not None and table.partition_by and not (table.tracked and table.location):
-            raise Unquarantinable(f"the catalog does not hold the partitions of {shown(name)}")
+            raise Unquarantinable(f"the catalog does not hold the partitions of {format_name(name)}")
         return table
 
-    def as_kept(self, schema: PhysicalSchema) -> PhysicalSchema:
+    def convert_types(self, schema: PhysicalSchema) -> PhysicalSchema:
         return schema
 
-    def attach(self, bad: BadRows, raw: Publication, publication: Publication) -> None:
+    def attach(self, bad: BadRows, raw: JournaledPublication, publication: JournaledPublication) -> None:
         table = self._session.registered(bad.table)
         if table is None or not table.location:
-            raise SparkFailure(f"{shown(bad.table)} is gone", outside=True)
+            raise SparkFailure(f"{format_name(bad.table)} is gone", outside=True)
         day = datetime.now(timezone.utc).date().isoformat()
         partition = f"{DATE}={day}/{RUN}={bad.names.stamp}"
         noted = QuarantinePartition(bad.table, partition, join(decoded(table.location), partition))
         # The lock is held under the first staging's name.
         publication.journal.entry = replace(publication.entry, quarantine=noted, owner=raw.entry.owner)
 
-    def write(self, bad: BadRows, job: Job, publication: Publication) -> None:
+    def write(self, bad: BadRows, job: Job, publication: JournaledPublication) -> None:
         columns = ", ".join(map(backticked, (*bad.columns, TERMS)))
         publication.run(
             f"INSERT OVERWRITE DIRECTORY {literal(_partition(publication).location)} USING parquet\n"
             f"SELECT {columns}, current_timestamp() AS {AT} {bad.source}"
         )
 
-    def count(self, job: Job, publication: Publication) -> tuple[int, int]:
-        bad, good = _rows_below(self._session, _partition(publication).location), job.draft.rows
+    def count(self, job: Job, publication: JournaledPublication) -> tuple[int, int]:
+        bad, good = _count_rows_below(self._session, _partition(publication).location), job.draft.rows
         if good is None:
             publication.register()
-            good = _rows_of(self._session, publication.entry.staging)
+            good = _count_rows(self._session, publication.entry.staging)
         return bad, good
 
-    def publish(self, bad: BadRows, publication: Publication) -> None:
+    def publish(self, bad: BadRows, publication: JournaledPublication) -> None:
         partition = _partition(publication)
         publication.step("quarantine")
-        publication.change(f"ALTER TABLE {partition.table} ADD IF NOT EXISTS PARTITION ({spec(partition.partition)})")
+        publication.change(
+            f"ALTER TABLE {partition.table} ADD IF NOT EXISTS PARTITION ({format_spec(partition.partition)})"
+        )
 
     def expire(self, name: str, table: StoredTable, oldest: str) -> None:
         session, store = self._session, store_of(self._session)
         for partition in partition_names(session, name):
-            day = dict(values(partition)).get(DATE)
+            day = dict(parse_values(partition)).get(DATE)
             if day is not None and day < oldest:
-                session.rows(f"ALTER TABLE {name} DROP IF EXISTS PARTITION ({spec(partition)})")
+                session.rows(f"ALTER TABLE {name} DROP IF EXISTS PARTITION ({format_spec(partition)})")
                 store.delete(join(decoded(table.location or ""), partition))
 
 
-def _partition(publication: Publication) -> QuarantinePartition:
+def _partition(publication: JournaledPublication) -> QuarantinePartition:
     partition = publication.entry.quarantine
     assert partition is not None, "it was attached"
     return partition
 
 
-def _rows_below(session: Session, location: str) -> int:
+def _count_rows_below(session: Session, location: str) -> int:
     """By the footers, or by Spark's count where they are out of reach."""
     try:
         claim, _ = files.read(session.files(local(location) or location), session)
         known = claim.facts.rows
     except (FooterError, Undecodable, SparkFailure):
         known = None
-    return _rows_of(session, f"parquet.{quoted((location,))}") if known is None else known
+    return _count_rows(session, f"parquet.{quoted((location,))}") if known is None else known
 
 
-def _rows_of(session: Session, relation: str) -> int:
+def _count_rows(session: Session, relation: str) -> int:
     return int(session.rows(f"SELECT count(*) FROM {relation}")[0][0])

@@ -12,9 +12,9 @@ from planproof.publish.transaction.content import is_whole
 from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
 from planproof.publish.transaction.journal import Prior
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.names import FOUND, Refused, join, within
-from planproof.publish.transaction.partition import locations, names, partitions_of, spec
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.names import FOUND, Refused, is_within, join
+from planproof.publish.transaction.partition import format_spec, list_locations, list_names, partitions_of
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.verification import parent_version
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decoded
@@ -25,7 +25,7 @@ from planproof_engine.quoting import literal
 class Rename:
     """The old relation steps aside, and the staged table takes its name."""
 
-    def swap(self, publication: Publication) -> None:
+    def swap(self, publication: JournaledPublication) -> None:
         entry = publication.entry
         if entry.place is not None and not publication.stored(entry.staging).partition_by:  # type: ignore[union-attr]
             publication.step("place")
@@ -44,7 +44,7 @@ class Rename:
         publication.step("clean")
         self.finish(publication)
 
-    def is_here(self, publication: Publication) -> bool:
+    def is_here(self, publication: JournaledPublication) -> bool:
         if publication.is_staged() or publication.stored(publication.entry.away) is not None:
             return True
         target = publication.stored(publication.entry.target)
@@ -53,44 +53,44 @@ class Rename:
         # All that `clean` deletes is what the catalog knows by the name that the old table got.
         return publication.entry.step == "clean" or self._is_new(publication, target)
 
-    def _is_new(self, publication: Publication, target: StoredTable) -> bool:
+    def _is_new(self, publication: JournaledPublication, target: StoredTable) -> bool:
         """Whether the target has what was staged: a managed table's directory went with its name."""
         entry = publication.entry
         if not entry.external:
             return not publication.store.exists(entry.stage_location)
         location = decoded(target.location) if target.location else ""
-        return any(within(location, place) for place in (entry.place, entry.stage_location) if place)
+        return any(is_within(location, place) for place in (entry.place, entry.stage_location) if place)
 
-    def is_swapped(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: JournaledPublication) -> bool:
         return self._has_name(publication) and self._is_whole(publication)
 
-    def _has_name(self, publication: Publication) -> bool:
+    def _has_name(self, publication: JournaledPublication) -> bool:
         entry = publication.entry
         return publication.stored(entry.target) is not None and publication.stored(entry.staging) is None
 
-    def _is_whole(self, publication: Publication) -> bool:
+    def _is_whole(self, publication: JournaledPublication) -> bool:
         """Whether the files that were audited lie where the target does now."""
         entry, location = publication.entry, publication.location(publication.entry.target)
         return location is not None and is_whole(publication.store, location, entry.content)
 
-    def _has_some(self, publication: Publication) -> bool:
+    def _has_some(self, publication: JournaledPublication) -> bool:
         """Whether any file that was audited lies where the target does now."""
         entry, location = publication.entry, publication.location(publication.entry.target)
         names = publication.store.contents(location) if location is not None else {}
         return any(name in names for name, _ in entry.content or ())
 
-    def finish(self, publication: Publication) -> None:
+    def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         now = publication.stored(entry.target)
-        repoint(publication, entry.target, entry.stage_location, now)
+        repoint_partitions(publication, entry.target, entry.stage_location, now)
         if prior is None:
             return
         if prior.managed and publication.is_in_memory():
-            repoint(publication, entry.away, prior.location, publication.stored(entry.away))
+            repoint_partitions(publication, entry.away, prior.location, publication.stored(entry.away))
         _delete_overwritten(publication)
         publication.drop_prior(now)
 
-    def undo(self, publication: Publication) -> None:
+    def undo(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         if entry.place is not None and publication.store.exists(entry.stage_location):
             # The staged files were never moved there: what lies there now is another table's.
@@ -106,7 +106,7 @@ class Rename:
             publication.delete_unused(entry.place)
         publication.discard()
 
-    def _give_name_up(self, publication: Publication) -> None:
+    def _give_name_up(self, publication: JournaledPublication) -> None:
         """Files of the new table were deleted by somebody: it gets its staging name back, and the old one returns."""
         entry, prior = publication.entry, publication.entry.prior
         if prior is not None and publication.stored(entry.away) is None:
@@ -115,7 +115,7 @@ class Rename:
             raise SparkFailure(f"files that were audited for {entry.model} are missing, and its old rows are dropped")
         publication.rename(entry.target, entry.staging)
 
-    def _return_directories(self, publication: Publication) -> None:
+    def _return_directories(self, publication: JournaledPublication) -> None:
         """A rename that died in the metastore may have moved a managed table's directory and not its name."""
         entry, store = publication.entry, publication.store
         staged_is_away = not entry.external and not store.exists(entry.stage_location)
@@ -125,7 +125,7 @@ class Rename:
         publication.return_old_directory()
 
 
-def _delete_overwritten(publication: Publication) -> None:
+def _delete_overwritten(publication: JournaledPublication) -> None:
     """Deletes the old partitions that planproof wrote into versions of their own, beside a table that it did not make;
     and nothing that another table has. `drop_prior` sweeps the versions of one that it made."""
     prior, session, store = publication.entry.prior, publication.session, publication.store
@@ -135,7 +135,7 @@ def _delete_overwritten(publication: Publication) -> None:
         return
     target, old = RelationName.parse(publication.entry.target), [RelationName.parse(publication.entry.away)]
     holdings = Holdings(session)
-    for place in locations(session, publication.entry.away):
+    for place in list_locations(session, publication.entry.away):
         version = parent_version(place)
         if is_version_of(version, target) and not has_detour(place) and holdings.holder(place, old) is None:
             publication.delete(place)
@@ -143,13 +143,13 @@ def _delete_overwritten(publication: Publication) -> None:
                 publication.delete(version)
 
 
-def _refuse_repointed(publication: Publication) -> None:
+def _refuse_repointed(publication: JournaledPublication) -> None:
     """Raises `Refused` where the managed table that has just stepped aside left its files behind: a rename takes along
     what lies at the default place, so somebody has set another location since the last look."""
     prior, native = publication.entry.prior, publication.entry.native
     if prior is None or not prior.managed or not prior.location or not publication.store.contents(prior.location):
         return
-    if within(prior.location, native) or publication.is_in_memory():
+    if is_within(prior.location, native) or publication.is_in_memory():
         raise Refused(
             f"somebody gave {publication.entry.model} another location during its publish. Nothing was "
             "published; look at the table, and run the model again",
@@ -157,30 +157,30 @@ def _refuse_repointed(publication: Publication) -> None:
         )
 
 
-def _give_name_back(publication: Publication, prior: Prior) -> None:
+def _give_name_back(publication: JournaledPublication, prior: Prior) -> None:
     """The old relation gets its name back. The catalog renames no table onto a folder with files: others' files that
     came to the default place are moved beside it, and stay there if the table brings files of its own."""
     entry, store = publication.entry, publication.store
-    found = _found_home(publication)
+    found = _home_of_found_files(publication)
     try:
         if publication.stored(entry.target) is None and publication.stored(entry.away) is not None:
             waited = publication.location(entry.away)
             if prior.managed and store.contents(entry.native) and not store.exists(found):
                 publication.move(entry.native, found)
             publication.rename(entry.away, entry.target, prior.kind)
-            repoint(publication, entry.target, waited, publication.stored(entry.target))
+            repoint_partitions(publication, entry.target, waited, publication.stored(entry.target))
     finally:
         _return_found(publication, prior, found)
 
 
-def _found_home(publication: Publication) -> str:
+def _home_of_found_files(publication: JournaledPublication) -> str:
     """Where files of others wait that came to the default place of a managed table while it stood aside."""
     return f"{publication.away_home}{FOUND}"
 
 
-def tell_found(publication: Publication) -> str:
+def tell_found(publication: JournaledPublication) -> str:
     """Names the folder in which files of others wait beside the table; empty where there is none."""
-    found = _found_home(publication)
+    found = _home_of_found_files(publication)
     with suppress(SparkFailure):
         if publication.store.exists(found):
             return (
@@ -190,7 +190,7 @@ def tell_found(publication: Publication) -> str:
     return ""
 
 
-def _return_found(publication: Publication, prior: Prior, found: str) -> None:
+def _return_found(publication: JournaledPublication, prior: Prior, found: str) -> None:
     """Moves the files that stood beside the default place back to it, if none came there."""
     entry, store = publication.entry, publication.store
     if not store.exists(found):
@@ -199,24 +199,26 @@ def _return_found(publication: Publication, prior: Prior, found: str) -> None:
     if store.exists(entry.native):
         return
     publication.move(found, entry.native)
-    if prior.location and within(prior.location, entry.native) and publication.stored(entry.target) is not None:
+    if prior.location and is_within(prior.location, entry.native) and publication.stored(entry.target) is not None:
         # Hive may still hold the folder that somebody has set. Spark passes on only a location that differs from the
         # one it shows: another one is set first.
         for folder in (found, entry.native):
             publication.set_location(entry.target, folder)
 
 
-def _give_place_back(publication: Publication, prior: Prior) -> None:
+def _give_place_back(publication: JournaledPublication, prior: Prior) -> None:
     """Hive gives a renamed managed table its default place, whatever lies there, and leaves the data where they lie."""
     current, store = publication.location(publication.entry.target), publication.store
-    if prior.kind != "table" or prior.location is None or current is None or within(current, prior.location):
+    if prior.kind != "table" or prior.location is None or current is None or is_within(current, prior.location):
         return
-    by_rename = within(current, publication.entry.native) and not publication.is_in_memory()
+    by_rename = is_within(current, publication.entry.native) and not publication.is_in_memory()
     if (by_rename or not store.contents(current)) and store.exists(prior.location):
         publication.set_location(publication.entry.target, prior.location)
 
 
-def repoint(publication: Publication, table: str, former: str | None, now: StoredTable | None) -> None:
+def repoint_partitions(
+    publication: JournaledPublication, table: str, former: str | None, now: StoredTable | None
+) -> None:
     """Lets partitions follow their table's directory from its `former` place: Hive's metastore does it, Spark's
     in-memory catalog does not.
 
@@ -227,12 +229,14 @@ def repoint(publication: Publication, table: str, former: str | None, now: Store
         return
     session, store = publication.session, publication.store
     if not publication.is_in_memory():
-        any_one = names(session, table)[:1]
+        any_one = list_names(session, table)[:1]
         if all(store.exists(p.location) for p in partitions_of(session, table, now, any_one)):
             return
     for old in partitions_of(session, table, now):
         new = join(decoded(now.location), old.partition)
         # A partition whose directory somebody removed must not name one of the new table's, which DROP would delete.
         is_there = table == publication.entry.away or store.exists(new)
-        if within(old.location, former) and not within(new, old.location) and is_there:
-            publication.change(f"ALTER TABLE {table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
+        if is_within(old.location, former) and not is_within(new, old.location) and is_there:
+            publication.change(
+                f"ALTER TABLE {table} PARTITION ({format_spec(old.partition)}) SET LOCATION {literal(new)}"
+            )

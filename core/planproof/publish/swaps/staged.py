@@ -8,17 +8,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from planproof.judge.effect import Effect
-from planproof.publish.data_tests.decided import Stored, stored_as, stored_below
+from planproof.publish.data_tests.decided import Stored, find_stored, find_stored_below
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import Tested
 from planproof.publish.swaps.view import column_names
 from planproof.publish.transaction.names import PREFIX
-from planproof.publish.transaction.publication import Publication, column_list
+from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
@@ -30,7 +30,7 @@ class StagedFiles:
     """The rows that lie in a staging table, or in files over which no table stands yet."""
 
     job: Job
-    publication: Publication
+    publication: JournaledPublication
 
     @property
     def effect(self) -> Effect:
@@ -47,31 +47,31 @@ class StagedFiles:
 
     def new_rows(self) -> str:
         if self._is_view:
-            return _query(self.job.examined.sql)
+            return _as_subquery(self.job.examined.sql)
         self.publication.register()
         return self.publication.entry.staging
 
     def rows_after(self) -> str:
-        return self.new_rows() if self._is_view else self._with_kept(self.new_rows())
+        return self.new_rows() if self._is_view else self._add_kept_rows(self.new_rows())
 
     def new_rows_later(self) -> str | None:
         """The table that is kept, else the model's own query."""
         if self.job.draft.settings.keep_rejected and not self._is_view:
             return self.publication.entry.staging
-        return _query(self.job.model.sql) if self.job.model.sql else None
+        return _as_subquery(self.job.model.sql) if self.job.model.sql else None
 
     def rows_after_later(self) -> str | None:
         later = self.new_rows_later()
-        return later if later is None or self._is_view else self._with_kept(later)
+        return later if later is None or self._is_view else self._add_kept_rows(later)
 
     @contextmanager
     def tested(self) -> Iterator[Tested]:
         job, publication = self.job, self.publication
-        entry, later, files = publication.entry, self._tested_later(), self._files()
+        entry, later, files = publication.entry, self._name_to_test_later(), self._files()
         name = f"`{PREFIX}_staged_{uuid.uuid4().hex}`"
         if self._is_view:
             names = column_names(job.model.options.get("columns") or ())
-            definition = f"{name}{names} AS\n{unterminated(job.examined.sql)}"
+            definition = f"{name}{names} AS\n{drop_terminators(job.examined.sql)}"
         elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
             columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
             definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
@@ -98,20 +98,20 @@ class StagedFiles:
     def _is_view(self) -> bool:
         return self.effect is Effect.DEFINES
 
-    def _tested_later(self) -> str | None:
+    def _name_to_test_later(self) -> str | None:
         if self.job.draft.settings.keep_rejected and not self._is_view:
-            return self._with_kept(self.publication.entry.staging)
-        return None if self.effect.is_partial else _query(self.job.examined.sql)
+            return self._add_kept_rows(self.publication.entry.staging)
+        return None if self.effect.is_partial else _as_subquery(self.job.examined.sql)
 
     def _files(self) -> Stored | None:
         entry, target = self.publication.entry, self.job.target
         if self.effect is not Effect.REPLACES:
             return None
         if self.publication.unregistered is not None and target is not None:
-            return stored_below(self.job.session, [entry.stage_location], target.schema)
-        return stored_as(self.job.session, self.publication.stored(entry.staging))
+            return find_stored_below(self.job.session, [entry.stage_location], target.schema)
+        return find_stored(self.job.session, self.publication.stored(entry.staging))
 
-    def _with_kept(self, staged: str) -> str:
+    def _add_kept_rows(self, staged: str) -> str:
         """What was staged with the rows that stay, where only some of the table is written. Older rows hold NULL in a
         column that the table gets with the new ones."""
         target, new = self.job.target, dict(self.publication.entry.columns)
@@ -128,5 +128,5 @@ class StagedFiles:
         return f"({kept} UNION ALL SELECT {columns} FROM {staged})"
 
 
-def _query(sql: str) -> str:
-    return f"(\n{unterminated(sql)}\n)"
+def _as_subquery(sql: str) -> str:
+    return f"(\n{drop_terminators(sql)}\n)"

@@ -12,19 +12,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from planproof.contract import Model
-from planproof.publish.materialize.stage import own_properties, pairs
+from planproof.publish.materialize.stage import format_properties, own_properties
 from planproof.publish.transaction.lock import Evicted
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.session.protocol import StoredTable
 from planproof_engine.quoting import literal, quoted
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class View:
     """The view gets its query, and what stood there under its name steps aside."""
 
-    def swap(self, publication: Publication) -> None:
+    def swap(self, publication: JournaledPublication) -> None:
         entry, statement = publication.entry, publication.statement
         assert statement is not None
         if entry.prior is not None and entry.prior.kind != "view":
@@ -38,7 +38,7 @@ class View:
             raise
         self.finish(publication)
 
-    def is_here(self, publication: Publication) -> bool:
+    def is_here(self, publication: JournaledPublication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind == "view" or entry.step == "clean":
             return True
@@ -49,7 +49,7 @@ class View:
             return False
         return entry.step == UNDO or publication.location(entry.target) == prior.location
 
-    def is_swapped(self, publication: Publication) -> bool:
+    def is_swapped(self, publication: JournaledPublication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind == "view":
             return entry.step == "clean" or self._has_query(publication)
@@ -60,7 +60,7 @@ class View:
         # The old view and the new one look the same: it is the new one once the old one is aside.
         return is_view and (entry.step == "clean" or publication.stored(entry.away) is not None)
 
-    def undo(self, publication: Publication) -> None:
+    def undo(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind == "view":
             return
@@ -73,13 +73,13 @@ class View:
             if prior.location is not None and moved and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
 
-    def _has_query(self, publication: Publication) -> bool:
+    def _has_query(self, publication: JournaledPublication) -> bool:
         """Whether the view has the query by now. No statement is run again that was read from a file."""
         found = publication.stored(publication.entry.target)
         is_told = found is not None and found.kind == "view" and found.text is not None
         return is_told and digest_of(found.text) == publication.entry.view_text  # type: ignore[union-attr, arg-type]
 
-    def finish(self, publication: Publication) -> None:
+    def finish(self, publication: JournaledPublication) -> None:
         prior = publication.entry.prior
         if prior is not None and prior.kind != "view":
             publication.step("clean")
@@ -88,20 +88,20 @@ class View:
 
 def digest_of(query: str) -> str:
     """A digest of a view's query, as the statement gives it and the catalog tells it."""
-    return hashlib.sha256(unterminated(query).strip().encode()).hexdigest()
+    return hashlib.sha256(drop_terminators(query).strip().encode()).hexdigest()
 
 
 def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:
     """What gives the model's query to the view that stands there as `target`, or to a new one."""
     if target is not None and _keeps_all_but_its_query(target, model):
-        return f"ALTER VIEW {name} AS\n{unterminated(sql)}"
+        return f"ALTER VIEW {name} AS\n{drop_terminators(sql)}"
     clauses = [f"CREATE OR REPLACE VIEW {name}{column_names(model.options.get('columns') or ())}"]
     if model.comment is not None:
         clauses.append(f"COMMENT {literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
     if properties:
-        clauses.append(f"TBLPROPERTIES ({pairs(properties)})")
-    return "\n".join([*clauses, "AS", unterminated(sql)])
+        clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
+    return "\n".join([*clauses, "AS", drop_terminators(sql)])
 
 
 def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:

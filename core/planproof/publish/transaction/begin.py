@@ -6,20 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.transaction.content import files_of_table
+from planproof.publish.transaction.content import list_table_files
 from planproof.publish.transaction.deletion import Holdings
 from planproof.publish.transaction.journal import SWAPS, Entry, Journal
 from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import Names, Refused, join, refuse_unspeakable, version, versions, within
+from planproof.publish.transaction.names import (
+    Names,
+    Refused,
+    is_within,
+    join,
+    make_version,
+    refuse_unspeakable,
+    versions_folder,
+)
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import data_root
-from planproof.publish.transaction.publication import Publication, prior_of
+from planproof.publish.transaction.publication import JournaledPublication, prior_of
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import Store, store_of
 from planproof_engine.catalog import RelationName
 
 
-def publication(
+def begin_publication(
     session: Session,
     names: Names,
     target: StoredTable | None,
@@ -30,7 +38,7 @@ def publication(
     home: str | None = None,
     columns: tuple[tuple[str, str], ...] = (),
     moved: bool = False,
-) -> Publication:
+) -> JournaledPublication:
     """A publish of `target` (None: it does not exist) by the named strategy; nothing is written yet.
 
     `root` is where journal and locks lie, `lock` the target's, `home` the database's location where that is another
@@ -44,9 +52,9 @@ def publication(
     swap = SWAPS[strategy]
     managed = swap.renames and (prior.managed if prior and kept else not location_root)
     data = data_root(target if kept else None, location_root, home)
-    folder = names.slug if within(data, home) and within(home, data) else names.full_slug
+    folder = names.slug if is_within(data, home) and is_within(home, data) else names.full_slug
     current = prior.location if prior else None
-    place = version(versions(data, folder), current, names.stamp)
+    place = make_version(versions_folder(data, folder), current, names.stamp)
     staged = join(home, names.staging.last)
     entry = Entry(
         model=str(names.target),
@@ -72,17 +80,17 @@ def publication(
         refuse_unspeakable(session, folders, f"the folder of {entry.model}")
     if managed:
         _refuse_occupied(store, entry)
-    journal = Journal(store, _placed(store, entry, names.target.last, location_root))
-    found = Publication(session, store, journal, lock, target)
+    journal = Journal(store, _place_first_table(store, entry, names.target.last, location_root))
+    found = JournaledPublication(session, store, journal, lock, target)
     found.is_own = True
     if swap.effect is not Effect.ADDS:
-        found.replaced = files_of_table(session, store, target)
+        found.replaced = list_table_files(session, store, target)
         if not swap.repoints:
             _refuse_shared(found)
     return found
 
 
-def _refuse_shared(publication: Publication) -> None:
+def _refuse_shared(publication: JournaledPublication) -> None:
     """A managed table's folder goes with it, and with all that others have put into it."""
     prior, replaced = publication.entry.prior, publication.replaced
     if prior is None or not prior.managed or prior.location is None or replaced is None or not replaced.others:
@@ -97,7 +105,7 @@ def _refuse_shared(publication: Publication) -> None:
 
 def _refuse_occupied(store: Store, entry: Entry) -> None:
     """Spark renames no table onto a directory with files in it: it would refuse half way."""
-    own = entry.prior is not None and entry.prior.location is not None and within(entry.prior.location, entry.native)
+    own = entry.prior is not None and entry.prior.location is not None and is_within(entry.prior.location, entry.native)
     if not own and store.names(entry.native):
         raise Refused(
             f"{entry.native}, where Spark puts {entry.model}, holds files that belong to no table of that name; "
@@ -105,7 +113,7 @@ def _refuse_occupied(store: Store, entry: Entry) -> None:
         )
 
 
-def _placed(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
+def _place_first_table(store: Store, entry: Entry, table: str, location_root: str | None) -> Entry:
     """A first external table goes where dbt would have put it, if that place is free."""
     if entry.prior is not None or not entry.swap.renames or not location_root:
         return entry

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planproof.publish.transaction.journal import Content
-from planproof.publish.transaction.names import below, within
+from planproof.publish.transaction.names import is_within, path_below
 from planproof.publish.transaction.partition import partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decoded
 from planproof_engine.origin import AnalysisError
 
 
-def content_of(store: Store, location: str) -> Content | None:
+def list_content(store: Store, location: str) -> Content | None:
     """The data files of a folder; None where they cannot be listed from here."""
     try:
         return tuple(sorted(store.contents(location).items()))
@@ -40,7 +40,7 @@ class TableFiles:
     others: frozenset[str]
 
 
-def files_of_table(session: Session, store: Store, table: StoredTable | None) -> TableFiles | None:
+def list_table_files(session: Session, store: Store, table: StoredTable | None) -> TableFiles | None:
     """None where they cannot be told, or another format's log tells them."""
     if table is None or table.kind != "table" or table.has_log or table.location is None:
         return None
@@ -49,17 +49,17 @@ def files_of_table(session: Session, store: Store, table: StoredTable | None) ->
         folders = [root]
         if table.partition_by and table.tracked:
             folders = [part.location for part in partitions_of(session, table.name, table)]
-        listed = [root, *(folder for folder in folders if not within(folder, root))]
-        found = {from_root(f"{one}/{name}", root) for one in listed for name in store.contents(one)}
+        listed = [root, *(folder for folder in folders if not is_within(folder, root))]
+        found = {path_from_root(f"{one}/{name}", root) for one in listed for name in store.contents(one)}
     except (SparkFailure, AnalysisError):
         return None
     if table.partition_by and not table.tracked:
         return TableFiles(frozenset(found), frozenset())
-    read = {from_root(folder, root) for folder in folders}
+    read = {path_from_root(folder, root) for folder in folders}
     own = frozenset(name for name in found if name.rpartition("/")[0] in read)
     return TableFiles(own, frozenset(found - own))
 
 
-def from_root(location: str, root: str) -> str:
+def path_from_root(location: str, root: str) -> str:
     """The path of a location from a table's folder on; its whole path where it lies outside."""
-    return below(location, root) if within(location, root) else location
+    return path_below(location, root) if is_within(location, root) else location

@@ -11,8 +11,8 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from planproof.publish.transaction.names import PREFIX, STATE, below, join, mark_of, parent, slug, within
-from planproof.publish.transaction.partition import locations
+from planproof.publish.transaction.names import PREFIX, STATE, is_within, join, make_slug, mark_of, parent, path_below
+from planproof.publish.transaction.partition import list_locations
 from planproof.session.protocol import Place, Session, SparkFailure
 from planproof.session.store import decoded, local
 from planproof_engine.catalog import RelationName
@@ -34,11 +34,11 @@ class Holdings:
 
         `besides` are tables that are not asked about. Raises `SparkFailure` where the
         catalog does not answer."""
-        return self._first(besides, lambda lies: within(lies, location) or within(location, lies))
+        return self._first(besides, lambda lies: is_within(lies, location) or is_within(location, lies))
 
     def guest(self, location: str, besides: Collection[RelationName]) -> str | None:
         """The table (quoted) that has data at or below a location, but for `besides`. Raises `SparkFailure`."""
-        return self._first(besides, lambda lies: within(lies, location))
+        return self._first(besides, lambda lies: is_within(lies, location))
 
     def sharer(self, version: str, besides: Collection[RelationName]) -> str | None:
         """The table (quoted) that has data in a version of the same mark, there or not: these are swept together. None
@@ -46,7 +46,7 @@ class Holdings:
         folder, mark = parent(version), mark_of(version)
 
         def is_shared(lies: str) -> bool:
-            return within(lies, folder) and mark_of(join(folder, below(lies, folder).partition("/")[0])) == mark
+            return is_within(lies, folder) and mark_of(join(folder, path_below(lies, folder).partition("/")[0])) == mark
 
         return self._first(besides, is_shared)
 
@@ -88,7 +88,7 @@ def data_of(session: Session, name: str, place: Place | None = None) -> list[str
     place = place or _place_of(session, name)
     if place.location is None:
         return []
-    return [decoded(place.location), *(locations(session, name) if place.is_partitioned else ())]
+    return [decoded(place.location), *(list_locations(session, name) if place.is_partitioned else ())]
 
 
 def _place_of(session: Session, name: str) -> Place:
@@ -121,7 +121,7 @@ def is_in_versions_of(location: str, target: RelationName) -> bool:
 
 
 def _folders_of(target: RelationName) -> tuple[str, str]:
-    names = slug(target.last), ".".join(map(slug, target.parts))
+    names = make_slug(target.last), ".".join(map(make_slug, target.parts))
     return f"/{PREFIX}/{names[0]}/", f"/{PREFIX}/{names[1]}/"
 
 

@@ -22,32 +22,32 @@ def read_form(cls: type[T], text: str, form: int | None = None) -> T:
         raise ValueError("it is no JSON object")
     if form is not None and value.get("form") != form:
         raise ValueError(f"its form is {value.get('form', 1)!r}, and this planproof reads form {form}")
-    return _object(cls, value, "")
+    return _read_object(cls, value, "")
 
 
-def _object(cls: type[T], value: Any, at: str) -> T:
+def _read_object(cls: type[T], value: Any, at: str) -> T:
     if not isinstance(value, Mapping):
         raise ValueError(f"{at.rstrip('.')} is {value!r}")
     kinds = get_type_hints(cls)
     known = {}
     for one in fields(cls):  # type: ignore[arg-type]
         if one.name in value:
-            known[one.name] = _value(kinds[one.name], value[one.name], f"{at}{one.name}")
+            known[one.name] = _read_value(kinds[one.name], value[one.name], f"{at}{one.name}")
         elif one.default is MISSING:
             raise ValueError(f"{at}{one.name} is not there")
     return cls(**known)
 
 
-def _value(kind: Any, value: Any, at: str) -> Any:
+def _read_value(kind: Any, value: Any, at: str) -> Any:
     options = get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind):
-        return _object(kind, value, f"{at}.")
+        return _read_object(kind, value, f"{at}.")
     if NoneType in options:
-        return None if value is None else _value(options[0], value, at)
+        return None if value is None else _read_value(options[0], value, at)
     if options and isinstance(value, list):
         kinds = options[:1] * len(value) if options[-1] is ... else options
         if len(kinds) == len(value):
-            return tuple(_value(each, item, f"{at}[]") for each, item in zip(kinds, value))
+            return tuple(_read_value(each, item, f"{at}[]") for each, item in zip(kinds, value))
     elif not options and isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
         return value
     raise ValueError(f"{at} is {value!r}")

@@ -142,7 +142,7 @@ def folder(root: str) -> str:
     return join(root, STATE, "journal")
 
 
-def publishes(store: Store, root: str, slug: str | None = None) -> list[str]:
+def list_publishes(store: Store, root: str, slug: str | None = None) -> list[str]:
     """The publishes that have entries below `root`, of one table where `slug` is given."""
     found = {match["publish"] for name in store.names(folder(root)) if (match := _NAME.fullmatch(name))}
     return sorted(p for p in found if slug is None or p.startswith(f"{slug}."))
@@ -151,7 +151,7 @@ def publishes(store: Store, root: str, slug: str | None = None) -> list[str]:
 def read(store: Store, root: str, publish: str) -> Journal | None:
     """A publish's journal at its last whole entry; None where there is none. Raises ValueError where none is whole."""
     error: ValueError | None = None
-    numbers = _numbers(store, root, publish)
+    numbers = _list_numbers(store, root, publish)
     for number in reversed(numbers):
         text = store.read(join(folder(root), f"{publish}.{number}.json"))
         try:
@@ -164,7 +164,7 @@ def read(store: Store, root: str, publish: str) -> Journal | None:
     return None
 
 
-def _numbers(store: Store, root: str, publish: str) -> list[int]:
+def _list_numbers(store: Store, root: str, publish: str) -> list[int]:
     found = (_NAME.fullmatch(name) for name in store.names(folder(root)))
     return sorted(int(match["number"]) for match in found if match and match["publish"] == publish)
 
@@ -206,5 +206,5 @@ class Journal:
 
     def close(self) -> None:
         """Deletes every entry, the last one last."""
-        for number in _numbers(self.store, self.entry.root, self.publish):
+        for number in _list_numbers(self.store, self.entry.root, self.publish):
             self.store.delete(join(folder(self.entry.root), f"{self.publish}.{number}.json"))

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
-from planproof.publish.notes.notebook import notes
+from planproof.publish.notes.notebook import list_notes
 from planproof.publish.transaction import journal, lock
 from planproof.publish.transaction.deletion import (
     Holdings,
@@ -32,14 +32,14 @@ from planproof.publish.transaction.names import (
     PREFIX,
     STATE,
     Refused,
+    is_within,
     join,
+    make_slug,
     mark_of,
     parent,
     refuse_unspeakable,
-    slug,
-    within,
 )
-from planproof.publish.transaction.partition import partitions_of, spec
+from planproof.publish.transaction.partition import format_spec, partitions_of
 from planproof.publish.transaction.places import data_root, database_root
 from planproof.publish.transaction.recovery import Claim, report_link, settle
 from planproof.publish.transaction.states import report_end
@@ -71,7 +71,7 @@ class Departure:
         return RelationName.parse(self.table)
 
 
-def leave(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
+def move_home(session: Session, store: Store, roots: Iterable[str], force: bool = False) -> list[Report]:
     """Moves every table of the session's catalog home, and deletes planproof's folders in `roots` (the databases'
     locations) and beside the tables. One report per table that moved or could not, and one per folder that was left.
 
@@ -87,24 +87,24 @@ def leave(session: Session, store: Store, roots: Iterable[str], force: bool = Fa
         if link is not None:
             reports.append(report_link(link))
             continue
-        for file in _noted(store, root):
+        for file in _list_notes(store, root):
             move = _Move(session, store, holdings, root, file)
             reports.append(settle(move, file))
             if move.version is not None:
-                beside[_beside(move.version)] = None
-    for name, table, versions in list(_guarded(session)):
+                beside[_folder_beside(move.version)] = None
+    for name, table, versions in list(_list_guarded(session)):
         root = _root_of(session, name, known)
-        beside.update(dict.fromkeys(map(_beside, versions)))
-        note = Departure(name.quoted, versions[0], _home(table, data_root(table, None, root)))
+        beside.update(dict.fromkeys(map(_folder_beside, versions)))
+        note = Departure(name.quoted, versions[0], _home_of(table, data_root(table, None, root)))
         reports.append(settle(_Move(session, store, holdings, root, _file_of(name), note)))
     holdings.forget()
     for folder in beside:
-        reports += _swept(store, holdings, folder, known, force)
-    reports += [report for root in known for report in _found(store, root)]
+        reports += _sweep_folder(store, holdings, folder, known, force)
+    reports += [report for root in known for report in _report_found_files(store, root)]
     reports = [report for report in reports if report.outcome != "skipped"]
     if all(report.outcome == "moved" for report in reports):
         for root in known:
-            _without_state(store, root)
+            _delete_state(store, root)
     return reports
 
 
@@ -141,24 +141,24 @@ class _Move:
     def settle(self, found: Departure) -> tuple[str, str]:
         self.version = found.version
         run = f"leave_{uuid.uuid4().hex[:10]}"
-        held = lock.acquire(self.store, self.root, slug(found.name.last), run, found.table)
+        held = lock.acquire(self.store, self.root, make_slug(found.name.last), run, found.table)
         try:
-            return _carried(self.session, self.store, self.holdings, self.location, found)
+            return _carry_home(self.session, self.store, self.holdings, self.location, found)
         finally:
             held.release()
             self.holdings.forget()
 
 
 def _file_of(table: RelationName) -> str:
-    return f"{'.'.join(map(slug, table.parts))}.json"
+    return f"{'.'.join(map(make_slug, table.parts))}.json"
 
 
-def _beside(version: str) -> str:
+def _folder_beside(version: str) -> str:
     """The folder in which the folder of versions lies."""
     return parent(parent(parent(version)))
 
 
-def _home(table: StoredTable, data: str) -> str:
+def _home_of(table: StoredTable, data: str) -> str:
     """Where a table's own files lie without planproof: beside its versions, or where they lie already."""
     location = decoded(table.location or "")
     return join(data, RelationName.parse(table.name).last) if _version_of(location) is not None else location
@@ -173,16 +173,16 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
         own = database_root(session, table.namespace)
     except Refused as refusal:
         return str(refusal)
-    if not (within(own, root) and within(root, own)):
+    if not (is_within(own, root) and is_within(root, own)):
         return f"{note.table} is a table of another database"
     home = join(parent(parent(parent(note.version))), table.last)
     if not is_version_of(note.version, table) or has_detour(note.home):
         return f"{note.version} is no version of {note.table}"
     lies = data_of(session, note.table)[:1]
-    if note.home != home and not any(within(note.home, one) and within(one, note.home) for one in lies):
+    if note.home != home and not any(is_within(note.home, one) and is_within(one, note.home) for one in lies):
         return f"{note.home} is not where the files of {note.table} would lie"
     for location in (note.version, note.home):
-        link = link_in(location, own if within(location, own) else parent(parent(parent(note.version))))
+        link = link_in(location, own if is_within(location, own) else parent(parent(parent(note.version))))
         if link is not None:
             return f"{link} is a link"
     holder = holdings.sharer(note.version, [table]) or holdings.holder(note.version, [table])
@@ -190,7 +190,7 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
     return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
 
 
-def _guarded(session: Session) -> Iterator[tuple[RelationName, StoredTable, list[str]]]:
+def _list_guarded(session: Session) -> Iterator[tuple[RelationName, StoredTable, list[str]]]:
     """The tables that lie in a version directory, or have partitions in some, with these directories."""
     for name, place in relations(session):
         if name.last.startswith(PREFIX):
@@ -215,28 +215,28 @@ def _version_of(location: str) -> str | None:
 
 def _root_of(session: Session, table: RelationName, roots: list[str]) -> str:
     own = database_root(session, table.namespace)
-    return next((root for root in roots if within(own, root) and within(root, own)), own)
+    return next((root for root in roots if is_within(own, root) and is_within(root, own)), own)
 
 
-def _carried(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> tuple[str, str]:
+def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> tuple[str, str]:
     """A killed move may have done some steps: each step looks first whether it is needed."""
     table = session.table(note.table)
     location = decoded(table.location or "") if table is not None else ""
-    if not within(location, note.version) and not within(location, note.home):
+    if not is_within(location, note.version) and not is_within(location, note.home):
         store.delete(file)
         return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
-    holder = holdings.holder(note.version, [note.name]) if within(location, note.version) else None
+    holder = holdings.holder(note.version, [note.name]) if is_within(location, note.version) else None
     if holder is not None:
         return "refused", f"{note.version} holds data of {holder}, too: drop it, or give it files of its own"
     refuse_unspeakable(session, [note.home], "its home")
     store.write(file, json.dumps(asdict(note)))
-    if not within(location, note.home) or not store.exists(note.home):
+    if not is_within(location, note.home) or not store.exists(note.home):
         if store.exists(note.version):
             if store.names(note.home):
                 return "refused", f"{note.home}, its home, holds files that belong to no table; move or delete them"
             store.prune(note.home)
             store.move(note.version, note.home)
-        if not within(location, note.home):
+        if not is_within(location, note.home):
             session.rows(f"ALTER TABLE {note.table} SET LOCATION {literal(note.home)}")
             session.rows(f"REFRESH TABLE {note.table}")
     if table is not None and table.partition_by:
@@ -245,7 +245,7 @@ def _carried(session: Session, store: Store, holdings: Holdings, file: str, note
     held = data_of(session, note.table)
     for version in store.names(folder):
         place = join(folder, version)
-        if mark_of(version) == mark and not any(within(one, place) for one in held):
+        if mark_of(version) == mark and not any(is_within(one, place) for one in held):
             store.delete(place)
     store.delete(file)
     return "moved home", f"its files lie in {note.home} now"
@@ -258,7 +258,7 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
     """
     for old in partitions_of(session, note.table):
         new = join(note.home, old.partition)
-        if not old.partition or _version_of(old.location) is None or within(old.location, note.home):
+        if not old.partition or _version_of(old.location) is None or is_within(old.location, note.home):
             continue
         if store.exists(old.location):
             if holdings.holder(old.location, [note.name]) is not None:
@@ -266,17 +266,19 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
             if store.exists(new):
                 # What lies there was replaced: no partition of the table, nor another table, has its data in it.
                 if holdings.holder(new, [note.name]) is not None or any(
-                    within(one, new) or within(new, one) for one in data_of(session, note.table)[1:]
+                    is_within(one, new) or is_within(new, one) for one in data_of(session, note.table)[1:]
                 ):
                     continue
                 store.delete(new)
             store.move(old.location, new)
         if store.exists(new):
-            session.rows(f"ALTER TABLE {note.table} PARTITION ({spec(old.partition)}) SET LOCATION {literal(new)}")
+            session.rows(
+                f"ALTER TABLE {note.table} PARTITION ({format_spec(old.partition)}) SET LOCATION {literal(new)}"
+            )
     session.rows(f"REFRESH TABLE {note.table}")
 
 
-def _swept(store: Store, holdings: Holdings, data: str, roots: Sequence[str], force: bool) -> list[Report]:
+def _sweep_folder(store: Store, holdings: Holdings, data: str, roots: Sequence[str], force: bool) -> list[Report]:
     """Deletes planproof's folder in `data` where no version lies in it; with `force`, also where one does that is
     nobody's. What belongs to a table that is being published stays."""
     folder, reports = join(data, PREFIX), list[Report]()
@@ -287,8 +289,8 @@ def _swept(store: Store, holdings: Holdings, data: str, roots: Sequence[str], fo
             reports.append(report_link(link))
             continue
         try:
-            with _held(store, data, roots, table):
-                reports += _swept_versions(store, holdings, file, force)
+            with _hold_lock(store, data, roots, table):
+                reports += _sweep_versions(store, holdings, file, force)
         except lock.Locked as refusal:
             reports.append(report_end("locked", file, str(refusal)))
     if not reports:
@@ -297,10 +299,10 @@ def _swept(store: Store, holdings: Holdings, data: str, roots: Sequence[str], fo
 
 
 @contextmanager
-def _held(store: Store, data: str, roots: Sequence[str], table: str) -> Iterator[None]:
+def _hold_lock(store: Store, data: str, roots: Sequence[str], table: str) -> Iterator[None]:
     """Holds the lock of the table whose versions lie in a folder of `data`. With a `location_root`, that of each
     table of this name, as the folder does not tell in which database's location its lock lies. Raises `Locked`."""
-    own = [root for root in roots if within(root, data) and within(data, root)]
+    own = [root for root in roots if is_within(root, data) and is_within(data, root)]
     name = table.rpartition(".")[2]
     with ExitStack() as stack:
         for root in own or [root for root in roots if store.exists(join(root, STATE))]:
@@ -310,7 +312,7 @@ def _held(store: Store, data: str, roots: Sequence[str], table: str) -> Iterator
         yield
 
 
-def _swept_versions(store: Store, holdings: Holdings, file: str, force: bool) -> list[Report]:
+def _sweep_versions(store: Store, holdings: Holdings, file: str, force: bool) -> list[Report]:
     for version in store.names(file):
         # What has no data file in it holds nothing but a marker of Spark's.
         if mark_of(version) is not None and not store.contents(join(file, version)):
@@ -330,7 +332,7 @@ def _swept_versions(store: Store, holdings: Holdings, file: str, force: bool) ->
     return []
 
 
-def _found(store: Store, root: str) -> list[Report]:
+def _report_found_files(store: Store, root: str) -> list[Report]:
     """The folders of others' files that had come to a table's place while it was published: they are left."""
     named = re.compile(rf"{PREFIX}_.+_old{FOUND}")
     said = (
@@ -341,11 +343,16 @@ def _found(store: Store, root: str) -> list[Report]:
     return [report_end("refused", folder, f"{folder} {said}") for folder in folders]
 
 
-def _without_state(store: Store, root: str) -> None:
+def _delete_state(store: Store, root: str) -> None:
     """Deletes the folder of journals and locks, where none is left that anybody needs. What a publish writes there that
     begins at this moment stays."""
-    busy = link_in_state(root) or journal.publishes(store, root) or lock.slugs(store, root) or notes(store, root)
-    if not busy and not _noted(store, root):
+    busy = (
+        link_in_state(root)
+        or journal.list_publishes(store, root)
+        or lock.list_slugs(store, root)
+        or list_notes(store, root)
+    )
+    if not busy and not _list_notes(store, root):
         for folder in ("locks", "journal", "leaving", "staged"):
             place = join(root, STATE, folder)
             for name in store.names(place):
@@ -354,5 +361,5 @@ def _without_state(store: Store, root: str) -> None:
         store.prune(join(root, STATE))
 
 
-def _noted(store: Store, root: str) -> list[str]:
+def _list_notes(store: Store, root: str) -> list[str]:
     return [name for name in store.names(join(root, STATE, "leaving")) if name.endswith(".json")]

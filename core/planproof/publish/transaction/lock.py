@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from planproof.publish.transaction.forms import read_form
 from planproof.publish.transaction.names import STATE, join
-from planproof.publish.transaction.owner import Owner, begin, end
+from planproof.publish.transaction.owner import Owner, begin, note_end
 from planproof.publish.transaction.states import Stopped
 from planproof.session.store import Store
 
@@ -33,7 +33,7 @@ _FILE = re.compile(r"(?P<slug>[^.]+)(?:\.(?P<epoch>\d{1,9}))?\.(?:json|past)")
 class Locked(Stopped):
     """Another run holds the table; `holder` is None where the lock file cannot be read."""
 
-    end, transient = "locked", True
+    note_end, transient = "locked", True
 
     def __init__(self, table: str, holder: Owner | None) -> None:
         who = str(holder) if holder else "an owner that cannot be read"
@@ -44,7 +44,7 @@ class Locked(Stopped):
 class Evicted(Stopped):
     """Another run took the table over while this one was at work. This one must not touch it any more."""
 
-    end, transient = "evicted", True
+    note_end, transient = "evicted", True
 
     def __init__(self, table: str) -> None:
         super().__init__(f"evicted: another run, or `recover --force`, has taken {table} over")
@@ -78,37 +78,37 @@ class Lock:
     def renew(self) -> None:
         """Tells whoever watches that the owner is alive."""
         self.renewals += 1
-        self.store.write(_renewal(self.location), f"{self.owner.run} {self.renewals}", lasting=False)
+        self.store.write(_renewal_file(self.location), f"{self.owner.run} {self.renewals}", lasting=False)
 
     def release(self) -> None:
         """Gives the table back, if it is still this owner's."""
         _renewed.remove(self)
-        end(self.owner.run)
+        note_end(self.owner.run)
         if holder(self.store, self.location) == self.owner:
             if self.took_over:
-                self.store.write(_past(self.location), "")
+                self.store.write(_past_file(self.location), "")
             self.store.delete(self.location)
         if self.renewals:
-            self.store.delete(_renewal(self.location))
+            self.store.delete(_renewal_file(self.location))
 
 
 class Watch:
     """What was seen of renewals, and when, by this process's own clock."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[str | None, float]] = {}
+        self._remembered: dict[str, tuple[str | None, float]] = {}
 
     def begin(self, store: Store, location: str) -> None:
         """The lease of this lock is watched from now on."""
-        self._seen.setdefault(location, (store.read(_renewal(location)), time.monotonic()))
+        self._remembered.setdefault(location, (store.read(_renewal_file(location)), time.monotonic()))
 
     def is_over(self, store: Store, location: str) -> bool:
         """Waits until the owner renews its lock, or gives it back, or its lease is over; True where the table is free
         then."""
         self.begin(store, location)
-        renewal, since = self._seen[location]
+        renewal, since = self._remembered[location]
         while store.exists(location):
-            if store.read(_renewal(location)) != renewal:
+            if store.read(_renewal_file(location)) != renewal:
                 return False
             left = since + LEASE - time.monotonic()
             if left <= 0:
@@ -127,7 +127,7 @@ def acquire(
     owner = Owner.here(run)
     begin(run)
     try:
-        epoch = current(store, root, slug)
+        epoch = current_epoch(store, root, slug)
         found, is_free = _look(store, path(root, slug, epoch))
         if not (is_free or force or _is_over(store, path(root, slug, epoch), found, watch or Watch())):
             raise Locked(table, found)
@@ -139,7 +139,7 @@ def acquire(
         _renewed.add(lock)
     except BaseException:
         # If a file stays, it counts as a dead owner's.
-        end(run)
+        note_end(run)
         raise
     return lock
 
@@ -149,13 +149,13 @@ def path(root: str, slug: str, epoch: int) -> str:
     return join(root, STATE, "locks", f"{slug}.{epoch}.json" if epoch else f"{slug}.json")
 
 
-def slugs(store: Store, root: str) -> list[str]:
+def list_slugs(store: Store, root: str) -> list[str]:
     """The tables that somebody holds, or may."""
     found = {match["slug"] for name in store.names(join(root, STATE, "locks")) if (match := _FILE.fullmatch(name))}
-    return [slug for slug in sorted(found) if not _look(store, path(root, slug, current(store, root, slug)))[1]]
+    return [slug for slug in sorted(found) if not _look(store, path(root, slug, current_epoch(store, root, slug)))[1]]
 
 
-def current(store: Store, root: str, slug: str) -> int:
+def current_epoch(store: Store, root: str, slug: str) -> int:
     """The epoch of the table's newest lock, 0 where it has none."""
     matches = (_FILE.fullmatch(name) for name in store.names(join(root, STATE, "locks")))
     return max((int(match["epoch"] or 0) for match in matches if match and match["slug"] == slug), default=0)
@@ -187,16 +187,16 @@ def _forget_older(lock: Lock) -> None:
     """Removes the files of earlier epochs; an owner that was evicted misses its own, too."""
     for epoch in range(lock.epoch - 1, max(lock.epoch - 4, -1), -1):
         location = path(lock.root, lock.slug, epoch)
-        for file in (location, _renewal(location), _past(location)):
+        for file in (location, _renewal_file(location), _past_file(location)):
             lock.store.delete(file)
 
 
-def _past(location: str) -> str:
+def _past_file(location: str) -> str:
     """The file that says for good that the table was taken over."""
     return f"{location.removesuffix('.json')}.past"
 
 
-def _renewal(location: str) -> str:
+def _renewal_file(location: str) -> str:
     return f"{location.removesuffix('.json')}.renewed"
 
 

@@ -40,7 +40,7 @@ def refuse_unspeakable(session: Session, texts: Iterable[str | None], what: str)
         raise Refused(f"{what} holds a backslash or a quote: set {RAW_LITERALS} to false")
 
 
-def slug(table: str) -> str:
+def make_slug(table: str) -> str:
     """A table's name as one file name, and as part of another table's name; odd names get a digest.
 
     >>> slug("Orders"), slug("a b")
@@ -63,22 +63,22 @@ def parent(location: str) -> str:
     return location.rstrip("/").rpartition("/")[0]
 
 
-def within(location: str, root: str) -> bool:
+def is_within(location: str, root: str) -> bool:
     """True where `location` is `root` or lies below it, whatever way `file:` is spelt."""
-    inner, outer = _plain(location), _plain(root)
+    inner, outer = _normalize_scheme(location), _normalize_scheme(root)
     return inner == outer or inner.startswith(outer + "/")
 
 
-def below(location: str, root: str) -> str:
+def path_below(location: str, root: str) -> str:
     """The path of a location from `root` on, in which it lies.
 
     >>> below("file:/lake/t/d=1/a", "/lake/t")
     'd=1/a'
     """
-    return _plain(location)[len(_plain(root)) :].strip("/")
+    return _normalize_scheme(location)[len(_normalize_scheme(root)) :].strip("/")
 
 
-def _plain(location: str) -> str:
+def _normalize_scheme(location: str) -> str:
     return re.sub("^file:/+", "/", location).rstrip("/")
 
 
@@ -120,12 +120,12 @@ class Names:
 
     @property
     def slug(self) -> str:
-        return slug(self.target.last)
+        return make_slug(self.target.last)
 
     @property
     def full_slug(self) -> str:
         """The table's name with its database's: tables of several databases may share a `location_root`."""
-        return ".".join(slug(part) for part in self.target.parts)
+        return ".".join(make_slug(part) for part in self.target.parts)
 
     @property
     def staging(self) -> RelationName:
@@ -142,12 +142,12 @@ def quarantine_of(target: RelationName) -> RelationName:
     return target.sibling(f"{target.last}__quarantine")
 
 
-def version(folder: str, current: str | None, stamp: str) -> str:
+def make_version(folder: str, current: str | None, stamp: str) -> str:
     """A new version directory in a table's folder, with the table's own mark: the one that its current version has.
 
     Old versions are swept by that mark, so that a table of the same name in another metastore loses none.
     """
-    own = mark_of(current) if current is not None and within(current, folder) else None
+    own = mark_of(current) if current is not None and is_within(current, folder) else None
     return join(folder, f"{own or uuid.uuid4().hex[:8]}.{stamp}")
 
 
@@ -161,6 +161,6 @@ def mark_of(version: str) -> str | None:
     return mark if dot and _MARK.fullmatch(mark) else None
 
 
-def versions(data_root: str, folder: str) -> str:
+def versions_folder(data_root: str, folder: str) -> str:
     """The folder of a table's version directories; no other table may have it, as old versions are deleted there."""
     return join(data_root, PREFIX, folder)

@@ -26,7 +26,7 @@ class Owner:
     @classmethod
     def here(cls, run: str) -> Owner:
         pid = os.getpid()
-        return cls(socket.gethostname(), pid, run, _started(pid), _space(), _boot())
+        return cls(socket.gethostname(), pid, run, _read_start_time(pid), _read_pid_namespace(), _read_boot_id())
 
     def form(self) -> dict[str, Any]:
         return asdict(self)
@@ -34,7 +34,10 @@ class Owner:
     @property
     def is_seen(self) -> bool:
         """Whether the owner's process, if it lives, can be seen from here: the same boot and the same pids."""
-        return None not in (self.boot, self.space) and (self.boot, self.space) == (_boot(), _space())
+        return None not in (self.boot, self.space) and (self.boot, self.space) == (
+            _read_boot_id(),
+            _read_pid_namespace(),
+        )
 
     @property
     def is_dead(self) -> bool:
@@ -48,9 +51,9 @@ class Owner:
         return self.is_seen and self._is_at_work()
 
     def _is_at_work(self) -> bool:
-        if self.pid == os.getpid() and self.started == _started(self.pid):
+        if self.pid == os.getpid() and self.started == _read_start_time(self.pid):
             return self.run in _running
-        return _exists(self.pid) and (self.started is None or _started(self.pid) in (None, self.started))
+        return _is_running(self.pid) and (self.started is None or _read_start_time(self.pid) in (None, self.started))
 
     def __str__(self) -> str:
         return f"run {self.run}, process {self.pid} on {self.host}"
@@ -61,12 +64,12 @@ def begin(run: str) -> None:
     _running.add(run)
 
 
-def end(run: str) -> None:
+def note_end(run: str) -> None:
     """Notes that a run of this process is over: a lock or journal entry of it that is left is a dead one's."""
     _running.discard(run)
 
 
-def _exists(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -76,14 +79,14 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def _space() -> str | None:
+def _read_pid_namespace() -> str | None:
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
         return None
 
 
-def _boot() -> str | None:
+def _read_boot_id() -> str | None:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip() or None
@@ -91,7 +94,7 @@ def _boot() -> str | None:
         return None
 
 
-def _started(pid: int) -> str | None:
+def _read_start_time(pid: int) -> str | None:
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             # The command, in parentheses, may hold anything; the start time is the 20th field after it.

@@ -33,7 +33,7 @@ class PartitionLocation:
         return PartitionSwap(self.partition, None, self.location)
 
 
-def values(partition: str) -> list[tuple[str, str | None]]:
+def parse_values(partition: str) -> list[tuple[str, str | None]]:
     """Column and value of each level; None for NULL.
 
     >>> values("d=2024-01-01/p=a%2Fb/n=__HIVE_DEFAULT_PARTITION__")
@@ -46,23 +46,26 @@ def values(partition: str) -> list[tuple[str, str | None]]:
     return found
 
 
-def spec(partition: str) -> str:
+def format_spec(partition: str) -> str:
     """The partition as a PARTITION clause holds it.
 
     >>> print(spec("d=2024-01-01/n=__HIVE_DEFAULT_PARTITION__"))
     `d` = '2024-01-01', `n` = null
     """
     return ", ".join(
-        f"{quoted((column,))} = {'null' if value is None else literal(value)}" for column, value in values(partition)
+        f"{quoted((column,))} = {'null' if value is None else literal(value)}"
+        for column, value in parse_values(partition)
     )
 
 
 def refuse_partitions(session: Session, partitions: Iterable[str]) -> None:
     """Raises `Refused` for a partition that no PARTITION clause of this session can name."""
-    refuse_unspeakable(session, (value for name in partitions for _, value in values(name)), "a partition's value")
+    refuse_unspeakable(
+        session, (value for name in partitions for _, value in parse_values(name)), "a partition's value"
+    )
 
 
-def names(session: Session, table: str) -> list[str]:
+def list_names(session: Session, table: str) -> list[str]:
     """The partitions that the catalog holds of a table."""
     stored = session.table(table)
     if stored is None or not stored.partition_by or not stored.tracked:
@@ -72,7 +75,7 @@ def names(session: Session, table: str) -> list[str]:
 
 def location_of(session: Session, table: str, partition: str) -> str:
     """The location of a table's partition, asked of the catalog. Raises `SparkFailure` for an unknown one."""
-    rows = session.rows(f"DESCRIBE TABLE EXTENDED {table} PARTITION ({spec(partition)})")
+    rows = session.rows(f"DESCRIBE TABLE EXTENDED {table} PARTITION ({format_spec(partition)})")
     # Columns come first, and one of them may be named so; then the partition, then the table.
     start = max(i for i, row in enumerate(rows) if row[0] == "# Detailed Partition Information")
     return next(str(row[1]) for row in rows[start:] if row[0] == "Location")
@@ -89,21 +92,21 @@ def partitions_of(
     if not stored.partition_by or not stored.tracked:
         return [PartitionLocation("", decoded(stored.location))] if stored.location else []
     asked = None if among is None else list(among)
-    found = session.partitions(table, None if asked is None else [_held(name) for name in asked])
+    found = session.partitions(table, None if asked is None else [_catalog_values(name) for name in asked])
     if found is not None:
         return [PartitionLocation(name, decoded(location)) for name, location in found]
     # One statement per partition, for a session that has no other way.
-    known = names(session, table)
+    known = list_names(session, table)
     wanted = known if asked is None else [name for name in known if name in set(asked)]
     return [PartitionLocation(name, location_of(session, table, name)) for name in wanted]
 
 
-def locations(session: Session, table: str) -> list[str]:
+def list_locations(session: Session, table: str) -> list[str]:
     """Where the partitions of a table lie."""
     found = session.partition_locations(table)
     return list(found) if found is not None else [part.location for part in partitions_of(session, table)]
 
 
-def _held(partition: str) -> dict[str, str]:
+def _catalog_values(partition: str) -> dict[str, str]:
     """A partition's values as the catalog holds them."""
-    return {column: NULL if value is None else value for column, value in values(partition)}
+    return {column: NULL if value is None else value for column, value in parse_values(partition)}

@@ -41,7 +41,7 @@ def data_root(target: StoredTable | None, location_root: str | None, home: str) 
     return location_root.rstrip("/") if location_root else home
 
 
-def moves(target: StoredTable | None, location_root: str | None) -> bool:
+def is_moved(target: StoredTable | None, location_root: str | None) -> bool:
     """Whether a table that is made anew gets another place: the model's `location_root`, below which it does not lie.
 
     A root that leaves out its scheme or its host has those that Spark took for it, and a relative one lies where the

@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.transaction.content import TableFiles, content_of, files_of_table, from_root, is_whole
+from planproof.publish.transaction.content import TableFiles, is_whole, list_content, list_table_files, path_from_root
 from planproof.publish.transaction.deletion import Holdings, data_of, is_in_versions_of
 from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import PREFIX, Refused, join, mark_of, parent, refuse_unspeakable, within
-from planproof.publish.transaction.partition import spec
+from planproof.publish.transaction.names import PREFIX, Refused, is_within, join, mark_of, parent, refuse_unspeakable
+from planproof.publish.transaction.partition import format_spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
@@ -26,7 +26,7 @@ from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.types import as_ddl
 
 
-class Publication:
+class JournaledPublication:
     """What the strategies work on. Everything that undoing needs stands in `entry`.
 
     `unregistered`: the columns of staged files that no table stands over yet. `final`: the schema of the plan that
@@ -136,13 +136,13 @@ class Publication:
             self.run(f"REFRESH {literal(location)}")
 
     def rename(self, old: str, new: str, kind: str = "table") -> None:
-        kept = self._as_kept(new)
+        kept = self._name_as_kept(new)
         if kept != new and self.store.exists(self.entry.native) and not self.store.names(self.entry.native):
             # Hive made it beside the one that Spark writes to; Spark renames no table onto a folder.
             self.delete(self.entry.native)
         self.change(f"ALTER {'TABLE' if kind == 'table' else 'VIEW'} {old} RENAME TO {kept}")
 
-    def _as_kept(self, name: str) -> str:
+    def _name_as_kept(self, name: str) -> str:
         """A name as the catalog will have it: Hive's are in lower case, as is the folder to which it moves a managed
         table's files. Where `spark.sql.caseSensitive` is on, Spark looks for them in one that is spelt as the name was
         (HiveExternalCatalog.renameTable).
@@ -191,7 +191,7 @@ class Publication:
         now, then = self.stored(self.entry.target), self.target
         if then is None or (now is not None and _identity(now, placed=False) == _identity(then, placed=False)):
             return
-        if now is not None and now.location and within(decoded(now.location), self.entry.stage_location):
+        if now is not None and now.location and is_within(decoded(now.location), self.entry.stage_location):
             home = self._files_of_exchanged(now, then)
             if home is not None:
                 self.set_location(self.entry.target, home)
@@ -223,10 +223,10 @@ class Publication:
     def _prior_names(self) -> list[str]:
         """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's
         default place."""
-        files = files_of_table(self.session, self.store, self.stored(self.entry.away))
+        files = list_table_files(self.session, self.store, self.stored(self.entry.away))
         names = list(files.own) if files else []
         prior, now = self.entry.prior, self.location(self.entry.target)
-        if prior is not None and prior.location is not None and not (now and within(now, prior.location)):
+        if prior is not None and prior.location is not None and not (now and is_within(now, prior.location)):
             names += self.names_in(prior.location)
         return names
 
@@ -235,7 +235,7 @@ class Publication:
         prior = self.entry.prior
         root = prior.location if prior and prior.location else folder
         with suppress(SparkFailure):
-            return [from_root(f"{folder}/{name}", root) for name in self.store.contents(folder) if "/" not in name]
+            return [path_from_root(f"{folder}/{name}", root) for name in self.store.contents(folder) if "/" not in name]
         return []
 
     def delete_replaced(self, folder: str) -> None:
@@ -245,7 +245,7 @@ class Publication:
         if self.replaced is None:
             self.delete_unused(folder)
             return
-        if any(within(location, folder) for location in data_of(self.session, self.entry.target)):
+        if any(is_within(location, folder) for location in data_of(self.session, self.entry.target)):
             return
         self.fence()
         for name in self.store.contents(folder):
@@ -263,12 +263,12 @@ class Publication:
         entry, prior = self.entry, self.entry.prior
         if prior is not None and self.stored(entry.target) is None and self.stored(entry.away) is not None:
             kind = "TABLE" if prior.kind == "table" else "VIEW"
-            self.run(f"ALTER {kind} {entry.away} RENAME TO {self._as_kept(entry.target)}")
+            self.run(f"ALTER {kind} {entry.away} RENAME TO {self._name_as_kept(entry.target)}")
 
     def is_committed(self) -> bool:
         """Whether the target holds what was staged here."""
         current = self.location(self.entry.target)
-        return current is not None and within(current, self.entry.stage_location)
+        return current is not None and is_within(current, self.entry.stage_location)
 
     @property
     def away_home(self) -> str:
@@ -299,7 +299,7 @@ class Publication:
             held = [decoded(now.location)]
         else:
             held = data_of(self.session, self.entry.target)
-        if not any(within(one, location) for one in held):
+        if not any(is_within(one, location) for one in held):
             self.delete(location)
 
     def holder_of_staged(self) -> str | None:
@@ -361,13 +361,13 @@ class Publication:
         written = sorted((self.store.modified(location) or 0.0, location) for location in own)
         until = time.time() - seconds
         replaced = [one for (_, one), (then, _) in zip(written, [*written[1:], (0.0, "")]) if then <= until]
-        spare = [location for location in replaced if not any(within(one, location) for one in kept if one)]
-        rejected = [location for _, location in self.rejected()] if spare else []
+        spare = [location for location in replaced if not any(is_within(one, location) for one in kept if one)]
+        rejected = [location for _, location in self.list_rejected()] if spare else []
         for location in spare:
-            if not any(within(one, location) for one in rejected):
+            if not any(is_within(one, location) for one in rejected):
                 self.delete_unused(location)
 
-    def rejected(self) -> list[tuple[str, str]]:
+    def list_rejected(self) -> list[tuple[str, str]]:
         """The staging tables of this target that were kept for a look, quoted, each with its location."""
         entry = self.entry
         database, _, staging = entry.staging.rpartition(".")
@@ -392,7 +392,7 @@ class Publication:
 
     def drop_rejected(self) -> None:
         """Removes what earlier rejections kept: the newest one is there to be looked at."""
-        for name, location in self.rejected():
+        for name, location in self.list_rejected():
             self.drop(name)
             if self.is_version(location):
                 self.delete_unused(location)
@@ -426,7 +426,7 @@ class Publication:
             )
 
     def _staged_content(self) -> Content | None:
-        return None if self.entry.effect is Effect.DEFINES else content_of(self.store, self.entry.stage_location)
+        return None if self.entry.effect is Effect.DEFINES else list_content(self.store, self.entry.stage_location)
 
     @property
     def may_be_late(self) -> bool:
@@ -456,7 +456,7 @@ class Publication:
         if bad_rows is None:
             return
         if self.stored(bad_rows.table) is not None:
-            self.change(f"ALTER TABLE {bad_rows.table} DROP IF EXISTS PARTITION ({spec(bad_rows.partition)})")
+            self.change(f"ALTER TABLE {bad_rows.table} DROP IF EXISTS PARTITION ({format_spec(bad_rows.partition)})")
         self.delete(bad_rows.location)
 
     def drop_prior(self, now: StoredTable | None = None) -> None:
@@ -474,7 +474,7 @@ class Publication:
             self.sweep(prior.location)
         elif prior.location is not None and prior.managed:
             self.delete_replaced(prior.location)
-        is_elsewhere = prior.managed and prior.location is not None and not within(prior.location, entry.native)
+        is_elsewhere = prior.managed and prior.location is not None and not is_within(prior.location, entry.native)
         if prior.kind == "table" and is_elsewhere and not self.is_in_memory():
             # DROP deletes the folder that Hive holds, which may be one that somebody set right before the rename; Spark
             # shows the default one. It passes on only a location that differs from the one it shows.

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 
 from planproof.judge.effect import Effect
 from planproof.publish.formats import LEFT
-from planproof.publish.notes.notebook import Noted, notes, tidy
+from planproof.publish.notes.notebook import Noted, list_notes, tidy
 from planproof.publish.swaps import settle, tell_found
 from planproof.publish.transaction import lock
 from planproof.publish.transaction.deletion import Holdings, link_in_state
-from planproof.publish.transaction.journal import Journal, folder, publishes, read
+from planproof.publish.transaction.journal import Journal, folder, list_publishes, read
 from planproof.publish.transaction.lock import Lock, Watch
 from planproof.publish.transaction.names import STATE, join
 from planproof.publish.transaction.places import database_root
-from planproof.publish.transaction.publication import Publication
+from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.recovery import Claim, report_link
 from planproof.publish.transaction.recovery import settle as settle_found
 from planproof.publish.transaction.states import report_end
@@ -49,13 +49,15 @@ def recover(
             reports.append(report_link(link))
             continue
         tables = sorted(
-            {publish.partition(".")[0] for publish in publishes(store, root)}.union(lock.slugs(store, root))
+            {publish.partition(".")[0] for publish in list_publishes(store, root)}.union(lock.list_slugs(store, root))
         )
         for slug in tables:
-            asked.watch.begin(store, lock.path(root, slug, lock.current(store, root, slug)))
+            asked.watch.begin(store, lock.path(root, slug, lock.current_epoch(store, root, slug)))
         for slug in tables:
-            reports += _table(asked, root, slug)
-        reports += [settle_found(Noted(LEFT, session, store, note, force, is_chosen)) for note in notes(store, root)]
+            reports += _recover_table(asked, root, slug)
+        reports += [
+            settle_found(Noted(LEFT, session, store, note, force, is_chosen)) for note in list_notes(store, root)
+        ]
         with suppress(SparkFailure):  # An empty folder harms nobody.
             tidy(store, root)
     return reports
@@ -64,10 +66,10 @@ def recover(
 def recover_held(session: Session, held: Lock, is_chosen: bool) -> list[Report]:
     """The same for the one table whose lock this process holds."""
     asked = _Asked(session, held.store, False, is_chosen, Holdings(session))
-    return [settle_found(_Entry(asked, held, publish)) for publish in publishes(held.store, held.root, held.slug)]
+    return [settle_found(_Entry(asked, held, publish)) for publish in list_publishes(held.store, held.root, held.slug)]
 
 
-def roots(session: Session, root: str | None) -> list[str]:
+def list_roots(session: Session, root: str | None) -> list[str]:
     """Where state may lie: `root`, or else every database's location.
 
     The folders of the default database are looked into as well: an in-memory catalog forgets its databases.
@@ -79,7 +81,7 @@ def roots(session: Session, root: str | None) -> list[str]:
     # What only the server reaches holds no notes, nor does a file system that Hadoop's client does not know: none could
     # be written from here. Any other failure is told when the place is looked at.
     unable = _NO_CLIENT if tables is not None else ""
-    found = [at for at in found if not _fails(store, at, unable)]
+    found = [at for at in found if not _is_unreadable(store, at, unable)]
     for name, *_ in session.rows("SHOW DATABASES"):
         location = database_root(session, (str(name),))
         found.append(location)
@@ -89,7 +91,7 @@ def roots(session: Session, root: str | None) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _fails(store: Store, location: str, saying: str) -> bool:
+def _is_unreadable(store: Store, location: str, saying: str) -> bool:
     """Whether a place cannot be looked at, with such words."""
     try:
         store.names(location)
@@ -110,14 +112,14 @@ class _Asked:
     watch: Watch = field(default_factory=Watch)
 
 
-def _table(asked: _Asked, root: str, slug: str) -> list[Report]:
+def _recover_table(asked: _Asked, root: str, slug: str) -> list[Report]:
     """What became of all publishes of one table that were found half way."""
-    found = publishes(asked.store, root, slug)
+    found = list_publishes(asked.store, root, slug)
     run = f"rescue_{uuid.uuid4().hex[:10]}"
     try:
         held = lock.acquire(asked.store, root, slug, run, slug, asked.force, asked.watch)
     except lock.Locked as refusal:
-        return [_locked_out(asked, root, publish, refusal) for publish in found]
+        return [_report_locked(asked, root, publish, refusal) for publish in found]
     except SparkFailure as failure:
         return [report_end("unanswered", slug, str(failure)) for _ in found]
     try:
@@ -126,7 +128,7 @@ def _table(asked: _Asked, root: str, slug: str) -> list[Report]:
         held.release()
 
 
-def _locked_out(asked: _Asked, root: str, publish: str, refusal: lock.Locked) -> Report:
+def _report_locked(asked: _Asked, root: str, publish: str, refusal: lock.Locked) -> Report:
     model, strategy = publish.partition(".")[0], None
     with suppress(ValueError, SparkFailure):
         journal = read(asked.store, root, publish)
@@ -157,7 +159,7 @@ class _Entry:
     def settle(self, found: Journal) -> tuple[str, str]:
         asked, entry = self.asked, found.entry
         try:
-            publication = Publication(asked.session, asked.store, found, self.held)
+            publication = JournaledPublication(asked.session, asked.store, found, self.held)
             ending = settle(publication, asked.force)
         finally:
             asked.holdings.forget()

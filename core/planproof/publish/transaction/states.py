@@ -1,7 +1,8 @@
 """The states of a publish that may stop at any moment, and the ways in which it ends: one table each, for all formats.
 
-A publish moves from state to state by itself (`Publication.step`, `Commit.step`), for as long as it holds its table.
-Once it has stopped, whoever holds the table then, and nobody else, moves it: by `settle`, which begins with this table.
+A publish moves from state to state by itself (`JournaledPublication.step`, `IcebergPublication.step`), as long as
+it holds its table. Once it has stopped, only the holder of the table moves it: by `settle`, which begins with this
+table.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from planproof.publish.transaction.deletion import (
     link_in_state,
 )
 from planproof.publish.transaction.journal import Entry
-from planproof.publish.transaction.names import PREFIX, Names, Refused, join, parent, quarantine_of, within
+from planproof.publish.transaction.names import PREFIX, Names, Refused, is_within, join, parent, quarantine_of
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session
 from planproof_engine.catalog import RelationName
@@ -47,32 +47,32 @@ class Verification:
     def verify(self) -> None:
         """Raises `Disbelieved` with the first thing that is not as it would be, and `SparkFailure` where the catalog
         does not answer."""
-        self._names()
+        self._verify_names()
         link = link_in_state(self._root)
         if link is not None:
             raise Disbelieved(f"{link} is a link")
         self._homes_known = homes = self._homes()
         entry = self._entry
         self._expect_place("native", entry.native, (join(home, self._target.last.lower()) for home in homes))
-        self._staged(homes)
-        self._prior(homes)
+        self._verify_staged(homes)
+        self._verify_prior(homes)
         known = self._known_data()
         for move in entry.moves:
-            self._below("moves[].source", move.source, [entry.stage_location])
-            self._below("moves[].target", move.target, known)
+            self._expect_below("moves[].source", move.source, [entry.stage_location])
+            self._expect_below("moves[].target", move.target, known)
             if move.source.rpartition("/")[2] != move.target.rpartition("/")[2]:
                 raise Disbelieved(f"moves[].target: {move.target} has another name than what was staged")
         for swap in entry.partitions:
-            self._below("partitions[].new", swap.new, [entry.stage_location, *known])
+            self._expect_below("partitions[].new", swap.new, [entry.stage_location, *known])
             if swap.old is not None:
                 own = parent_version(swap.old)
                 is_own = is_version_of(own, self._target)
-                self._below("partitions[].old", swap.old, [own] if is_own else known)
+                self._expect_below("partitions[].old", swap.old, [own] if is_own else known)
                 if is_own:
                     self._refuse_shared("partitions[].old", own)
         self._quarantine(homes)
 
-    def _names(self) -> None:
+    def _verify_names(self) -> None:
         entry = self._entry
         if not (_RUN.fullmatch(str(entry.run)) and str(entry.attempt).isdigit() and len(self._target.parts) in (2, 3)):
             raise Disbelieved("its run, attempt or target is none of planproof's")
@@ -81,7 +81,7 @@ class Verification:
         self._expect("slug", entry.slug, [names.slug])
         self._expect("staging", entry.staging, [names.staging.quoted])
         self._expect("away", entry.away, [names.away.quoted])
-        if not (within(entry.root, self._root) and within(self._root, entry.root)):
+        if not (is_within(entry.root, self._root) and is_within(self._root, entry.root)):
             raise Disbelieved(f"root: {entry.root} is not where it lies")
 
     def _homes(self) -> list[str]:
@@ -91,11 +91,11 @@ class Verification:
             home = database_root(self._session, self._target.namespace)
         except Refused:
             return [self._root]
-        if not self._is_chosen and not (within(home, self._root) and within(self._root, home)):
+        if not self._is_chosen and not (is_within(home, self._root) and is_within(self._root, home)):
             raise Disbelieved(f"target: {self._entry.target} is a table of another database than the entry's folder")
         return [home]
 
-    def _staged(self, homes: list[str]) -> None:
+    def _verify_staged(self, homes: list[str]) -> None:
         entry, names = self._entry, Names(self._target, self._entry.run, int(self._entry.attempt))
         managed = [join(home, names.staging.last) for home in homes]
         is_version = is_version_of(entry.stage_location, self._target)
@@ -108,7 +108,7 @@ class Verification:
             self._expect_place("place", entry.place, [join(data, self._target.last)])
             self._refuse_held("place", entry.place)
 
-    def _prior(self, homes: list[str]) -> None:
+    def _verify_prior(self, homes: list[str]) -> None:
         prior = self._entry.prior
         if prior is None or prior.location is None:
             return
@@ -119,8 +119,8 @@ class Verification:
         elif has_detour(prior.location) or is_in_versions_of(prior.location, self._target):
             raise Disbelieved(f"prior.location: {prior.location} is no version of {self._entry.target}")
         elif prior.managed:
-            self._below("prior.location", prior.location, homes)
-            if any(within(home, prior.location) for home in homes):
+            self._expect_below("prior.location", prior.location, homes)
+            if any(is_within(home, prior.location) for home in homes):
                 raise Disbelieved(f"prior.location: {prior.location} holds the whole database")
             self._refuse_held("prior.location", prior.location)
 
@@ -148,48 +148,48 @@ class Verification:
         )
 
     def _expect(self, field: str, said: str, allowed: Iterable[str]) -> None:
-        if has_detour(said) or not any(said == one or _same_place(said, one) for one in allowed):
+        if has_detour(said) or not any(said == one or _is_same_place(said, one) for one in allowed):
             raise Disbelieved(f"{field}: {said!r} is not what this publish would have named")
 
     def _expect_place(self, field: str, said: str, allowed: Iterable[str]) -> None:
         self._expect(field, said, allowed)
         self._refuse_link(field, said, parent(said))
 
-    def _below(self, field: str, said: str, allowed: Iterable[str]) -> None:
-        folder = None if has_detour(said) else next((one for one in allowed if within(said, one)), None)
+    def _expect_below(self, field: str, said: str, allowed: Iterable[str]) -> None:
+        folder = None if has_detour(said) else next((one for one in allowed if is_within(said, one)), None)
         if folder is None:
             raise Disbelieved(f"{field}: {said!r} lies outside of what this publish could touch")
         self._refuse_link(field, said, folder)
 
     def _refuse_held(self, field: str, location: str) -> None:
         """Nothing is deleted or moved that another table of the catalog has."""
-        holder = self._holdings.holder(location, self._own())
+        holder = self._holdings.holder(location, self._list_own_names())
         if holder is not None:
             raise Disbelieved(f"{field}: {location} holds data of {holder}")
 
     def _refuse_shared(self, field: str, version: str) -> None:
         """The versions of one mark are one table's, and swept together."""
-        holder = self._holdings.sharer(version, self._own())
+        holder = self._holdings.sharer(version, self._list_own_names())
         if holder is not None:
             raise Disbelieved(f"{field}: {version} is a version of {holder}")
         self._refuse_link(field, version, parent(version))
 
-    def _own(self) -> list[RelationName]:
+    def _list_own_names(self) -> list[RelationName]:
         entry = self._entry
         return [RelationName.parse(name) for name in (entry.target, entry.staging, entry.away)]
 
     def _refuse_link(self, field: str, location: str, folder: str) -> None:
         """A link in the place of a folder, or above it, leads out of where it is said to lie: below the database's
         folder, below the one that holds planproof's versions, or else below `folder`."""
-        above = [home for home in self._homes_known if within(location, home)]
+        above = [home for home in self._homes_known if is_within(location, home)]
         head, found, _ = location.partition(f"/{PREFIX}/")
         link = link_in(location, (above or ([head] if found else []) or [folder])[0])
         if link is not None:
             raise Disbelieved(f"{field}: {link} is a link")
 
 
-def _same_place(one: str, other: str) -> bool:
-    return "/" in one and within(one, other) and within(other, one)
+def _is_same_place(one: str, other: str) -> bool:
+    return "/" in one and is_within(one, other) and is_within(other, one)
 
 
 def parent_version(location: str) -> str:

@@ -32,7 +32,7 @@ PATIENCE = 60.0
 """For so many seconds a commit is tried on top of what others commit."""
 
 
-class Commit(NotedPublication):
+class IcebergPublication(NotedPublication):
     """A publish over a transaction."""
 
     def __init__(self, transaction: Transaction, entry: Stage, notebook: Notebook) -> None:
@@ -110,7 +110,7 @@ class Commit(NotedPublication):
             self.notebook.write(others=tuple(self.transaction.manifests()))
 
     @contextmanager
-    def looking(self, draft: Draft) -> Iterator[None]:
+    def guard_reads(self, draft: Draft) -> Iterator[None]:
         """While what was written is looked at. Raises `Moved` where it fails, or is refused, for files that somebody
         has deleted: no model is blamed for that."""
         try:
@@ -173,7 +173,7 @@ class Commit(NotedPublication):
         return ending
 
 
-def swept(job: Job, tables: Changing) -> str | None:
+def sweep_dead(job: Job, tables: Changing) -> str | None:
     """Sweeps what dead publishes of the target have left, and says so. Returns where notes lie, None for nowhere."""
     root = job.root or None
     with suppress(SparkFailure, AnalysisError):
@@ -185,14 +185,14 @@ def swept(job: Job, tables: Changing) -> str | None:
     return root
 
 
-def begun(
+def begin_publication(
     job: Job, tables: Changing, transaction: Transaction, strategy: str, effect: Effect = Effect.REPLACES
-) -> Commit:
+) -> IcebergPublication:
     """The publish of a job over a transaction that has just been opened."""
     store = store_of(job.session)
     names, model, target = job.names, job.model.name, job.names.target.quoted
     refuse_unspeakable(job.session, [transaction.location], f"the folder of {model}")
-    root = swept(job, tables)
+    root = sweep_dead(job, tables)
     note = Note(
         model,
         target,
@@ -204,4 +204,4 @@ def begun(
         branch=transaction.branch,
     )
     stage = Stage(model, target, transaction.staged, strategy, effect)
-    return Commit(transaction, stage, Notebook(store, root, note))
+    return IcebergPublication(transaction, stage, Notebook(store, root, note))
