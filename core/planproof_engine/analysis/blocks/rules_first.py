@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
@@ -62,8 +63,8 @@ def _of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterato
         ("HAVING", (block.having, block.qualify, block.order)),
     )
     names = [name for name, _ in clauses]
-    named_star = (error_of(lambda: [refuse_named_star(item, reached.ctx) for item in block.items]),)
-    yield from (e for e in named_star if e is not None)
+    named_stars = (error_of(partial(refuse_named_star, item, reached.ctx)) for item in block.items)
+    yield from (e for e in named_stars if e is not None)
     for name, nodes in clauses[names.index(reached.clause) :]:
         known = name == reached.clause or (name == "SELECT" and error.condition in _OVER_RESOLVED)
         over = reached.ctx if known else blind(reached.ctx)
