@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planproof.arrow.profiles import Extent, extents
+from planproof.arrow.profiles import Extent, read_extents
 from planproof.publish.audit.changes import format_bound
 
 DAY = datetime.date(2026, 11, 21)
@@ -31,7 +31,7 @@ KNOWN = [
 def span(tmp_path: Path, values: Any, **more: Any) -> Extent:
     file = tmp_path / "f.parquet"
     pq.write_table(pa.table({"C": values}), file, **more)
-    rows, found = extents(str(file))
+    rows, found = read_extents(str(file))
     assert rows == len(values)
     return found["c"]
 

@@ -68,9 +68,11 @@ def main() -> int:
     price = f"pmod(xxhash64(id, n), {given.prices}) * 1.25D" if given.prices else "double(n * 1.25 + id)"
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory() as home:
-        from planproof.session import embedded
+        from planproof.session import open_embedded
 
-        session: Any = embedded({"spark.master": "local[2]", "spark.sql.warehouse.dir": str(Path(home) / "warehouse")})
+        session: Any = open_embedded(
+            {"spark.master": "local[2]", "spark.sql.warehouse.dir": str(Path(home) / "warehouse")}
+        )
         try:
             session.spark.sparkContext.setLogLevel("ERROR")
             data = DATA.format(rows=given.rows, elements=given.elements, price=price)
