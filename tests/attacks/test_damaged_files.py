@@ -80,15 +80,16 @@ def test_an_error_that_cannot_be_carried_over_is_no_damage(known: str) -> None:
 def test_a_process_that_is_forked_meanwhile_says_nothing() -> None:
     """What is on its way to the reader is in no buffer of which a fork would have a copy."""
     code = (
-        "import os, threading; from planproof.arrow.isolated import isolated; isolated(divmod, 7, 2); ended = []\n"
+        "import os, threading; from planproof.arrow.isolated import run_isolated\n"
+        "run_isolated(divmod, 7, 2); ended = []\n"
         "def ask():\n"
-        "    while not ended: assert isolated(divmod, 7, 2) == (3, 1)\n"
+        "    while not ended: assert run_isolated(divmod, 7, 2) == (3, 1)\n"
         "thread = threading.Thread(target=ask); thread.start()\n"
         "for _ in range(15):\n"
         "    child = os.fork()\n"
         "    if not child: raise SystemExit\n"
         "    os.waitpid(child, 0)\n"
-        "ended.append(1); thread.join(); print(isolated(divmod, 9, 2))\n"
+        "ended.append(1); thread.join(); print(run_isolated(divmod, 9, 2))\n"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (told.stdout, told.stderr) == ("(4, 1)\n", "")

@@ -93,7 +93,7 @@ def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     guard = Guard(session, functions={"score": Function(FUNCTIONS[kind], "double", kind=kind)})
     catalog = guard.memory.catalog()
     logical = plan(LAMBDA, catalog, conf=session.conf, registry=guard.functions.registry)
-    found = guard.functions.lowered(logical, catalog)
+    found = guard.functions.lower(logical, catalog)
     assert found is not None
     texts = {"lambda": found[1].sql, "explode": EXPLODED, "same rows": SAME_ROWS, "scan": SCAN}
     seconds: dict[str, list[float]] = {name: [] for name in texts}

@@ -193,7 +193,7 @@ def test_functions_stand_in_every_clause_and_are_forgotten_afterwards(guard: Gua
 def lowered(guard: Guard, sql: str) -> str:
     catalog = guard.memory.catalog()
     logical = plan(sql, catalog, conf=guard.session.conf, registry=guard.functions.registry)
-    found = guard.functions.lowered(logical, catalog)
+    found = guard.functions.lower(logical, catalog)
     assert found is not None
     _RELEASED.append((guard, found[1]))
     return found[1].sql

@@ -54,7 +54,7 @@ def iceberg_table(session: Session, name: str) -> StoredTable | None:
 def _read_partitions(lines: Sequence[Sequence[Any]]) -> list[str]:
     """Transforms of columns, which Spark lists under a heading of their own.
 
-    >>> _partitions([("a", "int", ""), ("# Partitioning", "", ""), ("Part 0", "days(at)", ""), ("", "", "")])
+    >>> _read_partitions([("a", "int", ""), ("# Partitioning", "", ""), ("Part 0", "days(at)", ""), ("", "", "")])
     ['days(at)']
     """
     heads = [str(line[0]) for line in lines]

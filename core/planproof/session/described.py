@@ -106,7 +106,7 @@ def parse_tree(information: str, lines: Sequence[Sequence[Any]]) -> PhysicalSche
     of char and varchar from `lines`, which describe it. Raises `SparkFailure` where they cannot be read.
 
     >>> tree = "\\nSchema: root\\n |-- a: array (nullable = false)\\n |    |-- element: string (containsNull = true)"
-    >>> schema_of_tree(tree, [("a", "array<varchar(3)>")]).fields[0]
+    >>> parse_tree(tree, [("a", "array<varchar(3)>")]).fields[0]
     PhysicalField(name='a', type=Array(element=Varchar(length=3), contains_null=True), nullable=False)
     """
     try:

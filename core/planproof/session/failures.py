@@ -99,7 +99,7 @@ def translate_errors(sql: str | None = None, analysing: bool = False) -> Iterato
 def strip_message(message: str, condition: str | None = None) -> str:
     """Spark's message without its condition, SQLSTATE, position and plan.
 
-    >>> cleaned("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
+    >>> strip_message("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
     'Division by zero.'
     """
     text = "\n".join(line for line in message.strip().splitlines() if not _FRAME.match(line)).strip()

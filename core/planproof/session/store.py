@@ -61,7 +61,7 @@ class Store(Protocol):
 def decode_uri(uri: str) -> str:
     """A location of a catalog's URI.
 
-    >>> decoded("file:/tmp/a%20b"), decoded("/tmp/50%")
+    >>> decode_uri("file:/tmp/a%20b"), decode_uri("/tmp/50%")
     ('file:/tmp/a b', '/tmp/50%')
     """
     return unquote(uri) if ":" in uri.split("/", 1)[0] else uri

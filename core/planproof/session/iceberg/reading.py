@@ -56,7 +56,7 @@ def list_fields(form: Any, above: Path = ()) -> Iterator[tuple[Path, int, bool]]
     """Path, id and whether it is required of each place of a schema in Iceberg's JSON, parents first.
 
     >>> struct = {"type": "struct", "fields": [{"id": 3, "name": "a", "required": True, "type": "int"}]}
-    >>> list(fields({"type": "list", "element-id": 2, "element-required": False, "element": struct}, ("items",)))
+    >>> list(list_fields({"type": "list", "element-id": 2, "element-required": False, "element": struct}, ("items",)))
     [(('items', 'element'), 2, False), (('items', 'element', 'a'), 3, True)]
     """
     if not isinstance(form, dict):

@@ -280,7 +280,7 @@ def _format_partition(transform: Any) -> str:
     """A partition as a model names it: a column, or a transform of one.
 
     >>> class Days: toString = lambda self: "days(at)"
-    >>> _column(Days())
+    >>> _format_partition(Days())
     'days(at)'
     """
     text = str(transform.toString())
