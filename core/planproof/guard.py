@@ -241,7 +241,7 @@ class Guard:
             self.memory.learn(job, before, now)
         except Exception as error:
             self.memory.drop(job.names.target)
-            job.draft.tell(traceback=traceback.format_exc())
+            job.draft.set_details(traceback=traceback.format_exc())
             message = f"{job.model.name} was published, and planproof failed to look at it: {error!r}"
             job.draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
 
@@ -279,7 +279,7 @@ class Guard:
         except (FitsByPlace, Moved):
             raise
         except Stopped as stop:
-            draft.tell(transient=stop.transient)
+            draft.set_details(transient=stop.transient)
             draft.add(tell(stop.end, str(stop)))
             return draft.report("failed", str(stop))
         except AnalysisError as rejection:
@@ -292,14 +292,14 @@ class Guard:
             found = find_broken_declaration(failure)
             if found is not None:
                 draft.add([found])
-                draft.enforced("I3", f"each batch that a Python function gave in a lambda, until {found.code}")
+                draft.mark_enforced("I3", f"each batch that a Python function gave in a lambda, until {found.code}")
                 return draft.report("rejected")
-            draft.tell(transient=failure.transient)
+            draft.set_details(transient=failure.transient)
             draft.add([Finding(Verdict.UNPROVED, "PP302", "executed", found=failure.condition, message=str(failure))])
             return draft.report("failed", str(failure))
         except Exception as error:
             said = describe(error)
-            draft.tell(traceback=traceback.format_exc())
+            draft.set_details(traceback=traceback.format_exc())
             draft.add([Finding(Verdict.UNPROVED, "PP901", "contract", message=said)])
             return draft.report("failed", said)
         finally:

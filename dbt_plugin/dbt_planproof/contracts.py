@@ -9,7 +9,7 @@ from dbt_planproof.dbts import Column
 from planproof.contract import Contract, Model
 from planproof.invariants import contract as terms
 from planproof.invariants import sink
-from planproof.judge.allowed import allowed
+from planproof.judge.allowed import allow
 from planproof_engine.finding import Verdict
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import parse_type, without_lengths
@@ -24,7 +24,7 @@ def has_promised_columns(model: Model, columns: Iterable[Column]) -> bool:
     if model.contract is None or schema is None or not schema.fields:
         return False
     found = terms.check(model.contract, schema, {}, None, model.settings, "analyzed", lambda column: None)
-    judged = [allowed(f, model.settings) for f in [*found, *sink.check(schema)]]
+    judged = [allow(f, model.settings) for f in [*found, *sink.check(schema)]]
     return not any(f.verdict is Verdict.VIOLATED for f in judged)
 
 

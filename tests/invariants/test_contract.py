@@ -7,8 +7,8 @@ import pytest
 from planproof.claims import files
 from planproof.claims.spark import evidence
 from planproof.contract import Contract
-from planproof.invariants.contract import check, conclude, counted_nulls
-from planproof.judge.allowed import allowed
+from planproof.invariants.contract import check, conclude, judge_counted_nulls
+from planproof.judge.allowed import allow
 from planproof.report.parts import next_steps
 from planproof.settings import ENFORCEABLE, Settings
 from planproof_engine.claim import Facts
@@ -207,7 +207,7 @@ def test_nullability_can_be_left_out():
 
 def test_an_allowed_code_is_a_warning():
     [broken] = judge(Contract([("a", "int", True)]), schema(("a", "date")))
-    finding = allowed(broken, Settings(allow=("PP504",)))
+    finding = allow(broken, Settings(allow=("PP504",)))
     assert (broken.verdict, finding.code, finding.verdict) == (V, "PP504", W)
     assert finding.message == f"{broken.message} (allowed by the settings)"
 
@@ -272,13 +272,13 @@ def test_a_varchar_column_keeps_its_length_through_a_query(session, spark, datab
 
 
 def test_one_null_is_singular():
-    from planproof.invariants.contract import counted_length, counted_nulls
+    from planproof.invariants.contract import judge_counted_length, judge_counted_nulls
     from planproof_engine.claim import Facts
 
-    one = counted_nulls("a", 1, Facts(rows=1, source="a count"))
+    one = judge_counted_nulls("a", 1, Facts(rows=1, source="a count"))
     assert (one.found, one.message) == ("1 null", "a: promised NOT NULL, and 1 null was counted in 1 row (a count)")
-    assert counted_nulls("a", 2, Facts(rows=3)).found == "2 nulls"
-    assert counted_length("a", "char(1)", 1, Facts(rows=2)).found == "1 longer value"
+    assert judge_counted_nulls("a", 2, Facts(rows=3)).found == "2 nulls"
+    assert judge_counted_length("a", "char(1)", 1, Facts(rows=2)).found == "1 longer value"
 
 
 def test_evidence_of_a_nested_field_is_none_for_a_column_with_a_dot():
@@ -324,7 +324,9 @@ def test_a_column_that_two_missing_ones_resemble_is_no_guess_for_either():
 
 
 def test_counts_are_told_as_people_write_them() -> None:
-    one, many = (counted_nulls("id", nulls, Facts(rows, source="files")) for nulls, rows in ((1, 1), (1000, 20000)))
+    one, many = (
+        judge_counted_nulls("id", nulls, Facts(rows, source="files")) for nulls, rows in ((1, 1), (1000, 20000))
+    )
     assert (one.found, many.found) == ("1 null", "1,000 nulls")
     assert "1 null was counted in 1 row " in one.message
     assert "1,000 nulls were counted in 20,000 rows " in many.message

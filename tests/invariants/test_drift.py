@@ -141,9 +141,9 @@ def test_a_paths_value_against_the_files(tmp_path: Any, folder: str, held: Any, 
     (tmp_path / folder).mkdir()
     pq.write_table(pa.table({"p": held}), tmp_path / folder / "a.parquet")
     footers = [read_footer(str(tmp_path / folder / "a.parquet"))]
-    findings = drift.in_paths(footers, ["p"])
+    findings = drift.check_paths(footers, ["p"])
     assert [(f.verdict.value, f.field, f.found) for f in findings] == ([(verdict, "p", found)] if verdict else [])
-    assert drift.in_paths(footers, []) == []
+    assert drift.check_paths(footers, []) == []
 
 
 def test_files_that_say_the_same_of_their_paths_are_one_finding(tmp_path: Any) -> None:
@@ -152,6 +152,6 @@ def test_files_that_say_the_same_of_their_paths_are_one_finding(tmp_path: Any) -
         pq.write_table(pa.table({"p": ["a"]}), tmp_path / f"p={name}" / "x.parquet")
     read = folded(read_footer(str(tmp_path / f"p={name}" / "x.parquet")) for name in ("a", "b", "c"))
     assert [footer.files for footer in read] == [1, 2]
-    [finding] = drift.in_paths(read, ["p"])
+    [finding] = drift.check_paths(read, ["p"])
     assert (finding.promised, finding.found) == ("b", "a")
     assert "1 more file" in finding.message

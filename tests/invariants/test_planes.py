@@ -385,5 +385,5 @@ def test_a_description_beside_the_file_that_names_other_columns_is_said(tmp_path
     ],
 )
 def test_what_another_tool_did_to_a_table_is_said(registered_, listed, fields):
-    found = registered.elsewhere(registered_, listed)
+    found = registered.check_metastore(registered_, listed)
     assert [(f.verdict.value, f.code, f.field) for f in found] == [("warning", "PP403", name) for name in fields]

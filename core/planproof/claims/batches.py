@@ -29,7 +29,7 @@ def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Cl
     try:
         return isolated_or_here(_read, paths, mode, footers)
     except CannotRead as error:
-        raise Undecodable(f"a file of {_many(len(paths), 'file')} cannot be decoded: {error}") from error
+        raise Undecodable(f"a file of {_format_count(len(paths), 'file')} cannot be decoded: {error}") from error
 
 
 def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Claim | None, list[Finding]]:
@@ -48,22 +48,21 @@ def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[C
     if first is None:
         return None, found
     everything = not damaged and sum(rows for _, rows in seen) == sum(f.rows for f in footers)
-    what = _said(seen, footers)
+    what = _describe_sample(seen, footers)
     looked_at = PART if damaged else ALL if everything else SAMPLE
     return Claim("batches", physical_schema(first.schema), looked_at=looked_at, what=what), found
 
 
-def _said(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:
+def _describe_sample(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:
     """
     >>> _said([("a", 8192), ("a", 5)], [Footer("a", PhysicalSchema(), 20000, 3, {}, (), "", files=2)])
     '8,197 of 20,000 rows, in 2 of 3 row groups and 1 of 2 files'
     """
     rows, groups, files = sum(n for _, n in seen), len(seen), len({path for path, _ in seen})
     of = sum(f.rows for f in footers), sum(f.row_groups for f in footers), sum(f.files for f in footers)
-    return (
-        f"{rows:,} of {of[0]:,} rows, in {groups} of {_many(of[1], 'row group')} and {files} of {_many(of[2], 'file')}"
-    )
+    of_groups, of_files = _format_count(of[1], "row group"), _format_count(of[2], "file")
+    return f"{rows:,} of {of[0]:,} rows, in {groups} of {of_groups} and {files} of {of_files}"
 
 
-def _many(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"

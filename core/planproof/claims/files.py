@@ -33,40 +33,40 @@ def read(paths: Sequence[str], session: Any = None) -> tuple[Claim, list[Footer]
 
 def _footers(paths: Sequence[str], session: Any) -> Iterable[Footer]:
     if session is not None and any(session.local_path(path) is None for path in paths):
-        return _fetched(paths, session)
+        return _fetch_footers(paths, session)
     if session is not None and len(paths) >= AS_A_JOB:
-        found: list[Footer] | None = session.spread(_chunk, paths)
+        found: list[Footer] | None = session.spread(_read_share, paths)
         if found is not None:
             return found
-    return _read(paths, None)
+    return _read_isolated(paths, None)
 
 
-def _read(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
+def _read_isolated(paths: Sequence[str], tails: Sequence[bytes] | None) -> Iterable[Footer]:
     """Reads the footers of files, by what was fetched of their ends where they are not on this machine. Where a file
     ends the process that reads it, they are read by halves, so that the message names one."""
     try:
-        return isolated_or_here(_folded, paths, tails)
+        return isolated_or_here(_read_folded, paths, tails)
     except CannotRead as error:
         if len(paths) == 1:
             raise Undecodable(f"{paths[0]}: no footer that pyarrow reads: {error}") from error
     half = len(paths) // 2
     parts = [(paths[at], tails[at] if tails is not None else None) for at in (slice(half), slice(half, None))]
-    return [footer for part in parts for footer in _read(*part)]
+    return [footer for part in parts for footer in _read_isolated(*part)]
 
 
-def _folded(paths: Sequence[str], tails: Sequence[bytes] | None) -> list[Footer]:
+def _read_folded(paths: Sequence[str], tails: Sequence[bytes] | None) -> list[Footer]:
     return folded(map(read_footer, paths, tails) if tails is not None else map(read_footer, paths))
 
 
-def _fetched(paths: Sequence[str], session: Any) -> Iterator[Footer]:
+def _fetch_footers(paths: Sequence[str], session: Any) -> Iterator[Footer]:
     """Reads footers through Spark's own client, several at once: a distant store answers late."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for start in range(0, len(paths), AT_ONCE * 32):
             part = paths[start : start + AT_ONCE * 32]
-            yield from _read(part, list(pool.map(session.footer, part)))
+            yield from _read_isolated(part, list(pool.map(session.footer, part)))
 
 
-def _chunk(paths: Iterable[str]) -> list[Footer]:
+def _read_share(paths: Iterable[str]) -> list[Footer]:
     """What a worker does with its share of the files."""
     return folded(read_footers(paths))
 

@@ -31,9 +31,9 @@ def evidence(planes: SparkPlanes) -> dict[str, str]:
     if planes.python_fed:
         return {}
     if planes.optimized is None:
-        return _flags(planes.analyzed, "NOT NULL in Spark's analyzed plan")
-    return _flags(planes.optimized, "NOT NULL in Spark's optimized plan")
+        return _flag_evidence(planes.analyzed, "NOT NULL in Spark's analyzed plan")
+    return _flag_evidence(planes.optimized, "NOT NULL in Spark's optimized plan")
 
 
-def _flags(schema: PhysicalSchema, why: str) -> dict[str, str]:
+def _flag_evidence(schema: PhysicalSchema, why: str) -> dict[str, str]:
     return {dotted(field.path): why for field in nested_fields(schema) if field.promises}

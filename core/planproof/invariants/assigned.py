@@ -53,14 +53,14 @@ class Assignment(NamedTuple):
 def check(table: str, stored: PhysicalSchema, produced: PhysicalSchema, ansi_policy: bool) -> list[Assignment]:
     """The columns that both have. `ansi_policy`: `spark.sql.storeAssignmentPolicy` is ANSI, as it is by default."""
     held = by_name(stored)
-    found = [*_order(table, stored, produced)]
+    found = [*_compare_order(table, stored, produced)]
     for f in produced:
         if f.name in held:
-            found += _column(table, held[f.name], f, ansi_policy)
+            found += _compare_column(table, held[f.name], f, ansi_policy)
     return found
 
 
-def _order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iterator[Assignment]:
+def _compare_order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iterator[Assignment]:
     known = ColumnNames(stored.names) & ColumnNames(produced.names)
     wanted = [name for name in stored.names if name in known]
     given = [name for name in produced.names if name in known]
@@ -74,9 +74,11 @@ def _order(table: str, stored: PhysicalSchema, produced: PhysicalSchema) -> Iter
         yield Assignment(_finding("PP131", wanted[first], wanted[first], given[first], message))
 
 
-def _column(table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool) -> Iterator[Assignment]:
+def _compare_column(
+    table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool
+) -> Iterator[Assignment]:
     wanted, given = without_lengths(stored.type), without_lengths(produced.type)
-    yield from _place(_Place((stored.name,), table, ansi_policy), wanted, given, backticked(stored.name))
+    yield from _compare_type(_Place((stored.name,), table, ansi_policy), wanted, given, backticked(stored.name))
 
 
 class _Place(NamedTuple):
@@ -90,52 +92,52 @@ class _Place(NamedTuple):
     def name(self) -> str:
         return dotted(self.path)
 
-    def below(self, name: str) -> _Place:
+    def child(self, name: str) -> _Place:
         return self._replace(path=(*self.path, name))
 
-    def said(self, wanted: DataType, given: DataType) -> str:
+    def describe(self, wanted: DataType, given: DataType) -> str:
         return f"{self.name} is {given.simple}, and {self.table} stores {wanted.simple}"
 
 
-def _place(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
+def _compare_type(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
     """`value` reads the place in a row of the model's query."""
     if wanted == given:
         return
     if isinstance(wanted, Struct) and isinstance(given, Struct):
-        yield from _struct(at, wanted, given, value)
+        yield from _compare_struct(at, wanted, given, value)
     elif isinstance(wanted, Array) and isinstance(given, Array):
-        yield from _place(at.below("element"), wanted.element, given.element, _NOWHERE)
+        yield from _compare_type(at.child("element"), wanted.element, given.element, _NOWHERE)
     elif isinstance(wanted, Map) and isinstance(given, Map):
-        yield from _place(at.below("key"), wanted.key, given.key, _NOWHERE)
-        yield from _place(at.below("value"), wanted.value, given.value, _NOWHERE)
+        yield from _compare_type(at.child("key"), wanted.key, given.key, _NOWHERE)
+        yield from _compare_type(at.child("value"), wanted.value, given.value, _NOWHERE)
     else:
-        yield from _leaf(at, wanted, given, value)
+        yield from _compare_leaf(at, wanted, given, value)
 
 
-def _struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[Assignment]:
+def _compare_struct(at: _Place, wanted: Struct, given: Struct, value: str) -> Iterator[Assignment]:
     """Fields go by name as well."""
     held, made = by_name(wanted.fields), by_name(given.fields)
-    said = at.said(wanted, given)
+    said = at.describe(wanted, given)
     for name, field in held.items():
         if name in made:
             inner = value if value == _NOWHERE else f"{value}.{backticked(made[name].name)}"
-            yield from _place(at.below(field.name), field.type, made[name].type, inner)
+            yield from _compare_type(at.child(field.name), field.type, made[name].type, inner)
         elif at.ansi_policy:
-            path, message = at.below(field.name).name, f"{said}, which has the field {field.name}: Spark refuses it"
+            path, message = at.child(field.name).name, f"{said}, which has the field {field.name}: Spark refuses it"
             yield Assignment(_finding("PP402", path, field.type.simple, "missing", message, Verdict.VIOLATED))
     for name, field in made.items():
         if name not in held and at.ansi_policy:
-            path, message = at.below(field.name).name, f"{said}, which has no field {field.name}: Spark refuses it"
+            path, message = at.child(field.name).name, f"{said}, which has no field {field.name}: Spark refuses it"
             yield Assignment(_finding("PP402", path, "nothing", field.type.simple, message, Verdict.VIOLATED))
     mine = [name for name in wanted.names if name in made]
     theirs = [name for name in given.names if name in held]
     for place, _ in list(swapped(mine, theirs))[:1]:
         message = f"{said}: fields go by name, and an INSERT by position would swap them"
-        yield Assignment(_finding("PP131", at.below(mine[place]).name, mine[place], theirs[place], message))
+        yield Assignment(_finding("PP131", at.child(mine[place]).name, mine[place], theirs[place], message))
 
 
-def _leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
-    said = at.said(wanted, given)
+def _compare_leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator[Assignment]:
+    said = at.describe(wanted, given)
     sides = (at.name, wanted.simple, given.simple)
     if not can_store_assign(given, wanted):
         if at.ansi_policy:
@@ -145,27 +147,27 @@ def _leaf(at: _Place, wanted: DataType, given: DataType, value: str) -> Iterator
         message = f"{said}: Spark shifts it by the session's time zone"
         yield Assignment(_finding("PP128", *sides, message))
     else:
-        yield from _lost(said, given, wanted, sides, value)
+        yield from _find_loss(said, given, wanted, sides, value)
 
 
-def _lost(
+def _find_loss(
     said: str, given: DataType, wanted: DataType, sides: tuple[str, str, str], value: str
 ) -> Iterator[Assignment]:
     if (given, wanted) == (DOUBLE, FLOAT):
         # Almost every fraction is rounded: a count would say nothing.
         yield Assignment(_finding("PP133", *sides, f"{said}: numbers of more than 7 digits are rounded"))
         return
-    lost = _silently(given, wanted)
+    lost = _describe_silent_loss(given, wanted)
     if lost is not None:
         back = f"CAST(TRY_CAST({value} AS {wanted.sql}) AS {given.sql})"
         changed = None if value == _NOWHERE else f"{value} IS NOT NULL AND NOT ({back} <=> {value})"
         yield Assignment(_finding("PP133", *sides, f"{said}: {lost}"), changed)
-    elif _narrower(given, wanted):
+    elif _is_narrower(given, wanted):
         message = f"{said}: a number beyond its range fails the write"
         yield Assignment(_finding("PP133", *sides, message))
 
 
-def _silently(given: DataType, wanted: DataType) -> str | None:
+def _describe_silent_loss(given: DataType, wanted: DataType) -> str | None:
     if given in _MOMENTS and wanted == DATE:
         return "the time of the day is cut off"
     if is_integral(wanted) and (given in _FRACTIONAL or (isinstance(given, Decimal) and given.scale > 0)):
@@ -175,7 +177,7 @@ def _silently(given: DataType, wanted: DataType) -> str | None:
     return loss_of(given, wanted)
 
 
-def _narrower(given: DataType, wanted: DataType) -> bool:
+def _is_narrower(given: DataType, wanted: DataType) -> bool:
     if given in _WIDTH and wanted in _WIDTH:
         return _WIDTH.index(given) > _WIDTH.index(wanted)
     if isinstance(given, Decimal) and isinstance(wanted, Decimal):

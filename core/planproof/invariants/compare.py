@@ -21,33 +21,33 @@ class Difference(NamedTuple):
 def type_differences(promised: DataType, found: DataType, path: Path) -> list[Difference]:
     """Where the types differ, flags aside; char and varchar count as strings. Struct fields match by exact name and
     position."""
-    return list(_types(without_lengths(promised), without_lengths(found), path))
+    return list(_compare_types(without_lengths(promised), without_lengths(found), path))
 
 
-def _types(promised: DataType, found: DataType, path: Path) -> Iterator[Difference]:
+def _compare_types(promised: DataType, found: DataType, path: Path) -> Iterator[Difference]:
     if isinstance(promised, Struct) and isinstance(found, Struct):
-        yield from _structs(promised, found, path)
+        yield from _compare_structs(promised, found, path)
     elif type(promised) is type(found) and isinstance(promised, (Array, Map)):
         for (name, ours, _), (_, theirs, _) in zip(nested(promised), nested(found)):
-            yield from _types(ours, theirs, (*path, name))
+            yield from _compare_types(ours, theirs, (*path, name))
     elif promised != found:
         yield Difference(path, promised.simple, found.simple)
 
 
-def _structs(promised: Struct, found: Struct, path: Path) -> Iterator[Difference]:
+def _compare_structs(promised: Struct, found: Struct, path: Path) -> Iterator[Difference]:
     if promised.names == found.names:
         for ours, theirs in zip(promised.fields, found.fields):
-            yield from _types(ours.type, theirs.type, (*path, ours.name))
+            yield from _compare_types(ours.type, theirs.type, (*path, ours.name))
         return
     missing = [f for f in promised.fields if f.name not in found.names]
     extra = [f for f in found.fields if f.name not in promised.names]
     yield from (Difference((*path, f.name), f.type.simple, None) for f in missing)
     yield from (Difference((*path, f.name), None, f.type.simple) for f in extra)
     if not missing and not extra:
-        yield Difference(path, _listed(promised), _listed(found))
+        yield Difference(path, _describe_order(promised), _describe_order(found))
 
 
-def _listed(struct: Struct) -> str:
+def _describe_order(struct: Struct) -> str:
     return f"struct fields in the order {', '.join(struct.names)}"
 
 

@@ -45,15 +45,15 @@ def check(
     leaves out are not judged. What `settings.allow` lets through is decided where findings are collected
     (`judge.allowed`).
     """
-    found = [*_columns(contract.schema, schema, settings)]
-    for promised, given in _matched(contract.schema, schema):
+    found = [*_compare_columns(contract.schema, schema, settings)]
+    for promised, given in _match_columns(contract.schema, schema):
         clashes = type_differences(promised.type, given.type, (promised.name,))
         if "types" in settings.enforce:
-            found += [_type(d) for d in clashes]
-            found += _lengths(promised, given, clashes, facts)
+            found += [_type_finding(d) for d in clashes]
+            found += _judge_lengths(promised, given, clashes, facts)
         if "nullability" in settings.enforce:
-            found += _not_null(promised, given, evidence, facts, doubts)
-    return [_placed(f, plane, locate) for f in found]
+            found += _judge_nullability(promised, given, evidence, facts, doubts)
+    return [_place_finding(f, plane, locate) for f in found]
 
 
 def conclude(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
@@ -67,22 +67,22 @@ def conclude(findings: Iterable[Finding], settings: Settings) -> list[Finding]:
     ]
 
 
-def _matched(promised: PhysicalSchema, found: PhysicalSchema) -> Iterator[tuple[PhysicalField, PhysicalField]]:
+def _match_columns(promised: PhysicalSchema, found: PhysicalSchema) -> Iterator[tuple[PhysicalField, PhysicalField]]:
     """The pairs of columns with equal names. Of several columns of one name the first one counts."""
     first = {f.name: f for f in reversed(found.fields)}
     return ((f, first[f.name]) for f in promised if f.name in first)
 
 
-def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings) -> Iterator[Finding]:
+def _compare_columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings) -> Iterator[Finding]:
     others = [name for name in found.names if name not in promised.names]
-    near = {f.name: _near(f.name, others) for f in promised if f.name not in found.names}
+    near = {f.name: _find_near_name(f.name, others) for f in promised if f.name not in found.names}
     misspelled = set(near.values()) - {None}
-    renamed = _renamed([f for f in promised if f.name in near and near[f.name] is None], promised, found)
+    renamed = _guess_renamings([f for f in promised if f.name in near and near[f.name] is None], promised, found)
     for f in promised:
         if f.name in near:
-            yield _missing(f, near[f.name], found, renamed.get(f.name))
+            yield _missing_finding(f, near[f.name], found, renamed.get(f.name))
     former = {new: old for old, new in renamed.items()}
-    spare = _spare(promised, found)
+    spare = _list_spare(promised, found)
     if "extra_columns" in settings.enforce:
         for f in spare:
             if f.name not in misspelled:
@@ -90,16 +90,16 @@ def _columns(promised: PhysicalSchema, found: PhysicalSchema, settings: Settings
                 was = dotted((former[f.name],)) if f.name in former else None
                 yield Finding(Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message, renamed=was)
     if "order" in settings.enforce:
-        yield from _order(promised, found, spare)
+        yield from _compare_order(promised, found, spare)
 
 
-def _near(name: str, others: Sequence[str]) -> str | None:
+def _find_near_name(name: str, others: Sequence[str]) -> str | None:
     """The one of the other names that a person would take for this one."""
     known = ColumnNames(others)
-    return known.spelt(name) if name in known else next((o for o in others if _looks_alike(o, name)), None)
+    return known.spelt(name) if name in known else next((o for o in others if _is_look_alike(o, name)), None)
 
 
-def _looks_alike(a: str, b: str) -> bool:
+def _is_look_alike(a: str, b: str) -> bool:
     """Whether two names differ only in what nobody sees: blanks at an end, the composition of accents, letters of
     another alphabet.
 
@@ -111,17 +111,19 @@ def _looks_alike(a: str, b: str) -> bool:
     return len(one) == len(other) and all(x.isascii() != y.isascii() for x, y in different)
 
 
-def _renamed(missing: Sequence[PhysicalField], promised: PhysicalSchema, found: PhysicalSchema) -> Mapping[str, str]:
+def _guess_renamings(
+    missing: Sequence[PhysicalField], promised: PhysicalSchema, found: PhysicalSchema
+) -> Mapping[str, str]:
     """By the name of a missing column: the found column that it was probably renamed to. That one has the same type, is
     not promised, has the most similar name, and is not as similar to another missing column. Messages call it a
     guess."""
     spare = [f for f in found if f.name not in promised.names]
-    guesses = {m.name: _most_like(m.name, [f.name for f in spare if f.type == m.type]) for m in missing}
+    guesses = {m.name: _find_most_similar(m.name, [f.name for f in spare if f.type == m.type]) for m in missing}
     times = Counter(guesses.values())
     return {old: new for old, new in guesses.items() if new is not None and times[new] == 1}
 
 
-def _most_like(name: str, others: Sequence[str]) -> str | None:
+def _find_most_similar(name: str, others: Sequence[str]) -> str | None:
     wanted, known = folded(name), ColumnNames(others)
     inside = [other for other in known if wanted in other or other in wanted]
     close = difflib.get_close_matches(wanted, list(known), n=1)
@@ -140,7 +142,7 @@ def _is_part(one: str, other: str) -> bool:
     return bool(a and b) and (a <= b or b <= a)
 
 
-def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:
+def _missing_finding(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:
     there = f"the model produces {', '.join(found.names) or 'no column'}"
     if near is not None:
         unseen = "" if folded(near) == folded(promised.name) else f" ({near!a}, not {promised.name!a})"
@@ -161,7 +163,7 @@ def _missing(promised: PhysicalField, near: str | None, found: PhysicalSchema, r
     )
 
 
-def _spare(promised: PhysicalSchema, found: PhysicalSchema) -> list[PhysicalField]:
+def _list_spare(promised: PhysicalSchema, found: PhysicalSchema) -> list[PhysicalField]:
     """The found columns beyond the promised ones, second columns of one name included."""
     left = list(promised.names)
     spare = []
@@ -173,7 +175,7 @@ def _spare(promised: PhysicalSchema, found: PhysicalSchema) -> list[PhysicalFiel
     return spare
 
 
-def _order(promised: PhysicalSchema, found: PhysicalSchema, spare: list[PhysicalField]) -> Iterator[Finding]:
+def _compare_order(promised: PhysicalSchema, found: PhysicalSchema, spare: list[PhysicalField]) -> Iterator[Finding]:
     extra = [f.name for f in spare]
     given: list[str] = []
     for name in reversed(found.names):
@@ -188,14 +190,14 @@ def _order(promised: PhysicalSchema, found: PhysicalSchema, spare: list[Physical
         yield Finding(Verdict.VIOLATED, "PP503", "", dotted((first,)), ", ".join(wanted), ", ".join(given), message)
 
 
-def _type(difference: Difference) -> Finding:
+def _type_finding(difference: Difference) -> Finding:
     path = dotted(difference.path)
     promised, found = difference.promised or "nothing", difference.found or "nothing"
     message = f"{path}: promised {promised}, found {found}"
     return Finding(Verdict.VIOLATED, "PP504", "", path, promised, found, message)
 
 
-def _lengths(
+def _judge_lengths(
     promised: PhysicalField, found: PhysicalField, clashes: list[Difference], facts: Facts | None
 ) -> Iterator[Finding]:
     """char(n) and varchar(n): Spark computes with strings, so that only a declared length or a count proves it."""
@@ -203,34 +205,34 @@ def _lengths(
     clashing = {d.path for d in clashes}
     for field in nested_fields(PhysicalSchema((promised,))):
         if isinstance(field.type, (Char, Varchar)) and field.path in given and field.path not in clashing:
-            yield _length(field.path, field.type, given[field.path], facts)
+            yield _judge_length(field.path, field.type, given[field.path], facts)
 
 
-def _length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts | None) -> Finding:
+def _judge_length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts | None) -> Finding:
     field = dotted(path)
     if isinstance(found, (Char, Varchar)) and found.length <= promised.length:
         why = f"Spark knows it as {found.simple}"
         return Finding(
             Verdict.PROVED, "PP500", "", field, promised.simple, found.simple, f"{field}: {why}", evidence=why
         )
-    counted = _known(facts, facts.too_long, path) if facts is not None else None
+    counted = _find_count(facts, facts.too_long, path) if facts is not None else None
     if facts is None or counted is None:
         message = f"{field}: promised {promised.simple}, found {found.simple}; no value's length was counted yet"
         return Finding(Verdict.UNPROVED, "PP500", "", field, promised.simple, found.simple, message)
-    return counted_length(field, promised.simple, counted, facts)
+    return judge_counted_length(field, promised.simple, counted, facts)
 
 
-def counted_length(field: str, promised: str, counted: int, facts: Facts) -> Finding:
+def judge_counted_length(field: str, promised: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised length from a count of longer values."""
     if counted:
-        longer = how_many(counted, "longer value")
-        message = f"{field}: promised {promised}, and {longer} in {counted_rows(facts)}, counted in {facts.source}"
+        longer = format_count(counted, "longer value")
+        message = f"{field}: promised {promised}, and {longer} in {format_rows(facts)}, counted in {facts.source}"
         return Finding(Verdict.VIOLATED, "PP500", "", field, promised, longer, message)
-    why = f"0 longer values in {counted_rows(facts)}, counted in {facts.source}"
+    why = f"0 longer values in {format_rows(facts)}, counted in {facts.source}"
     return Finding(Verdict.PROVED, "PP500", "", field, promised, promised, f"{field}: {why}", evidence=why)
 
 
-def _not_null(
+def _judge_nullability(
     promised: PhysicalField,
     found: PhysicalField,
     evidence: Mapping[str, str],
@@ -240,18 +242,18 @@ def _not_null(
     given = {p.path: p.nullable for p in nested_fields(PhysicalSchema((found,)))}
     for field in nested_fields(PhysicalSchema((promised,))):
         if field.promises and field.path in given:
-            yield _judged(field.path, given[field.path], evidence, facts, doubts)
+            yield _judge_not_null(field.path, given[field.path], evidence, facts, doubts)
 
 
-def _judged(
+def _judge_not_null(
     path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None, doubts: Mapping[str, str]
 ) -> Finding:
     field = dotted(path)
     why = evidence.get(field)
-    counted = _known(facts, facts.nulls, path) if facts is not None else None
+    counted = _find_count(facts, facts.nulls, path) if facts is not None else None
     if facts is not None and counted is not None and (counted or not why):
         # A count overrules evidence: the promise is about the data.
-        return counted_nulls(field, counted, facts)
+        return judge_counted_nulls(field, counted, facts)
     if why:
         message = f"{field} holds no null: {why}"
         return Finding(Verdict.PROVED, "PP505", "", field, "NOT NULL", "NOT NULL", message, evidence=why)
@@ -261,30 +263,30 @@ def _judged(
     return Finding(Verdict.UNPROVED, "PP506", "", field, "NOT NULL", flag, message)
 
 
-def _known(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
+def _find_count(facts: Facts, counts: Mapping[Path, int], path: Path) -> int | None:
     return 0 if facts.rows == 0 else counts.get(path)
 
 
-def how_many(number: int, word: str) -> str:
+def format_count(number: int, word: str) -> str:
     """`1 null`, `2,000 nulls`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def counted_nulls(field: str, counted: int, facts: Facts) -> Finding:
+def judge_counted_nulls(field: str, counted: int, facts: Facts) -> Finding:
     """The verdict on a promised NOT NULL from a count of nulls."""
     if counted:
-        nulls, were = how_many(counted, "null"), "was" if counted == 1 else "were"
-        message = f"{field}: promised NOT NULL, and {nulls} {were} counted in {counted_rows(facts)} ({facts.source})"
+        nulls, were = format_count(counted, "null"), "was" if counted == 1 else "were"
+        message = f"{field}: promised NOT NULL, and {nulls} {were} counted in {format_rows(facts)} ({facts.source})"
         return Finding(Verdict.VIOLATED, "PP505", "", field, "NOT NULL", nulls, message)
-    why = f"0 nulls in {counted_rows(facts)}, counted in {facts.source}"
+    why = f"0 nulls in {format_rows(facts)}, counted in {facts.source}"
     return Finding(Verdict.PROVED, "PP505", "", field, "NOT NULL", "0 nulls", f"{field}: {why}", evidence=why)
 
 
-def counted_rows(facts: Facts) -> str:
+def format_rows(facts: Facts) -> str:
     """`3 rows`; `all rows` where their number is not known."""
-    return how_many(facts.rows, "row") if facts.rows is not None else "all rows"
+    return format_count(facts.rows, "row") if facts.rows is not None else "all rows"
 
 
-def _placed(finding: Finding, plane: str, locate: Locate) -> Finding:
+def _place_finding(finding: Finding, plane: str, locate: Locate) -> Finding:
     column = split_name(finding.field)[0] if finding.field else None
     return replace(finding, plane=plane, origin=locate(column) if column else None)

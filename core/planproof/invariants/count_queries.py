@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from planproof.contract import Contract
-from planproof.invariants.contract import counted_length, counted_nulls
+from planproof.invariants.contract import judge_counted_length, judge_counted_nulls
 from planproof.session.protocol import Session
 from planproof_engine.claim import Facts, NestedField, Path, nested_fields
 from planproof_engine.claim import find_place as find
@@ -51,32 +51,32 @@ def count_query(source: str, schema: PhysicalSchema, terms: Sequence[Term], chec
     """
     counts = [
         "count(*)",
-        *(f"coalesce(sum({failing_places(schema, term)}), 0L)" for term in terms),
-        *map(_failing, checks),
+        *(f"coalesce(sum({count_expression(schema, term)}), 0L)" for term in terms),
+        *map(_check_expression, checks),
     ]
     return f"SELECT {', '.join(counts)} FROM {source} AS counted"
 
 
-def failing_places(schema: PhysicalSchema, term: Term) -> str:
+def count_expression(schema: PhysicalSchema, term: Term) -> str:
     """An SQL expression that counts the values in one row that break a term. Raises `KeyError` where the schema has
     none."""
-    leaf: _Leaf = _is_null if term.longer_than is None else partial(_is_longer, length=term.longer_than)
+    leaf: _Leaf = _null_expression if term.longer_than is None else partial(_longer_expression, length=term.longer_than)
     for f in schema:
         if f.name == term.path[0]:
-            return _at(backticked(f.name), f.type, term.path[1:], leaf, 0)
+            return _count_inside(backticked(f.name), f.type, term.path[1:], leaf, 0)
     raise KeyError(f"no column {term.path[0]} in {schema}")
 
 
-def _is_null(value: str) -> str:
+def _null_expression(value: str) -> str:
     return f"CASE WHEN {value} IS NULL THEN 1L ELSE 0L END"
 
 
-def _is_longer(value: str, length: int) -> str:
+def _longer_expression(value: str, length: int) -> str:
     # Trailing blanks do not count: Spark's own varchar check trims them where they alone exceed the length.
     return f"CASE WHEN char_length(rtrim({value})) > {length} THEN 1L ELSE 0L END"
 
 
-def _at(value: str, t: DataType, rest: Path, leaf: _Leaf, depth: int) -> str:
+def _count_inside(value: str, t: DataType, rest: Path, leaf: _Leaf, depth: int) -> str:
     """The count inside one value; every lambda has a variable of its own, as shadowing is fragile in Spark."""
     if not rest:
         return leaf(value)
@@ -85,19 +85,19 @@ def _at(value: str, t: DataType, rest: Path, leaf: _Leaf, depth: int) -> str:
         inner = next((f for f in t.fields if f.name == name), None)
         if inner is None:
             raise KeyError(f"no field {name} in {t.simple}")
-        counted = _at(f"{value}.{backticked(name)}", inner.type, below, leaf, depth)
+        counted = _count_inside(f"{value}.{backticked(name)}", inner.type, below, leaf, depth)
         return f"CASE WHEN {value} IS NULL THEN 0L ELSE {counted} END"
     if isinstance(t, Array) and name == "element":
-        return _summed(value, t.element, below, leaf, depth)
+        return _sum_elements(value, t.element, below, leaf, depth)
     if isinstance(t, Map) and name in ("key", "value"):
         inner_type = t.key if name == "key" else t.value
-        return _summed(f"map_{name}s({value})", inner_type, below, leaf, depth)
+        return _sum_elements(f"map_{name}s({value})", inner_type, below, leaf, depth)
     raise KeyError(f"no {name} in {t.simple}")
 
 
-def _summed(array: str, element: DataType, below: Path, leaf: _Leaf, depth: int) -> str:
+def _sum_elements(array: str, element: DataType, below: Path, leaf: _Leaf, depth: int) -> str:
     total, item = f"total_{depth}", f"item_{depth}"
-    counted = _at(item, element, below, leaf, depth + 1)
+    counted = _count_inside(item, element, below, leaf, depth + 1)
     return f"coalesce(aggregate({array}, 0L, ({total}, {item}) -> {total} + {counted}), 0L)"
 
 
@@ -136,7 +136,7 @@ def count(
         return findings, []
     row = session.rows(count_query(relation, schema, terms, checks))[0]
     facts = read_counts(row, terms, "a query over all rows")
-    decided = [f if term is None else _decided(f, term, facts) for f, term in wanted]
+    decided = [f if term is None else _decide(f, term, facts) for f, term in wanted]
     return decided, [int(n or 0) for n in row[1 + len(terms) :]]
 
 
@@ -156,24 +156,24 @@ def term_of(finding: Finding, field: NestedField | None) -> Term | None:
     return None
 
 
-def _decided(finding: Finding, term: Term, facts: Facts) -> Finding:
+def _decide(finding: Finding, term: Term, facts: Facts) -> Finding:
     field = finding.field or ""
     if term.longer_than is None:
-        decided = counted_nulls(field, facts.nulls[term.path], facts)
+        decided = judge_counted_nulls(field, facts.nulls[term.path], facts)
     else:
-        decided = counted_length(field, finding.promised or "", facts.too_long[term.path], facts)
+        decided = judge_counted_length(field, finding.promised or "", facts.too_long[term.path], facts)
     return replace(decided, plane=finding.plane, origin=finding.origin)
 
 
-def breaks(schema: PhysicalSchema, term: Term) -> str:
+def broken_condition(schema: PhysicalSchema, term: Term) -> str:
     """The condition of the rows that `count_query` counts for a term. Raises `KeyError` as it does."""
     name = backticked(term.path[0])
     if len(term.path) > 1:
-        return f"{failing_places(schema, term)} > 0L"
+        return f"{count_expression(schema, term)} > 0L"
     return f"{name} IS NULL" if term.longer_than is None else f"char_length(rtrim({name})) > {term.longer_than}"
 
 
-def repeated_keys(source: str, columns: Sequence[str], most: int) -> str:
+def repeated_keys_query(source: str, columns: Sequence[str], most: int) -> str:
     """What follows SELECT to show keys that stand on more than one row, and on how many."""
     names = ", ".join(backticked(c) for c in columns)
     full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
@@ -183,7 +183,7 @@ def repeated_keys(source: str, columns: Sequence[str], most: int) -> str:
     )
 
 
-def dangling(
+def dangling_rows_query(
     source: str, columns: Sequence[str], target: str, target_columns: Sequence[str], shown: Sequence[str], most: int
 ) -> str:
     """What follows SELECT to show rows whose key is not in the target: these columns of them, or all where none are
@@ -205,10 +205,10 @@ def unique_query(source: str, columns: Sequence[str]) -> str:
 
 def check_query(source: str, expressions: Sequence[str]) -> str:
     """A query of one row: per check expression, the rows where it is false. Null satisfies a check, as in SQL."""
-    return f"SELECT {', '.join(map(_failing, expressions))} FROM {source} AS counted"
+    return f"SELECT {', '.join(map(_check_expression, expressions))} FROM {source} AS counted"
 
 
-def _failing(expression: str) -> str:
+def _check_expression(expression: str) -> str:
     return f"count_if(NOT (\n{expression}\n))"
 
 

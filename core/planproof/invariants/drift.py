@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
-from planproof.invariants.file_schemas import once
-from planproof.invariants.registered import widens
+from planproof.invariants.file_schemas import merge_findings
+from planproof.invariants.registered import is_widened
 from planproof_engine.claim import Path, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
@@ -56,19 +56,19 @@ def check(
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         if footer.rows:
-            found += [(finding, footer.files) for finding in _file(wanted, footer, case_sensitive)]
-            found += [(finding, footer.files) for finding in _unread(wanted, footer, away)]
+            found += [(finding, footer.files) for finding in _compare_file(wanted, footer, case_sensitive)]
+            found += [(finding, footer.files) for finding in _find_unread(wanted, footer, away)]
             if not case_sensitive:
-                found += [(finding, footer.files) for finding in _doubled(wanted, footer)]
-    return once(found)
+                found += [(finding, footer.files) for finding in _find_ambiguous(wanted, footer)]
+    return merge_findings(found)
 
 
-def _file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool) -> Iterator[Finding]:
+def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool) -> Iterator[Finding]:
     stored = by_name(footer.schema)
     for f in wanted:
         held = stored.get(f.name)
         if held is None:
-            yield _lacks(footer, (f.name,), f.type, f.nullable)
+            yield _missing_finding(footer, (f.name,), f.type, f.nullable)
             continue
         if held.name != f.name:
             who = (
@@ -77,18 +77,18 @@ def _file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitive: bool)
             message = f"{footer.name}: {f.name} is stored as {held.name}; {who}"
             verdict = Verdict.VIOLATED if case_sensitive else Verdict.WARNING
             yield _finding(verdict, (f.name,), f.name, held.name, message)
-        yield from _types(without_lengths(f.type), held.type, (f.name,), footer)
+        yield from _compare_types(without_lengths(f.type), held.type, (f.name,), footer)
 
 
-def _unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
+def _find_unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
     """Columns that only the file has."""
     known = ColumnNames(f.name for f in wanted) | away
     for f in footer.schema:
         if f.name not in known:
-            yield _beyond((f.name,), f.type, footer)
+            yield _extra_finding((f.name,), f.type, footer)
 
 
-def _doubled(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
+def _find_ambiguous(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
     """Names that a session without case cannot tell apart: Spark refuses to read such a column."""
     for f in wanted:
         held = [name for name in footer.schema.names if folded(name) == folded(f.name)]
@@ -97,50 +97,50 @@ def _doubled(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Findin
             yield _finding(Verdict.VIOLATED, (f.name,), f.name, ", ".join(held), message)
 
 
-def in_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Finding]:
+def check_paths(footers: Sequence[Footer], partition_by: Sequence[str]) -> list[Finding]:
     """Partition columns that stand in the files too: readers take the path's value, whatever the file holds. Files that
     say the same are healthy."""
     away = ColumnNames(partition_by)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         last = ByColumn((p.column, p) for p in footer.in_path)
-        found += [(_in_path(footer, p), footer.files) for name, p in last.items() if name in away and not p.agrees]
-    return once(found)
+        found += [(_path_finding(footer, p), footer.files) for name, p in last.items() if name in away and not p.agrees]
+    return merge_findings(found)
 
 
-def _in_path(footer: Footer, place: InPath) -> Finding:
+def _path_finding(footer: Footer, place: InPath) -> Finding:
     said = f"{footer.name} lies below {place.column}={place.value}, which readers take, and holds {place.stored}"
     verdict = Verdict.WARNING if place.agrees is None else Verdict.VIOLATED
     return _finding(verdict, (place.column,), place.value, place.stored, f"{said} in {place.column} itself")
 
 
-def _types(now: DataType, stored: DataType, path: Path, footer: Footer) -> Iterator[Finding]:
+def _compare_types(now: DataType, stored: DataType, path: Path, footer: Footer) -> Iterator[Finding]:
     if isinstance(now, Struct) and isinstance(stored, Struct):
-        yield from _structs(now, stored, path, footer)
+        yield from _compare_structs(now, stored, path, footer)
     elif isinstance(now, Array) and isinstance(stored, Array):
-        yield from _types(now.element, stored.element, (*path, "element"), footer)
+        yield from _compare_types(now.element, stored.element, (*path, "element"), footer)
     elif isinstance(now, Map) and isinstance(stored, Map):
-        yield from _types(now.key, stored.key, (*path, "key"), footer)
-        yield from _types(now.value, stored.value, (*path, "value"), footer)
+        yield from _compare_types(now.key, stored.key, (*path, "key"), footer)
+        yield from _compare_types(now.value, stored.value, (*path, "value"), footer)
     elif now != stored:
-        yield _leaf(now, stored, path, footer)
+        yield _compare_leaf(now, stored, path, footer)
 
 
-def _structs(now: Struct, stored: Struct, path: Path, footer: Footer) -> Iterator[Finding]:
+def _compare_structs(now: Struct, stored: Struct, path: Path, footer: Footer) -> Iterator[Finding]:
     held = by_name(stored.fields)
     for f in now.fields:
         inner = held.get(f.name)
         if inner is None:
-            yield _lacks(footer, (*path, f.name), f.type, f.nullable)
+            yield _missing_finding(footer, (*path, f.name), f.type, f.nullable)
         else:
-            yield from _types(f.type, inner.type, (*path, f.name), footer)
+            yield from _compare_types(f.type, inner.type, (*path, f.name), footer)
     known = ColumnNames(f.name for f in now.fields)
     for inner in stored.fields:
         if inner.name not in known:
-            yield _beyond((*path, inner.name), inner.type, footer)
+            yield _extra_finding((*path, inner.name), inner.type, footer)
 
 
-def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Finding:
+def _compare_leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Finding:
     said = f"{footer.name}: {dotted(path)} is {now.simple} now and is stored as {stored.simple}"
     if {now, stored} == _BOTH:
         message = f"{said}: readers shift it by their session's time zone"
@@ -149,32 +149,32 @@ def _leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Findin
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as text")
     if now == BINARY and is_string(stored):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark reads as bytes")
-    if now in _as_numbers(stored):
+    if now in _number_types(stored):
         message = f"{said}, which Spark reads as the bare number"
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, message)
-    if _reads(stored, now):
+    if _is_readable(stored, now):
         return _finding(Verdict.WARNING, path, now.simple, stored.simple, f"{said}, which Spark widens as it reads")
     return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, f"{said}: Spark cannot read it so")
 
 
-def _as_numbers(stored: DataType) -> tuple[DataType, ...]:
+def _number_types(stored: DataType) -> tuple[DataType, ...]:
     """The types of numbers as which Spark reads a time of the day: by the width that it has in the file."""
     if isinstance(stored, Time) or stored.simple.startswith("parquet INT64 Time "):
         return (LONG,)
     return (INT, LONG) if stored.simple.startswith("parquet INT32 Time ") else ()
 
 
-def _reads(stored: DataType, now: DataType) -> bool:
+def _is_readable(stored: DataType, now: DataType) -> bool:
     """Whether Spark reads the file's type without loss. For rarer types that is not known, and counts as true."""
     if stored == VOID:  # Other writers store a column of nulls as integers.
-        return now in (BYTE, SHORT, INT) or _reads(INT, now)
+        return now in (BYTE, SHORT, INT) or _is_readable(INT, now)
     if is_integral(stored) and isinstance(now, Decimal):
         return now.precision - now.scale >= _DIGITS[stored]
     rare = isinstance(now, Time) or bool({type(stored), type(now)} & {Interval, Geo}) or VARIANT in (stored, now)
-    return rare or widens(stored, now)
+    return rare or is_widened(stored, now)
 
 
-def _lacks(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding:
+def _missing_finding(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding:
     place = dotted(path)
     message = f"{footer.name} has no {place}, which reads as null there"
     verdict = Verdict.WARNING if nullable else Verdict.VIOLATED
@@ -182,7 +182,7 @@ def _lacks(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding
     return _finding(verdict, path, promised, "missing", message if nullable else f"{message}, and is promised NOT NULL")
 
 
-def _beyond(path: Path, stored: DataType, footer: Footer) -> Finding:
+def _extra_finding(path: Path, stored: DataType, footer: Footer) -> Finding:
     message = f"{footer.name} stores {dotted(path)} ({stored.simple}), which the table does not have: nobody reads it"
     return Finding(Verdict.WARNING, "PP403", "catalog", dotted(path), "nothing", stored.simple, message)
 

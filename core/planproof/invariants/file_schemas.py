@@ -26,14 +26,16 @@ def check(
     """
     filled = [f for f in footers if f.rows]
     if planned is None:
-        return together(filled)
+        return compare_files(filled)
     away = ColumnNames(partition_by)
     expected = PhysicalSchema(tuple(f for f in planned if f.name not in away))
     besides = {*of_format} - {*planned.names}
-    return once([(finding, footer.files) for footer in filled for finding in _file(expected, footer, besides)])
+    return merge_findings(
+        [(finding, footer.files) for footer in filled for finding in _compare_file(expected, footer, besides)]
+    )
 
 
-def _file(expected: PhysicalSchema, footer: Footer, besides: Set[str]) -> list[Finding]:
+def _compare_file(expected: PhysicalSchema, footer: Footer, besides: Set[str]) -> list[Finding]:
     columns = [f for f in footer.schema if f.name not in besides]
     names, wanted = ([folded(f.name) for f in schema] for schema in (columns, expected))
     if names != wanted:
@@ -42,13 +44,13 @@ def _file(expected: PhysicalSchema, footer: Footer, besides: Set[str]) -> list[F
     found: list[Finding] = []
     for ours, theirs in zip(expected, columns):
         differences = type_differences(ours.type, theirs.type, (ours.name,))
-        found += [_broken(footer, d.path, d.promised, d.found) for d in differences]
+        found += [_difference_finding(footer, d.path, d.promised, d.found) for d in differences]
         if not differences:
-            found += _flags(ours, theirs, footer)
-    return found + _cut(footer) + _described(footer)
+            found += _compare_flags(ours, theirs, footer)
+    return found + _find_cut_timestamps(footer) + _compare_described(footer)
 
 
-def _described(footer: Footer) -> list[Finding]:
+def _compare_described(footer: Footer) -> list[Finding]:
     """Whether the schema that Spark keeps in a footer's metadata names the same columns as the file's own, which
     readers use."""
     names = ", ".join(footer.schema.names)
@@ -59,13 +61,13 @@ def _described(footer: Footer) -> list[Finding]:
     return [Finding(Verdict.WARNING, "PP401", "files", None, said, names, message)]
 
 
-def _broken(footer: Footer, path: Path, promised: str | None, found: str | None) -> Finding:
+def _difference_finding(footer: Footer, path: Path, promised: str | None, found: str | None) -> Finding:
     place = dotted(path)
     message = f"{footer.name}: {place} was planned as {promised or 'nothing'} and is stored as {found or 'nothing'}"
     return Finding(Verdict.VIOLATED, "PP401", "files", place, promised, found, message)
 
 
-def _flags(planned: PhysicalField, stored: PhysicalField, footer: Footer) -> list[Finding]:
+def _compare_flags(planned: PhysicalField, stored: PhysicalField, footer: Footer) -> list[Finding]:
     """Required exactly where the plan says NOT NULL. A loosened flag is decided by facts; a tightened one would make
     the file promise more than the plan."""
     path: Path = (planned.name,)
@@ -74,12 +76,12 @@ def _flags(planned: PhysicalField, stored: PhysicalField, footer: Footer) -> lis
         flags.insert(0, (path, stored.nullable))
     found: list[Finding] = []
     for place, optional in flags:
-        finding = _loosened(footer, place) if optional else _tightened(footer, place)
+        finding = _judge_loosened(footer, place) if optional else _tightened_finding(footer, place)
         found += [finding] if finding else []
     return found
 
 
-def _loosened(footer: Footer, path: Path) -> Finding | None:
+def _judge_loosened(footer: Footer, path: Path) -> Finding | None:
     nulls = footer.nulls.get(path)
     if nulls == 0:
         return None
@@ -90,21 +92,21 @@ def _loosened(footer: Footer, path: Path) -> Finding | None:
     return Finding(verdict, "PP401", "files", place, "NOT NULL", "optional", message)
 
 
-def _tightened(footer: Footer, path: Path) -> Finding:
+def _tightened_finding(footer: Footer, path: Path) -> Finding:
     place = dotted(path)
     message = f"{footer.name}: {place} was planned nullable, and the file says required"
     return Finding(Verdict.WARNING, "PP401", "files", place, "nullable", "required", message)
 
 
-def _cut(footer: Footer) -> list[Finding]:
+def _find_cut_timestamps(footer: Footer) -> list[Finding]:
     return [
-        _broken(footer, leaf.path, "a timestamp in microseconds", "milliseconds")
+        _difference_finding(footer, leaf.path, "a timestamp in microseconds", "milliseconds")
         for leaf in footer.leaves
         if leaf.unit == "milliseconds"
     ]
 
 
-def together(footers: Sequence[Footer]) -> list[Finding]:
+def compare_files(footers: Sequence[Footer]) -> list[Finding]:
     """Compares the files of one table: shared columns have one type, and no file lacks a column that is NOT NULL in
     another one. A file that is older than a nullable column is healthy."""
     seen: dict[str, tuple[Footer, PhysicalField]] = {}
@@ -113,17 +115,17 @@ def together(footers: Sequence[Footer]) -> list[Finding]:
         for f in footer.schema:
             first, known = seen.setdefault(folded(f.name), (footer, f))
             for d in type_differences(known.type, f.type, (known.name,)):
-                found.append((_clash(d.path, d.promised, d.found, first, footer), footer.files))
-    return once([*found, *_lacking(footers)])
+                found.append((_clash_finding(d.path, d.promised, d.found, first, footer), footer.files))
+    return merge_findings([*found, *_find_missing_columns(footers)])
 
 
-def _clash(path: Path, first: str | None, other: str | None, a: Footer, b: Footer) -> Finding:
+def _clash_finding(path: Path, first: str | None, other: str | None, a: Footer, b: Footer) -> Finding:
     place = dotted(path)
     message = f"{place} is {first or 'missing'} in {a.name} and {other or 'missing'} in {b.name}"
     return Finding(Verdict.VIOLATED, "PP402", "files", place, first, other, message)
 
 
-def _lacking(footers: Sequence[Footer]) -> list[tuple[Finding, int]]:
+def _find_missing_columns(footers: Sequence[Footer]) -> list[tuple[Finding, int]]:
     required = ByColumn((f.name, (f, footer)) for footer in footers for f in footer.schema if not f.nullable)
     found: list[tuple[Finding, int]] = []
     for footer in footers:
@@ -137,15 +139,15 @@ def _lacking(footers: Sequence[Footer]) -> list[tuple[Finding, int]]:
     return found
 
 
-def once(findings: Sequence[tuple[Finding, int]]) -> list[Finding]:
+def merge_findings(findings: Sequence[tuple[Finding, int]]) -> list[Finding]:
     """One finding per place and kind, with the number of files that it stands for."""
     groups: dict[tuple[str, str | None, str | None, str | None], list[tuple[Finding, int]]] = {}
     for f, files in findings:
         groups.setdefault((f.code, f.field, f.promised, f.found), []).append((f, files))
-    return [_many(group) for group in groups.values()]
+    return [_merge_group(group) for group in groups.values()]
 
 
-def _many(group: list[tuple[Finding, int]]) -> Finding:
+def _merge_group(group: list[tuple[Finding, int]]) -> Finding:
     first = group[0][0]
     others = sum(files for _, files in group) - 1
     if not others:

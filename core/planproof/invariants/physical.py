@@ -8,7 +8,7 @@ count, a recursive CTE).
 from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof.invariants.contract import counted_rows, how_many
+from planproof.invariants.contract import format_count, format_rows
 from planproof.session.protocol import SparkPlanes
 from planproof_engine.claim import Facts, Path, dotted
 from planproof_engine.finding import Finding, Verdict
@@ -25,23 +25,23 @@ def check(planes: SparkPlanes, facts: Facts | None = None) -> list[Finding]:
         message = f"Spark analyzes this query but cannot plan it: {planes.unplanned}"
         found.append(Finding(Verdict.UNPROVED, "PP302", "optimized", found=planes.unplanned, message=message))
     if planes.optimized is not None:
-        found += _shape("optimized", planes.analyzed, planes.optimized)
-        found += _loosened(planes.analyzed, planes.optimized, facts)
+        found += _compare_shape("optimized", planes.analyzed, planes.optimized)
+        found += _judge_loosened(planes.analyzed, planes.optimized, facts)
     if planes.executed is not None:
-        found += _shape("executed", planes.analyzed, planes.executed)
+        found += _compare_shape("executed", planes.analyzed, planes.executed)
     return found
 
 
-def _shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[Finding]:
+def _compare_shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) -> list[Finding]:
     if len(analyzed) != len(later):
-        return [_changed(plane, None, f"{len(analyzed)} columns", f"{len(later)} columns")]
+        return [_change_finding(plane, None, f"{len(analyzed)} columns", f"{len(later)} columns")]
     found: list[Finding] = []
     for ours, theirs in zip(analyzed, later):
         minds_case = plane != "executed"
         if folded(ours.name, minds_case) != folded(theirs.name, minds_case):
-            found.append(_changed(plane, (ours.name,), f"the name {ours.name}", f"the name {theirs.name}"))
+            found.append(_change_finding(plane, (ours.name,), f"the name {ours.name}", f"the name {theirs.name}"))
         differences = type_differences(ours.type, theirs.type, (ours.name,))
-        found += [_changed(plane, d.path, d.promised, d.found) for d in differences]
+        found += [_change_finding(plane, d.path, d.promised, d.found) for d in differences]
     return found
 
 
@@ -53,14 +53,14 @@ def check_written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Findin
     for f in planned:
         theirs = ran.get(f.name)
         if theirs is None:
-            found.append(_changed("executed", (f.name,), f.type.simple, None))
+            found.append(_change_finding("executed", (f.name,), f.type.simple, None))
         else:
             differences = type_differences(f.type, theirs.type, (f.name,))
-            found += [_changed("executed", d.path, d.promised, d.found) for d in differences]
+            found += [_change_finding("executed", d.path, d.promised, d.found) for d in differences]
     return found
 
 
-def _changed(plane: str, path: Path | None, promised: str | None, found: str | None) -> Finding:
+def _change_finding(plane: str, path: Path | None, promised: str | None, found: str | None) -> Finding:
     place = dotted(path) if path else None
     message = (
         f"{place or 'the result'}: Spark's analyzed plan says {promised or 'nothing'}, its {plane} plan "
@@ -69,10 +69,10 @@ def _changed(plane: str, path: Path | None, promised: str | None, found: str | N
     return Finding(Verdict.VIOLATED, "PP203", plane, place, promised, found, message)
 
 
-def _loosened(analyzed: PhysicalSchema, optimized: PhysicalSchema, facts: Facts | None) -> list[Finding]:
+def _judge_loosened(analyzed: PhysicalSchema, optimized: PhysicalSchema, facts: Facts | None) -> list[Finding]:
     if len(analyzed) != len(optimized):
         return []
-    return [_decided(path, facts) for a, o in zip(analyzed, optimized) for path in _loosened_paths(a, o)]
+    return [_judge_flag(path, facts) for a, o in zip(analyzed, optimized) for path in _loosened_paths(a, o)]
 
 
 def _loosened_paths(analyzed: PhysicalField, optimized: PhysicalField) -> list[Path]:
@@ -81,7 +81,7 @@ def _loosened_paths(analyzed: PhysicalField, optimized: PhysicalField) -> list[P
     return [path, *nested] if optimized.nullable and not analyzed.nullable else nested
 
 
-def _decided(path: Path, facts: Facts | None) -> Finding:
+def _judge_flag(path: Path, facts: Facts | None) -> Finding:
     place = dotted(path)
     counted = facts.nulls.get(path) if facts is not None else None
     said = f"{place}: NOT NULL in Spark's analyzed plan, nullable in its optimized plan"
@@ -90,10 +90,10 @@ def _decided(path: Path, facts: Facts | None) -> Finding:
             Verdict.WARNING, "PP204", "optimized", place, "NOT NULL", "nullable", f"{said}; no null was counted yet"
         )
     if counted:
-        nulls = how_many(counted, "null")
+        nulls = format_count(counted, "null")
         message = f"{said}, and {nulls} {'was' if counted == 1 else 'were'} counted in {facts.source}"
         return Finding(Verdict.VIOLATED, "PP204", "optimized", place, "NOT NULL", nulls, message)
-    evidence = f"0 nulls in {counted_rows(facts)}, counted in {facts.source}"
+    evidence = f"0 nulls in {format_rows(facts)}, counted in {facts.source}"
     return Finding(
         Verdict.PROVED,
         "PP204",

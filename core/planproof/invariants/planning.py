@@ -15,11 +15,11 @@ def check(logical: PhysicalSchema, analyzed: PhysicalSchema, strict: bool = Fals
         return [_finding(verdict, None, f"{len(logical)} columns", f"{len(analyzed)} columns")]
     found: list[Finding] = []
     for ours, theirs in zip(logical, analyzed):
-        found += _field(verdict, ours, theirs)
+        found += _compare_field(verdict, ours, theirs)
     return found
 
 
-def _field(verdict: Verdict, ours: PhysicalField, theirs: PhysicalField) -> list[Finding]:
+def _compare_field(verdict: Verdict, ours: PhysicalField, theirs: PhysicalField) -> list[Finding]:
     path: Path = (ours.name,)
     if ours.name != theirs.name:
         return [_finding(verdict, path, f"the name {ours.name}", f"the name {theirs.name}")]
@@ -27,13 +27,13 @@ def _field(verdict: Verdict, ours: PhysicalField, theirs: PhysicalField) -> list
     if found:
         return found
     if ours.nullable != theirs.nullable:
-        found.append(_finding(verdict, path, _flag(ours.nullable), _flag(theirs.nullable)))
+        found.append(_finding(verdict, path, _format_flag(ours.nullable), _format_flag(theirs.nullable)))
     for flag in flag_differences(ours.type, theirs.type, path):
-        found.append(_finding(verdict, flag.path, _flag(not flag.nullable), _flag(flag.nullable)))
+        found.append(_finding(verdict, flag.path, _format_flag(not flag.nullable), _format_flag(flag.nullable)))
     return found
 
 
-def _flag(nullable: bool) -> str:
+def _format_flag(nullable: bool) -> str:
     return "nullable" if nullable else "NOT NULL"
 
 

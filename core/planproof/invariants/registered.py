@@ -45,13 +45,13 @@ def check(registered: PhysicalSchema, written: PhysicalSchema, partition_by: Seq
     found: list[Finding] = []
     for f in registered:
         if f.name in stored:
-            found += _types(f, stored[f.name])
-    found += _partitions(registered, written, last)
-    found += _width(registered, stored, last)
-    return found or _order(registered, list(stored), last)
+            found += _compare_types(f, stored[f.name])
+    found += _compare_partitions(registered, written, last)
+    found += _compare_width(registered, stored, last)
+    return found or _compare_order(registered, list(stored), last)
 
 
-def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Finding]:
+def check_metastore(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Finding]:
     """The columns that Spark keeps in a table's properties against those that the metastore lists for everybody else.
 
     Another tool that alters a table leaves Spark's copy as it was. Where Spark's types are none of Hive's, an array
@@ -64,7 +64,7 @@ def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Fin
     found = []
     for name in dict.fromkeys((*ours, *theirs)):
         one, other = ours.get(name), theirs.get(name)
-        if one is None or other is None or _differ(one.type, other.type):
+        if one is None or other is None or _is_different(one.type, other.type):
             said, listed = (f.type.simple if f is not None else "nothing" for f in (one, other))
             message = (
                 f"{name} is {said} to Spark and {listed} to Hive's metastore: another tool altered the table, and "
@@ -74,16 +74,16 @@ def elsewhere(registered: PhysicalSchema, metastore: PhysicalSchema) -> list[Fin
     return found
 
 
-def _differ(ours: DataType, theirs: DataType) -> bool:
+def _is_different(ours: DataType, theirs: DataType) -> bool:
     """Compares only types that both Spark and Hive have."""
     both = [without_lengths(t) for t in (ours, theirs)]
     return both[0] != both[1] and all(t in _SHARED or isinstance(t, Decimal) for t in both)
 
 
-def _types(registered: PhysicalField, stored: PhysicalField) -> list[Finding]:
+def _compare_types(registered: PhysicalField, stored: PhysicalField) -> list[Finding]:
     found = []
     for d in type_differences(registered.type, stored.type, (registered.name,)):
-        readable = d.promised is not None and d.found is not None and _reads(d.promised, d.found)
+        readable = d.promised is not None and d.found is not None and _is_readable(d.promised, d.found)
         verdict = Verdict.WARNING if readable else Verdict.VIOLATED
         place = dotted(d.path)
         note = ", which Spark widens as it reads" if readable else ""
@@ -92,14 +92,14 @@ def _types(registered: PhysicalField, stored: PhysicalField) -> list[Finding]:
     return found
 
 
-def _reads(registered: str, stored: str) -> bool:
+def _is_readable(registered: str, stored: str) -> bool:
     try:
-        return widens(parse_type(stored), parse_type(registered))
+        return is_widened(parse_type(stored), parse_type(registered))
     except ValueError:
         return False
 
 
-def widens(stored: DataType, registered: DataType) -> bool:
+def is_widened(stored: DataType, registered: DataType) -> bool:
     """True where Spark reads `stored` as the wider `registered` without loss (`ParquetVectorUpdaterFactory`)."""
     if isinstance(stored, Decimal) and isinstance(registered, Decimal):
         room = registered.precision - registered.scale >= stored.precision - stored.scale
@@ -116,13 +116,13 @@ def widens(stored: DataType, registered: DataType) -> bool:
     )
 
 
-def _partitions(registered: PhysicalSchema, written: PhysicalSchema, last: ColumnNames) -> list[Finding]:
+def _compare_partitions(registered: PhysicalSchema, written: PhysicalSchema, last: ColumnNames) -> list[Finding]:
     """Partition columns stand last, with the type that the plan gave them."""
     planned = by_name(written)
     found: list[Finding] = []
     for f in registered:
         if f.name in last and f.name in planned:
-            found += _types(f, planned[f.name])
+            found += _compare_types(f, planned[f.name])
     tail = [folded(f.name) for f in registered][-len(last) :] if last else []
     if tail != list(last):
         message = f"the partition columns {', '.join(last)} do not stand last: the table ends with {', '.join(tail)}"
@@ -130,7 +130,7 @@ def _partitions(registered: PhysicalSchema, written: PhysicalSchema, last: Colum
     return found
 
 
-def _width(registered: PhysicalSchema, stored: Mapping[str, PhysicalField], last: ColumnNames) -> list[Finding]:
+def _compare_width(registered: PhysicalSchema, stored: Mapping[str, PhysicalField], last: ColumnNames) -> list[Finding]:
     """A column without a place in the files reads as null; one without a place in the catalog is not read."""
     known = ColumnNames(f.name for f in registered)
     found: list[Finding] = []
@@ -145,7 +145,7 @@ def _width(registered: PhysicalSchema, stored: Mapping[str, PhysicalField], last
     return found
 
 
-def _order(registered: PhysicalSchema, stored: list[str], last: ColumnNames) -> list[Finding]:
+def _compare_order(registered: PhysicalSchema, stored: list[str], last: ColumnNames) -> list[Finding]:
     names = [folded(f.name) for f in registered if f.name not in last]
     if names == stored:
         return []

@@ -14,7 +14,7 @@ from planproof_engine.records import record
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 TERMS = "quarantine_terms"
-"""The column of `marked` that names the terms which a row breaks: an array, empty where it keeps all."""
+"""The column of `marked_rows_query` that names the terms which a row breaks: an array, empty where it keeps all."""
 _KEYS = ("unique", "primary_key")
 _KEY = "`__planproof_repeated`"
 _PLACES = ("PP500", "PP505", "PP506")
@@ -45,44 +45,44 @@ def is_of_rows(finding: Finding) -> bool:
 def row_terms(contract: Contract, schema: PhysicalSchema, settings: Settings) -> list[RowTerm]:
     """Every such term of a contract, over rows of `schema`: NOT NULL, lengths, checks, keys. Terms that
     `settings.enforce` leaves out are not among them. Raises `KeyError` where the schema lacks a place."""
-    found = [_place(schema, term) for term in count_queries.terms_of(contract) if _counts(term, settings)]
+    found = [_term_of_place(schema, term) for term in count_queries.terms_of(contract) if _is_enforced(term, settings)]
     for number, constraint in enumerate(contract.constraints):
         said = f"{constraint.name}: {constraint}" if constraint.name else str(constraint)
         if constraint.kind == "check":
             found.append(RowTerm(said, None, f"NOT (\n{constraint.condition}\n)"))
         elif constraint.kind in _KEYS:
             field = ", ".join(constraint.columns)
-            found.append(RowTerm(said, field, f"repeated_{number}.{_KEY}", _columns(constraint, schema)))
+            found.append(RowTerm(said, field, f"repeated_{number}.{_KEY}", _key_columns(constraint, schema)))
     return found
 
 
-def _counts(term: count_queries.Term, settings: Settings) -> bool:
+def _is_enforced(term: count_queries.Term, settings: Settings) -> bool:
     return ("nullability" if term.longer_than is None else "types") in settings.enforce
 
 
-def _place(schema: PhysicalSchema, term: count_queries.Term) -> RowTerm:
-    place, condition = dotted(term.path), f"{count_queries.failing_places(schema, term)} > 0L"
+def _term_of_place(schema: PhysicalSchema, term: count_queries.Term) -> RowTerm:
+    place, condition = dotted(term.path), f"{count_queries.count_expression(schema, term)} > 0L"
     said = f"not_null({place})" if term.longer_than is None else f"at most {term.longer_than} characters({place})"
     return RowTerm(said, place, condition)
 
 
-def _columns(constraint: Constraint, schema: PhysicalSchema) -> tuple[str, ...]:
+def _key_columns(constraint: Constraint, schema: PhysicalSchema) -> tuple[str, ...]:
     return tuple(map(ColumnNames(schema.names).spelt, constraint.columns))
 
 
-def marked(source: str, whole: str, columns: Sequence[str], terms: Sequence[RowTerm]) -> str:
+def marked_rows_query(source: str, whole: str, columns: Sequence[str], terms: Sequence[RowTerm]) -> str:
     """A query of the rows of `source`, each once, with the terms that it breaks as `quarantine_terms`.
 
     A row of `source` breaks a key where the key stands on several rows of `whole`, which holds all rows of `source`.
     Both stand in a FROM clause.
     """
     names = ", ".join(f"counted.{backticked(name)}" for name in columns)
-    broken = ", ".join(f"CASE WHEN {term.broken} THEN {text(term.said)} END" for term in terms)
-    joins = "".join(_joined(term, whole) for term in terms if term.key)
+    broken = ", ".join(f"CASE WHEN {term.broken} THEN {text_literal(term.said)} END" for term in terms)
+    joins = "".join(_join_keys(term, whole) for term in terms if term.key)
     return f"SELECT {names}, array_compact(array({broken})) AS {TERMS} FROM {source} AS counted{joins}"
 
 
-def _joined(term: RowTerm, whole: str) -> str:
+def _join_keys(term: RowTerm, whole: str) -> str:
     # One row per key: the join adds none. A key with a null in it is equal to no other.
     alias = term.broken.partition(".")[0]
     columns = [(backticked(name), f"`__planproof_key_{i}`") for i, name in enumerate(term.key)]
@@ -94,12 +94,12 @@ def _joined(term: RowTerm, whole: str) -> str:
 
 
 def tally_query(marked_rows: str, terms: Sequence[RowTerm]) -> str:
-    """A query of one row: all rows of a `marked` query, those that break a term, and those that break each."""
-    each = "".join(f", count_if(array_contains({TERMS}, {text(term.said)}))" for term in terms)
+    """A query of one row: all rows of a `marked_rows_query`, those that break a term, and those that break each."""
+    each = "".join(f", count_if(array_contains({TERMS}, {text_literal(term.said)}))" for term in terms)
     return f"SELECT count(*), count_if(size({TERMS}) > 0){each} FROM (\n{marked_rows}\n) AS marked"
 
 
-def text(said: str) -> str:
+def text_literal(said: str) -> str:
     """A string as an SQL expression that means the same under every setting of Spark's parser.
 
     >>> text("not_null(id)"), text("check(s = 'x')")

@@ -22,20 +22,20 @@ def check(
 ) -> list[Finding]:
     """`format` is the file format, or `view`. Names count as equal without case unless `case_sensitive`. `items` are
     the texts of the select items that give the columns, where they are known."""
-    found = _repeated(schema.names, (), case_sensitive, items)
+    found = _find_repeated(schema.names, (), case_sensitive, items)
     if format == "view":
         return found
     for field in nested_fields(schema):
         if isinstance(field.type, Struct):
-            found += _repeated(field.type.names, field.path, case_sensitive)
+            found += _find_repeated(field.type.names, field.path, case_sensitive)
         if format == "parquet":
-            found += _unstorable(field)
+            found += _find_unstorable(field)
         if format in _LOGGED:
-            found += _without_type(field, _LOGGED[format])
+            found += _find_untyped(field, _LOGGED[format])
     return found
 
 
-def _repeated(
+def _find_repeated(
     names: tuple[str, ...], below: Path, case_sensitive: bool, items: Sequence[str | None] = ()
 ) -> list[Finding]:
     positions: dict[str, list[int]] = {}
@@ -44,13 +44,13 @@ def _repeated(
     given = items if len(items) == len(names) else [None] * len(names)
     written = [f" ({item})" if item else "" for item in given]
     return [
-        _duplicate([names[i] for i in at], [f"{i + 1}{written[i]}" for i in at], below)
+        _duplicate_finding([names[i] for i in at], [f"{i + 1}{written[i]}" for i in at], below)
         for at in positions.values()
         if len(at) > 1
     ]
 
 
-def _duplicate(names: list[str], at: list[str], below: Path) -> Finding:
+def _duplicate_finding(names: list[str], at: list[str], below: Path) -> Finding:
     field = dotted((*below, names[0]))
     inside = f" of the struct {dotted(below)}" if below else ""
     return Finding(
@@ -64,22 +64,22 @@ def _duplicate(names: list[str], at: list[str], below: Path) -> Finding:
     )
 
 
-def _unstorable(field: NestedField) -> list[Finding]:
+def _find_unstorable(field: NestedField) -> list[Finding]:
     if field.type == CALENDAR_INTERVAL:
-        return _refused(field, "Parquet cannot store a calendar interval")
+        return _refuse(field, "Parquet cannot store a calendar interval")
     if isinstance(field.type, Struct) and not field.type.fields:
-        return _refused(field, "Parquet cannot store a struct without fields")
+        return _refuse(field, "Parquet cannot store a struct without fields")
     return []
 
 
-def _without_type(field: NestedField, format: str) -> list[Finding]:
+def _find_untyped(field: NestedField, format: str) -> list[Finding]:
     if field.type in (VOID, CALENDAR_INTERVAL) or isinstance(field.type, Interval):
-        return _refused(field, f"{format} has no type for {field.type.simple}; cast it")
+        return _refuse(field, f"{format} has no type for {field.type.simple}; cast it")
     if isinstance(field.type, Struct) and not field.type.fields:
-        return _refused(field, f"{format}'s files cannot store a struct without fields")
+        return _refuse(field, f"{format}'s files cannot store a struct without fields")
     return []
 
 
-def _refused(field: NestedField, why: str) -> list[Finding]:
+def _refuse(field: NestedField, why: str) -> list[Finding]:
     path, found = dotted(field.path), field.type.simple
     return [Finding(Verdict.VIOLATED, "PP103", "analyzed", path, found=found, message=f"{path}: {why}")]

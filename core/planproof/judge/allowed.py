@@ -14,7 +14,7 @@ UNPUBLISHABLE = ("PP102", "PP103", "PP110", "PP301", "PP401", "PP601")
 _SAID = "no setting can allow it"
 
 
-def allowed(finding: Finding, settings: Settings) -> Finding:
+def allow(finding: Finding, settings: Settings) -> Finding:
     """The finding under the settings: where they allow its code, a violated or unproved one becomes a warning."""
     if finding.code not in settings.allow or finding.verdict in (Verdict.PROVED, Verdict.WARNING):
         return finding
@@ -24,7 +24,7 @@ def allowed(finding: Finding, settings: Settings) -> Finding:
     return replace(finding, verdict=Verdict.WARNING, message=message)
 
 
-def unpromised(finding: Finding) -> Finding:
+def downgrade_unpromised(finding: Finding) -> Finding:
     """A hazard that came true where no contract promises anything: a warning. What dbt publishes without a promise
     planproof publishes too."""
     if finding.verdict is not Verdict.VIOLATED:
@@ -32,6 +32,6 @@ def unpromised(finding: Finding) -> Finding:
     return replace(finding, verdict=Verdict.WARNING, message=f"{finding.message}; no contract promises otherwise")
 
 
-def forbids(findings: Iterable[Finding]) -> bool:
+def has_unpublishable(findings: Iterable[Finding]) -> bool:
     """Whether one of the findings stops a publish under every setting."""
     return any(f.verdict is Verdict.VIOLATED and f.code in UNPUBLISHABLE for f in findings)

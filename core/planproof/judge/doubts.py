@@ -40,7 +40,7 @@ class Doubts(NamedTuple):
     incomplete: Callable[[LogicalPlan], Incomplete | None] = lambda plan: None
 
 
-def unsure(finding: Finding, incomplete: Incomplete) -> Finding:
+def doubt_term(finding: Finding, incomplete: Incomplete) -> Finding:
     """A term that seems to be broken is unproved, where the columns that it is about may be others."""
     if finding.verdict is not Verdict.VIOLATED or not _is_about(finding, incomplete):
         return finding

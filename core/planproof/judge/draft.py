@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Contract
 from planproof.invariants.contract import COUNTABLE
-from planproof.judge.allowed import allowed, forbids
+from planproof.judge.allowed import allow, has_unpublishable
 from planproof.judge.effect import Effect
 from planproof.own_errors import describe
 from planproof.report.details import Details
@@ -70,9 +70,9 @@ class Draft:
         self._began = time.monotonic()
 
     def add(self, findings: Iterable[Finding]) -> None:
-        self.findings += [allowed(f, self.settings) for f in findings]
+        self.findings += [allow(f, self.settings) for f in findings]
 
-    def tell(self, **known: Any) -> None:
+    def set_details(self, **known: Any) -> None:
         """Sets fields of the report's `details`."""
         self.details = evolve(self.details, **known)
 
@@ -85,30 +85,30 @@ class Draft:
         fields = tuple((f.name, f.type.simple, f.nullable) for f in claim.schema)
         self._planes[claim.plane] = PlaneReading(claim.plane, "read", None, fields, claim.looked_at, claim.what)
 
-    def absent(self, plane: str, reason: str) -> None:
+    def mark_absent(self, plane: str, reason: str) -> None:
         self._planes[plane] = PlaneReading(plane, "not present", reason)
 
-    def unreadable(self, plane: str, reason: str) -> None:
+    def mark_unreadable(self, plane: str, reason: str) -> None:
         self._planes[plane] = PlaneReading(plane, "unreadable", reason)
 
-    def enforced(self, invariant: str, how: str, *, sampled: bool = False) -> None:
+    def mark_enforced(self, invariant: str, how: str, *, sampled: bool = False) -> None:
         self._enforced[invariant] = Enforcement(invariant, True, how, sampled)
 
-    def not_enforced(self, invariant: str, why: str) -> None:
+    def mark_not_enforced(self, invariant: str, why: str) -> None:
         self._enforced[invariant] = Enforcement(invariant, False, why)
 
-    def ours(self, plane: str, error: Exception) -> str:
+    def add_own_error(self, plane: str, error: Exception) -> str:
         """A failure of planproof's own code on one of its planes, in words. The other planes still judge the model;
         under `planning: strict` the failure is raised."""
         if self.settings.planning == "strict" and self.settings.guard != "watch":
             raise error
-        self.tell(traceback=traceback.format_exc())
+        self.set_details(traceback=traceback.format_exc())
         said = describe(error)
         message = f"{said}; the other planes judge the model"
         self.add([Finding(Verdict.WARNING, "PP901", plane, found=type(error).__name__, message=message)])
         return said
 
-    def too_large(self, over: OverBudget, verdict: Verdict) -> str:
+    def add_too_large(self, over: OverBudget, verdict: Verdict) -> str:
         """That the model's query costs more to plan than one model may, in words."""
         said = f"it costs more than the budget for one model allows: {over}"
         self.add([Finding(verdict, TOO_LARGE, "logical", message=said)])
@@ -117,25 +117,25 @@ class Draft:
     @property
     def fails(self) -> bool:
         """True where what was found forbids to publish."""
-        return self._forbidden(self.findings)
+        return self._is_forbidden(self.findings)
 
     @property
     def fails_already(self) -> bool:
         """True where what was found forbids to publish, whatever the audit will count."""
-        return self._forbidden(f for f in self.findings if not _decided_by_the_audit(f))
+        return self._is_forbidden(f for f in self.findings if not _is_left_to_audit(f))
 
-    def _forbidden(self, findings: Iterable[Finding]) -> bool:
+    def _is_forbidden(self, findings: Iterable[Finding]) -> bool:
         found = tuple(findings)
-        return Report(self.model.name, "checked", found).fails(self.settings.fail_on) or forbids(found)
+        return Report(self.model.name, "checked", found).fails(self.settings.fail_on) or has_unpublishable(found)
 
-    def violated(self) -> bool:
+    def has_violation(self) -> bool:
         return any(f.verdict is Verdict.VIOLATED for f in self.findings)
 
     def report(self, outcome: str, error: str | None = None) -> Report:
         return Report(
             self.model.name,
             outcome,
-            tuple(_without_repeats(self.findings)),
+            tuple(_drop_repeats(self.findings)),
             tuple(self._planes.values()),
             tuple(self._enforced.values()),
             self.rewrites,
@@ -149,14 +149,14 @@ class Draft:
         )
 
 
-def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
+def _drop_repeats(findings: Sequence[Finding]) -> list[Finding]:
     """Where a file cannot hold two columns of one name (PP102), the warning of the repeated name (PP101) says nothing
     new."""
     twice = {f.field for f in findings if f.code == "PP102" and f.verdict is Verdict.VIOLATED}
     return [f for f in findings if f.code != "PP101" or f.verdict is not Verdict.WARNING or f.field not in twice]
 
 
-def _decided_by_the_audit(finding: Finding) -> bool:
+def _is_left_to_audit(finding: Finding) -> bool:
     """Whether the audit may still decide the finding: a declared term that can be counted, or a flag that Spark's
     optimizer loosened."""
     if finding.code in COUNTABLE:

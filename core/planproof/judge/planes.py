@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from planproof.claims import logical, spark
 from planproof.invariants import contract as contract_terms
 from planproof.invariants import physical, planning, sink
-from planproof.judge.allowed import unpromised
-from planproof.judge.doubts import Doubts, unsure
+from planproof.judge.allowed import downgrade_unpromised
+from planproof.judge.doubts import Doubts, doubt_term
 from planproof.judge.draft import Draft, Judged
-from planproof.judge.rewritten import rewritten
+from planproof.judge.rewritten import rewrite
 from planproof.session.protocol import Session, SparkPlanes
 from planproof_engine import OverBudget, bounded, deeply, is_bounded
 from planproof_engine.catalog import Catalog, split_name
@@ -43,8 +43,8 @@ Locate = Callable[[str], Origin | None]
 class Lowering(Protocol):
     """What makes Python functions in lambdas runnable (`publish.functions`)."""
 
-    def stand_in_lambdas(self, logical: LogicalPlan) -> bool: ...
-    def lowered(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None: ...
+    def has_functions_in_lambdas(self, logical: LogicalPlan) -> bool: ...
+    def lower(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None: ...
 
 
 class Spark(NamedTuple):
@@ -107,19 +107,19 @@ def examine(
     warning where Spark's planes are read. It is raised where nothing else could judge the query, and under `planning:
     strict`.
     """
-    _contract(draft)
-    draft.not_enforced("I3", ARRAYS_UNSEEN)
-    made, refusal = _logical(draft, plan, doubts, alone=at is None)
+    _read_contract(draft)
+    draft.mark_not_enforced("I3", ARRAYS_UNSEEN)
+    made, refusal = _read_logical(draft, plan, doubts, alone=at is None)
     if at is None:
-        _judged_alone(draft, made, doubts)
+        _judge_without_spark(draft, made, doubts)
         return Judgement(made)
-    return Judgement(made, _examined(draft, made, refusal, at))
+    return Judgement(made, _judge_with_spark(draft, made, refusal, at))
 
 
 def examine_plans(draft: Draft, session: Session, examined: Examined, planes: SparkPlanes) -> Examined:
     """The same, with the planes after the analyzed one taken from `planes`: those of the text that ran."""
     later = replace(examined.planes, optimized=planes.optimized, executed=planes.executed, unplanned=planes.unplanned)
-    _physical(draft, later, session.capabilities.reason)
+    _compare_physical(draft, later, session.capabilities.reason)
     return examined._replace(planes=later, evidence={**examined.derived, **spark.evidence(later)})
 
 
@@ -142,18 +142,18 @@ def judge_loosened(draft: Draft, planes: SparkPlanes, facts: Facts | None) -> No
 # --- plane 1 --------------------------------------------------------------------------------------------------------
 
 
-def _contract(draft: Draft) -> None:
+def _read_contract(draft: Draft) -> None:
     contract = draft.model.contract
     if contract is None:
-        draft.absent("contract", "the model has no contract")
+        draft.mark_absent("contract", "the model has no contract")
         return
     draft.read(Claim("contract", contract.schema))
     if contract.constraints:
-        draft.tell(uncounted=tuple(map(str, contract.constraints)))
-    draft.add(_uncounted(custom) for custom in contract.unknown)
+        draft.set_details(uncounted=tuple(map(str, contract.constraints)))
+    draft.add(_uncounted_finding(custom) for custom in contract.unknown)
 
 
-def _uncounted(custom: str) -> Finding:
+def _uncounted_finding(custom: str) -> Finding:
     message = f"the constraint {custom!r} is of a kind that nobody but the database knows; it is not checked"
     return Finding(Verdict.WARNING, "PP508", "contract", promised=custom, message=message)
 
@@ -161,62 +161,62 @@ def _uncounted(custom: str) -> Finding:
 # --- plane 2 --------------------------------------------------------------------------------------------------------
 
 
-def _logical(
+def _read_logical(
     draft: Draft, plan: Callable[[], LogicalPlan], doubts: Doubts, *, alone: bool
 ) -> tuple[LogicalPlan | None, AnalysisError | None]:
     """Our own plan of the query. Else None and, where that is the reason, the refusal that Spark would give."""
     try:
         with bounded():
             made = plan()
-            _planned(draft, made)
+            _add_plan(draft, made)
         return made, None
     except OverBudget as over:
         if is_bounded():
             raise
-        reason, refusal = draft.too_large(over, Verdict.WARNING), None
+        reason, refusal = draft.add_too_large(over, Verdict.WARNING), None
     except (Unknown, RecursionError) as error:
         unknown = error if isinstance(error, Unknown) else Unknown("a query nested this deep")
         reason, refusal = f"planproof does not know {unknown.construct}", None
         verdict = Verdict.UNPROVED if alone else Verdict.WARNING
-        draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_in(draft, unknown.origin))])
+        draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_place_origin(draft, unknown.origin))])
     except AnalysisError as error:
         reason, refusal = f"[{error.condition}] {error.message}", error
         if alone:
-            draft.add([_foreseen(error, doubts.rejected(error))])
+            draft.add([_foreseen_finding(error, doubts.rejected(error))])
     except Exception as error:
         if alone:
             raise
-        reason, refusal = draft.ours("logical", error), None
-    draft.unreadable("logical", reason)
-    draft.absent("rewritten", "no logical plan")
+        reason, refusal = draft.add_own_error("logical", error), None
+    draft.mark_unreadable("logical", reason)
+    draft.mark_absent("rewritten", "no logical plan")
     for invariant in ("I1", "I4", "I6"):
-        draft.not_enforced(invariant, f"no logical plan: {reason}")
+        draft.mark_not_enforced(invariant, f"no logical plan: {reason}")
     return None, refusal
 
 
-def _planned(draft: Draft, plan: LogicalPlan) -> None:
+def _add_plan(draft: Draft, plan: LogicalPlan) -> None:
     model = draft.model
     draft.read(logical.read(plan))
     if not draft.is_brief:
         from planproof_engine.plans import plan_details
 
-        draft.tell(**plan_details(plan))
+        draft.set_details(**plan_details(plan))
     if any(check.finding.code in (NARROWED, *UNDECIDED) for check in plan.checks):
-        draft.tell(lenient=True)
+        draft.set_details(lenient=True)
     overflow = draft.settings.overflow
     suspected = [f for f in plan.findings if f.code != NARROWED or overflow != "off"]
     if overflow == "warn":
         suspected += [check.finding for check in plan.checks if check.finding.code in UNDECIDED]
     elif overflow != "off":
         has_contract = model.contract is not None
-        suspected = deeply(lambda: _with_constants(plan, suspected, draft.settings.allow, has_contract))
+        suspected = deeply(lambda: _add_constant_hazards(plan, suspected, draft.settings.allow, has_contract))
     found = (f for f in suspected if concerns(f, model.materialized, model.contract is not None))
     strict = draft.settings.planning == "strict"
-    draft.add(replace(_strict(f) if strict else f, origin=_in(draft, f.origin)) for f in found)
-    draft.enforced("I1", plan.looked_at)
+    draft.add(replace(_make_strict(f) if strict else f, origin=_place_origin(draft, f.origin)) for f in found)
+    draft.mark_enforced("I1", plan.looked_at)
 
 
-def _with_constants(
+def _add_constant_hazards(
     plan: LogicalPlan, suspected: list[Finding], allowed: Collection[str], has_contract: bool
 ) -> list[Finding]:
     """Adds the hazards. Arithmetic of constants that comes true is violated at once, where a contract stands: no row
@@ -225,16 +225,16 @@ def _with_constants(
     for check in plan.checks:
         if check.fits is not None and check.fits.is_beyond and check.finding.code not in allowed:
             surely = certain(check.finding, check.fits) or check.finding
-            found[id(check.finding)] = surely if has_contract else unpromised(surely)
+            found[id(check.finding)] = surely if has_contract else downgrade_unpromised(surely)
     return list(found.values())
 
 
-def _strict(finding: Finding) -> Finding:
+def _make_strict(finding: Finding) -> Finding:
     """`planning: strict` demands I1 as the specification does, of every node."""
     return replace(finding, verdict=Verdict.VIOLATED) if finding.code == "PP101" else finding
 
 
-def _foreseen(error: AnalysisError, doubt: str | None) -> Finding:
+def _foreseen_finding(error: AnalysisError, doubt: str | None) -> Finding:
     """Without Spark: violated, for Spark would reject the query too; unproved where Spark may know more than is known
     here."""
     said = f"[{error.condition}] {error.message}"
@@ -244,7 +244,7 @@ def _foreseen(error: AnalysisError, doubt: str | None) -> Finding:
     return Finding(Verdict.UNPROVED, "PP111", "logical", found=error.condition, message=said, origin=error.origin)
 
 
-def _overruled(error: AnalysisError) -> Finding:
+def _overruled_finding(error: AnalysisError) -> Finding:
     """Spark accepts what the logical plane rejects: a disagreement, unless a function is known to the session alone."""
     if error.condition.startswith(_UNKNOWN_FUNCTIONS):
         message = f"a function that is known to this Spark session only: {error.message}"
@@ -256,13 +256,13 @@ def _overruled(error: AnalysisError) -> Finding:
 # --- without Spark --------------------------------------------------------------------------------------------------
 
 
-def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> None:
+def _judge_without_spark(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> None:
     """Judges planes 1 to 3. The logical plane stands for the one that would be stored."""
     if plan is None:
         return
-    rewritten(draft, plan, None)
+    rewrite(draft, plan, None)
     schema, locate = plan.physical_schema, _locator(draft.model, plan)
-    _sink(draft, schema, "logical", locate, plan.conf, _items(plan))
+    _check_sink(draft, schema, "logical", locate, plan.conf, _item_texts(plan))
     if draft.model.contract is None:
         return
     evidence, doubts = _evidence(plan), _doubts(plan)
@@ -271,7 +271,7 @@ def _judged_alone(draft: Draft, plan: LogicalPlan | None, doubted: Doubts) -> No
     )
     is_broken = any(f.verdict is Verdict.VIOLATED for f in found)
     incomplete = doubted.incomplete(plan) if is_broken else None
-    draft.add(found if incomplete is None else [unsure(f, incomplete) for f in found])
+    draft.add(found if incomplete is None else [doubt_term(f, incomplete) for f in found])
 
 
 # --- with Spark -----------------------------------------------------------------------------------------------------
@@ -285,25 +285,27 @@ class Text(NamedTuple):
     plan: LogicalPlan | None
 
 
-def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | None, at: Spark) -> Examined | None:
+def _judge_with_spark(
+    draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | None, at: Spark
+) -> Examined | None:
     from planproof_engine.python_functions import CannotLower
 
     model = draft.model
     try:
-        text = _runnable(draft, plan, at)
+        text = _lower_functions(draft, plan, at)
     except CannotLower as reason:
-        draft.add([_cannot_run(draft, reason)])
+        draft.add([_refuse_lambdas(draft, reason)])
         return None
-    planes = _analyzed(draft, at, text.sql)
+    planes = _analyze(draft, at, text.sql)
     if planes is None:
         return None
     if refusal is not None:
-        draft.add([replace(_overruled(refusal), origin=_in(draft, refusal.origin))])
-    agreed = plan is not None and text.plan is not None and _agree(draft, plan, planes)
+        draft.add([replace(_overruled_finding(refusal), origin=_place_origin(draft, refusal.origin))])
+    agreed = plan is not None and text.plan is not None and _compare_analyzed(draft, plan, planes)
     if agreed and text.plan is not None:
-        sql, runs = _rewritten(draft, text.plan, at.session, planes)
+        sql, runs = _rewrite(draft, text.plan, at.session, planes)
     else:
-        sql, runs = _as_written(draft, plan, text), planes
+        sql, runs = _keep_text(draft, plan, text), planes
     trusted = plan if agreed and not planes.python_fed else None
     derived = _evidence(trusted) if trusted is not None else {}
     doubts = _doubts(plan) if plan is not None and agreed else {}
@@ -311,37 +313,37 @@ def _examined(draft: Draft, plan: LogicalPlan | None, refusal: AnalysisError | N
     examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts, trusted)
     if at.ahead:
         examined = examine_plans(draft, at.session, examined, at.session.planned(planes))
-    _sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf, _items(plan))
+    _check_sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf, _item_texts(plan))
     judge(draft, examined, None, "analyzed")
     return examined
 
 
-def _runnable(draft: Draft, plan: LogicalPlan | None, at: Spark) -> Text:
+def _lower_functions(draft: Draft, plan: LogicalPlan | None, at: Spark) -> Text:
     """The model's text with Python functions in lambdas lowered, for Spark refuses them. Raises `CannotLower`."""
     from planproof_engine.python_functions import CannotLower
 
-    if plan is not None and draft.model.materialized == "view" and at.functions.stand_in_lambdas(plan):
+    if plan is not None and draft.model.materialized == "view" and at.functions.has_functions_in_lambdas(plan):
         raise CannotLower("PP222", "the model is a view, and its lambdas call a Python function", None)
-    found = at.functions.lowered(plan, at.catalog) if plan is not None else None
+    found = at.functions.lower(plan, at.catalog) if plan is not None else None
     if found is None:
         return Text(draft.model.sql, plan)
     again, draft.lowered = found
     return Text(draft.lowered.sql, again)
 
 
-def _cannot_run(draft: Draft, reason: CannotLower) -> Finding:
+def _refuse_lambdas(draft: Draft, reason: CannotLower) -> Finding:
     for plane in _LATER:
-        draft.unreadable(plane, "Spark refuses Python functions in lambdas")
-    origin = _in(draft, place(draft.model.sql, *reason.span)) if reason.span else None
+        draft.mark_unreadable(plane, "Spark refuses Python functions in lambdas")
+    origin = _place_origin(draft, place(draft.model.sql, *reason.span)) if reason.span else None
     return Finding(Verdict.VIOLATED, reason.code, "logical", message=reason.message, origin=origin)
 
 
-def _analyzed(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
+def _analyze(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
     try:
         planes = at.analyzed if sql == draft.model.sql and at.analyzed is not None else at.session.analyzed(sql)
     except AnalysisError as error:
         for plane in _LATER:
-            draft.unreadable(plane, "Spark rejects the query")
+            draft.mark_unreadable(plane, "Spark rejects the query")
         draft.add(
             [
                 Finding(
@@ -351,7 +353,7 @@ def _analyzed(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
                     found=error.condition,
                     message=f"Spark rejects the query: [{error.condition}] {error.message}",
                     # A place in the lowered text would point at the wrong column of the model's text.
-                    origin=_in(draft, error.origin) if sql == draft.model.sql else None,
+                    origin=_place_origin(draft, error.origin) if sql == draft.model.sql else None,
                 )
             ]
         )
@@ -360,25 +362,25 @@ def _analyzed(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
     return planes
 
 
-def _agree(draft: Draft, plan: LogicalPlan, planes: SparkPlanes) -> bool:
+def _compare_analyzed(draft: Draft, plan: LogicalPlan, planes: SparkPlanes) -> bool:
     """I4: the logical plan, stripped, is Spark's analyzed schema."""
     strict = draft.settings.planning == "strict"
     findings = planning.check(plan.physical_schema, planes.analyzed, strict)
     if findings:
         from planproof.judge.reproducer import maker, reproducer
 
-        draft.tell(reproducer=reproducer(plan, planes.analyzed))
-        draft.add(_made_by(f, maker(plan, split_name(f.field)[0] if f.field else None)) for f in findings)
-    draft.enforced("I4", "logical plan against Spark's analyzed plan, nested flags included")
+        draft.set_details(reproducer=reproducer(plan, planes.analyzed))
+        draft.add(_add_maker(f, maker(plan, split_name(f.field)[0] if f.field else None)) for f in findings)
+    draft.mark_enforced("I4", "logical plan against Spark's analyzed plan, nested flags included")
     return not findings
 
 
-def _made_by(finding: Finding, maker: str | None) -> Finding:
+def _add_maker(finding: Finding, maker: str | None) -> Finding:
     named = f" ({maker} makes it)" if maker else ""
     return replace(finding, message=f"{finding.message}{named}; the report's details hold a reproducer")
 
 
-def _rewritten(draft: Draft, plan: LogicalPlan, session: Session, planes: SparkPlanes) -> tuple[str, SparkPlanes]:
+def _rewrite(draft: Draft, plan: LogicalPlan, session: Session, planes: SparkPlanes) -> tuple[str, SparkPlanes]:
     """The text to run and its planes. It is the rewritten one where rules fired and Spark gives its result the same
     schema."""
     runs = [planes]
@@ -392,55 +394,55 @@ def _rewritten(draft: Draft, plan: LogicalPlan, session: Session, planes: SparkP
             return f"Spark analyzes the rewritten text to {runs[-1].analyzed}, the compiled one to {planes.analyzed}"
         return None
 
-    sql = rewritten(draft, plan, refusal)
+    sql = rewrite(draft, plan, refusal)
     return sql, planes if sql == plan.text else runs[-1]
 
 
-def _as_written(draft: Draft, plan: LogicalPlan | None, text: Text) -> str:
+def _keep_text(draft: Draft, plan: LogicalPlan | None, text: Text) -> str:
     why = "no logical plan" if plan is None else "the logical plan disagrees with Spark's"
-    draft.absent("rewritten", f"{why}; the compiled text runs as written")
-    draft.not_enforced("I6", "nothing was rewritten")
+    draft.mark_absent("rewritten", f"{why}; the compiled text runs as written")
+    draft.mark_not_enforced("I6", "nothing was rewritten")
     if plan is None:
-        draft.not_enforced("I4", "no logical plan to compare with")
+        draft.mark_not_enforced("I4", "no logical plan to compare with")
     return text.sql
 
 
-def _physical(draft: Draft, planes: SparkPlanes, unreadable: str) -> None:
+def _compare_physical(draft: Draft, planes: SparkPlanes, unreadable: str) -> None:
     """I7: Spark's optimized and executed planes against its analyzed one."""
     for plane, schema in (("optimized", planes.optimized), ("executed", planes.executed)):
         if schema is None:
-            draft.unreadable(plane, planes.unplanned or unreadable or "this kind of session does not show it")
+            draft.mark_unreadable(plane, planes.unplanned or unreadable or "this kind of session does not show it")
         else:
             draft.read(Claim(plane, schema))
     draft.replace(physical.CODES, physical.check(planes, None))
     seen = [name for name, schema in (("optimized", planes.optimized), ("executed", planes.executed)) if schema]
     if not seen:
-        draft.not_enforced("I7", planes.unplanned or "this kind of session shows no later plan")
+        draft.mark_not_enforced("I7", planes.unplanned or "this kind of session shows no later plan")
     else:
-        draft.enforced("I7", f"the {' and the '.join(seen)} plan against the analyzed one")
+        draft.mark_enforced("I7", f"the {' and the '.join(seen)} plan against the analyzed one")
 
 
 # --- what both share ------------------------------------------------------------------------------------------------
 
 
-def _items(plan: LogicalPlan | None) -> list[str | None]:
+def _item_texts(plan: LogicalPlan | None) -> list[str | None]:
     """The text of each output column's select item; None where it is not known, or too long for a message."""
     texts = [o and plan.text[o.start : o.stop] for o in plan.origins] if plan is not None else []
     return [text if text and len(text) <= _SHORT and "\n" not in text else None for text in texts]
 
 
-def _sink(
+def _check_sink(
     draft: Draft, schema: PhysicalSchema, plane: str, locate: Locate, conf: Conf, items: Sequence[str | None]
 ) -> None:
     """D1: physical names need not be unique, but a Parquet file and a view cannot hold two of one name."""
     model = draft.model
     if model.materialized not in _SINKS:
-        draft.not_enforced("D1", f"nothing is stored of a model that is {model.materialized}")
+        draft.mark_not_enforced("D1", f"nothing is stored of a model that is {model.materialized}")
         return
     format = "view" if model.materialized == "view" else model.file_format
     findings = sink.check(schema, format, conf.case_sensitive, items)
-    draft.add(_placed(replace(f, plane=plane), locate) for f in findings)
-    draft.enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
+    draft.add(_place_finding(replace(f, plane=plane), locate) for f in findings)
+    draft.mark_enforced("D1", f"names and types of the {plane} plane; a {format} that cannot hold them is refused")
 
 
 def _evidence(plan: LogicalPlan) -> dict[str, str]:
@@ -462,9 +464,9 @@ def _locator(model: Judged, plan: LogicalPlan | None) -> Locate:
     return lambda column: origins.get(folded(split_name(column)[0])) or origins.get(folded(column))
 
 
-def _in(draft: Draft, origin: Origin | None) -> Origin | None:
+def _place_origin(draft: Draft, origin: Origin | None) -> Origin | None:
     return origin.within(draft.model.file) if origin and draft.model.file else origin
 
 
-def _placed(finding: Finding, locate: Locate) -> Finding:
+def _place_finding(finding: Finding, locate: Locate) -> Finding:
     return finding if finding.origin or not finding.field else replace(finding, origin=locate(finding.field))

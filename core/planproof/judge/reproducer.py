@@ -22,13 +22,13 @@ def reproducer(plan: LogicalPlan, analyzed: PhysicalSchema) -> str:
     `derived` and `analyzed` are for people. It holds no row.
     """
     relations = {
-        node.relation: [[c.name, _form(c.type), c.nullable] for c in node.output]
+        node.relation: [[c.name, _convert_type(c.type), c.nullable] for c in node.output]
         for node in plan.root.everywhere()
         if isinstance(node, Scan) and not node.recursive
     }
     case = {
         "id": "PP201",
-        "setup": _settings(plan.conf),
+        "setup": _list_settings(plan.conf),
         "query": plan.text,
         "relations": relations,
         "ansi": plan.conf.ansi,
@@ -39,12 +39,12 @@ def reproducer(plan: LogicalPlan, analyzed: PhysicalSchema) -> str:
     return json.dumps(case)
 
 
-def _form(t: DataType) -> Any:
+def _convert_type(t: DataType) -> Any:
     """A type as `planproof derive` reads it back: Spark's JSON form where the text would lose a nested flag."""
     return t.simple if parse_type(t.simple) == t else t.json
 
 
-def _settings(conf: Conf) -> list[str]:
+def _list_settings(conf: Conf) -> list[str]:
     """The SET statements for what differs from the defaults of that Spark; ANSI mode has a key of its own. The time
     zone always stands: its default is that of the machine, and the case is read on another one."""
     usual = Conf.of(conf.spark)
@@ -64,15 +64,15 @@ def maker(plan: LogicalPlan, column: str | None) -> str | None:
     for node in plan.root.walk():
         for expr in node.expressions:
             if isinstance(expr, Alias) and expr.id == at.id:
-                return _outermost(expr.child) or f"the node {type(node).__name__}"
-    return f"the node {_below(plan.root, at.id)}"
+                return _describe_call(expr.child) or f"the node {type(node).__name__}"
+    return f"the node {_find_node(plan.root, at.id)}"
 
 
-def _outermost(expr: Expr) -> str | None:
+def _describe_call(expr: Expr) -> str | None:
     return f"the function {expr.shown}" if isinstance(expr, Call) else None
 
 
-def _below(root: Plan, column: int) -> str:
+def _find_node(root: Plan, column: int) -> str:
     """The innermost node that gives out the column."""
     holding = [node for node in root.walk() if any(c.id == column for c in node.output)]
     return type(holding[-1] if holding else root).__name__

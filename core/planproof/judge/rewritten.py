@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from planproof_engine import LogicalPlan, Rewriting
 
 
-def rewritten(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None] | None) -> str:
+def rewrite(draft: Draft, plan: LogicalPlan, refusal: Callable[[str], str | None] | None) -> str:
     """The text to run: the plan's own, or the rewritten one where the settings say so and `refusal` finds no reason
     against the new text. Without a `refusal` nothing runs, and no rewriting is applied."""
     sql = plan.text
     if draft.settings.rewrite == "off":
-        draft.absent("rewritten", "rewrite: off")
-        draft.not_enforced("I6", "rewrite: off")
+        draft.mark_absent("rewritten", "rewrite: off")
+        draft.mark_not_enforced("I6", "rewrite: off")
         return sql
-    found = _optimized(draft, plan)
+    found = _optimize(draft, plan)
     if found is None:
         return sql
     draft.add(found.findings)
     fired = f"{len(found.rules)} of them changed the plan" if found.rules else "none changed the plan"
-    draft.enforced("I6", f"after every rule of the optimizer; {fired}")
+    draft.mark_enforced("I6", f"after every rule of the optimizer; {fired}")
     if found.sql == sql:
         draft.read(replace(logical.read(plan, "rewritten"), what="no rule fired: the compiled text runs byte for byte"))
         return sql
     reason = refusal(found.sql) if refusal is not None else None
     if reason is not None:
-        draft.absent("rewritten", reason)
+        draft.mark_absent("rewritten", reason)
         draft.add([Finding(Verdict.WARNING, "PP202", "rewritten", found=", ".join(found.rules), message=reason)])
-        draft.rewrites = _marked(found.rewrites, False)
+        draft.rewrites = _mark_applied(found.rewrites, False)
         return sql
     draft.read(logical.read(found.plan, "rewritten"))
     applied = draft.settings.rewrite == "on" and refusal is not None
-    draft.rewrites = _marked(found.rewrites, applied)
+    draft.rewrites = _mark_applied(found.rewrites, applied)
     if draft.settings.rewrite == "suggest":
         draft.add(_suggestion(r, refusal is not None) for r in found.rewrites)
     return found.sql if applied else sql
 
 
-def _optimized(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
+def _optimize(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
     """The rewriting; None where the optimizer gives none. A failure of the optimizer is a warning, as the compiled text
     can run."""
     try:
@@ -56,13 +56,13 @@ def _optimized(draft: Draft, plan: LogicalPlan) -> Rewriting | None:
     except (ImportError, Unknown) as reason:
         said = str(reason)
     except Exception as error:
-        said = draft.ours("rewritten", error)
-    draft.unreadable("rewritten", said)
-    draft.not_enforced("I6", said)
+        said = draft.add_own_error("rewritten", error)
+    draft.mark_unreadable("rewritten", said)
+    draft.mark_not_enforced("I6", said)
     return None
 
 
-def _marked(rewrites: tuple[Rewrite, ...], applied: bool) -> tuple[Rewrite, ...]:
+def _mark_applied(rewrites: tuple[Rewrite, ...], applied: bool) -> tuple[Rewrite, ...]:
     return tuple(replace(r, applied=applied) for r in rewrites)
 
 

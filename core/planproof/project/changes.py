@@ -10,7 +10,7 @@ from dataclasses import asdict, field
 from typing import Any
 
 from planproof.invariants.compare import Difference, type_differences
-from planproof.invariants.registered import widens
+from planproof.invariants.registered import is_widened
 from planproof_engine.catalog import RelationName
 from planproof_engine.claim import dotted
 from planproof_engine.records import record
@@ -160,6 +160,6 @@ def _typed(relation: str, difference: Difference) -> SchemaChange:
 
 def _widens(narrow: str, wide: str) -> bool:
     try:
-        return widens(parse_type(narrow), parse_type(wide))
+        return is_widened(parse_type(narrow), parse_type(wide))
     except ValueError:  # A difference in the order of a struct's fields is told in words.
         return False

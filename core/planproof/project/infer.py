@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
-from planproof.judge.allowed import allowed
+from planproof.judge.allowed import allow
 from planproof.project.contracts import decoded
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
@@ -135,7 +135,7 @@ def _broken(node: ProjectNode, columns: Iterable[InferredColumn], found: Physica
     assert contract is not None
     settings = settings_of(raw)
     findings = terms.check(contract, found, {}, None, settings, "contract", lambda column: None)
-    judged = (allowed(f, settings) for f in findings)
+    judged = (allow(f, settings) for f in findings)
     return next((f.message for f in judged if f.verdict is Verdict.VIOLATED), None)
 
 

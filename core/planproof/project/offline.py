@@ -319,7 +319,7 @@ class OfflineCheck:
         draft = self._draft(node, Subject.of(node, self.conf))
         self._inherit(node, {})
         self._read(node, draft)
-        draft.tell(inputs=self.inputs[node.unique_id])
+        draft.set_details(inputs=self.inputs[node.unique_id])
         report = draft.report("checked")
         if node.materialized == "ephemeral":
             report = _never_built(report)
@@ -330,7 +330,7 @@ class OfflineCheck:
     def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
         settings = settings_of(node.raw, overrides=self.overrides)
         draft = Draft(subject, settings, beyond=OFFLINE, is_brief=self.is_brief)
-        draft.tell(
+        draft.set_details(
             unique_id=node.unique_id,
             name=node.name,
             file=node.file,

@@ -41,7 +41,7 @@ def failed(draft: Draft, error: Exception) -> Report:
     """The report on a model on which planproof itself failed."""
     said = describe(error)
     draft.add([Finding(Verdict.UNPROVED, "PP901", "logical", message=said)])
-    draft.unreadable("logical", said)
+    draft.mark_unreadable("logical", said)
     return draft.report("failed", said)
 
 
@@ -49,11 +49,11 @@ def unreadable(draft: Draft, error: UnreadableContract) -> Report:
     """The report on a model whose contract cannot be read."""
     said = str(error)
     draft.add([Finding(Verdict.UNPROVED, "PP509", "contract", message=said)])
-    draft.unreadable("contract", said)
+    draft.mark_unreadable("contract", said)
     return draft.report("failed", said)
 
 
 def too_large(draft: Draft, over: OverBudget) -> Report:
     """The report on a model that cost more than one may. It depends on the machine: no cache may keep it."""
-    draft.unreadable("logical", draft.too_large(over, Verdict.UNPROVED))
+    draft.mark_unreadable("logical", draft.add_too_large(over, Verdict.UNPROVED))
     return draft.report("checked")

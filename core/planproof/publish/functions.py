@@ -65,7 +65,7 @@ class Functions:
                 raise SparkFailure(f"a function of Spark is called {name} already; give yours another name") from error
             self._declared[name] = declared
 
-    def lowered(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None:
+    def lower(self, logical: LogicalPlan, catalog: Catalog) -> tuple[LogicalPlan, Lowered] | None:
         """The query as Spark accepts it, with its plan; None where no Python function stands in a lambda.
 
         Raises `CannotLower`. The calls that the text needs are registered until they are released.
@@ -95,7 +95,7 @@ class Functions:
         except (AnalysisError, Unknown):
             return ()
 
-    def stand_in_lambdas(self, logical: LogicalPlan) -> bool:
+    def has_functions_in_lambdas(self, logical: LogicalPlan) -> bool:
         """Whether a lambda of the query calls one of the functions."""
         bodies = (e for e in logical.root.all_expressions() if isinstance(e, Lambda))
         return bool(self._declared) and any(calls_declared(body) for body in bodies)

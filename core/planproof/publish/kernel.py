@@ -102,7 +102,7 @@ class Publish(Generic[P]):
             return self._publish_good_rows() or self._reject_bad_rows()
         if job.keys:
             if job.target is not None:
-                job.draft.tell(comparison=compare(job, job.keys, self._staged_write().rows_after()))
+                job.draft.set_details(comparison=compare(job, job.keys, self._staged_write().rows_after()))
             return self._reject(keep=False)
         self._commit()
         return True
@@ -154,7 +154,7 @@ class Publish(Generic[P]):
             raise better from error
         except Exception as second:
             is_transient = bool(getattr(second, "transient", False))
-            draft.tell(unsettled=True, transient=is_transient)
+            draft.set_details(unsettled=True, transient=is_transient)
             if not isinstance(error, Exception):
                 raise error from second
             raise Unsettled(publication.entry, error, second, publication.next_step, is_transient) from error
@@ -206,7 +206,7 @@ class Publish(Generic[P]):
         publication.step("reject")
         if keep and publication.can_be_kept:
             publication.keep()
-            draft.tell(rejected=publication.entry.staging)
+            draft.set_details(rejected=publication.entry.staging)
         else:
             publication.discard()
             # For a view nothing was staged that could be kept.
@@ -231,11 +231,11 @@ def begin(job: Job, format: Format[Any], full_refresh: bool, again: Callable[[],
 def _tell_of_arrays(job: Job) -> None:
     """I3: which functions' arrays were checked in the run that has ended. Spark's own functions show no arrays."""
     if job.draft.lowered is not None:
-        job.draft.enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
+        job.draft.mark_enforced("I3", "each batch that a Python function gave in a lambda: type, length and nulls")
     elif job.compare_batches and job.examined.planes.python_fed:
         compared = (
             "Spark compares the schema of each Arrow batch that a Python function gives; it does not tell of which"
         )
-        job.draft.not_enforced("I3", compared)
+        job.draft.mark_not_enforced("I3", compared)
     else:
-        job.draft.not_enforced("I3", ARRAYS_UNSEEN)
+        job.draft.mark_not_enforced("I3", ARRAYS_UNSEEN)

@@ -153,7 +153,9 @@ def report_quarantine(job: Job, bad: BadRows) -> Iterator[Outcome]:
     finally:
         if outcome.published:
             counts = {said: number for said, number in bad.counts.items() if number}
-            draft.tell(quarantine=QuarantinedRows(format_name(bad.table), bad.names.stamp, bad.bad, bad.rows, counts))
+            draft.set_details(
+                quarantine=QuarantinedRows(format_name(bad.table), bad.names.stamp, bad.bad, bad.rows, counts)
+            )
         else:
             again = {(f.code, f.field, f.promised) for f in broken}
             kept = [f for f in draft.findings if (f.code, f.field, f.promised) not in again and f.code != "PP514"]
@@ -206,7 +208,7 @@ def _count_bad_rows(job: Job, staged: StagedWrite, names: Names) -> BadRows:
     if own:
         raise Unquarantinable(f"the model has a column {min(own)}, which the quarantine has of its own")
     terms = row_terms.row_terms(contract, schema, job.draft.settings)
-    marked = row_terms.marked(staged.new_rows(), staged.rows_after(), columns, terms)
+    marked = row_terms.marked_rows_query(staged.new_rows(), staged.rows_after(), columns, terms)
     try:
         row = job.session.rows(row_terms.tally_query(marked, terms))[0]
     except SparkFailure as failure:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planproof.arrow.isolated import CannotRead, isolated_or_here
 from planproof.arrow.ranges import EMPTY, whole_numbers
-from planproof.judge.allowed import unpromised
+from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
@@ -82,7 +82,7 @@ def _is_promised(draft: Draft, check: Check) -> bool:
 
 def _word_as_promised(draft: Draft, check: Check, found: Finding) -> Finding:
     is_promised = draft.model.contract is not None and (check.finding.code != LOSSY or _is_promised(draft, check))
-    return found if is_promised else unpromised(found)
+    return found if is_promised else downgrade_unpromised(found)
 
 
 def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
@@ -108,7 +108,7 @@ def _show(draft: Draft, check: Check, found: Finding) -> None:
     """Adds the query that shows the rows in which a value was lost."""
     if check.counting is not None:
         rows = BrokenRows(found.code, found.promised, found.field, check.counting.showing)
-        draft.tell(broken=(*(draft.details.broken or ()), rows))
+        draft.set_details(broken=(*(draft.details.broken or ()), rows))
 
 
 def _prove_by_nulls(check: Check, facts: Facts | None) -> Finding | None:

@@ -30,9 +30,9 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     """`at` names a snapshot, tag or branch of an Iceberg table, or a version or timestamp of a Delta table. Raises
     `SparkFailure` where there is no such table, path or snapshot."""
     for plane in ("logical", "rewritten", "analyzed", "optimized", "executed"):
-        draft.absent(plane, "an audit reads what is stored, not the query that wrote it")
+        draft.mark_absent(plane, "an audit reads what is stored, not the query that wrote it")
     for invariant in ("I1", "I3", "I4", "I6", "I7", "D1"):
-        draft.not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
+        draft.mark_not_enforced(invariant, "an audit reads what is stored, not the query that wrote it")
     contract = draft.model.contract
     assert contract is not None
     draft.read(Claim("contract", contract.schema))
@@ -59,7 +59,7 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
 
 
 def _read_path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalSchema, Facts | None]:
-    draft.absent("catalog", "a path is in no catalog")
+    draft.mark_absent("catalog", "a path is in no catalog")
     relation = f"parquet.{quoted((location,))}"
     path = local(location)
     paths = session.files(path or location)
@@ -132,17 +132,17 @@ def _read_table(draft: Draft, session: Session, name: str) -> tuple[str, Physica
     relation = quoted(split_name(name))
     table = session.table(relation)
     if table is None:
-        draft.tell(absent=True)
+        draft.set_details(absent=True)
         raise SparkFailure(f"the table {name} does not exist: it was not built yet, or not in this catalog")
     draft.read(Claim("catalog", table.schema))
     draft.add(_find_altered_columns(session, relation, table))
     if table.kind != "table":
         for plane in ("files", "batches"):
-            draft.absent(plane, "a view stores nothing")
+            draft.mark_absent(plane, "a view stores nothing")
         return relation, table.schema, None
     if not table.is_plain_parquet:
         for plane in ("files", "batches"):
-            draft.unreadable(plane, f"{table.format} files are not read")
+            draft.mark_unreadable(plane, f"{table.format} files are not read")
         return relation, table.schema, None
     if not table.partition_by:
         return relation, table.schema, read_files(draft, session, table, None)
@@ -161,7 +161,7 @@ def _read_version(draft: Draft, session: Session, name: str, at: str) -> tuple[s
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
     draft.read(Claim("catalog", schema))
     for plane in ("files", "batches"):
-        draft.unreadable(plane, "files of an older version are not read: what is promised is counted")
+        draft.mark_unreadable(plane, "files of an older version are not read: what is promised is counted")
     return relation, schema
 
 
@@ -172,7 +172,7 @@ def _find_altered_columns(session: Session, relation: str, table: StoredTable) -
         listed = session.metastore(relation) if table.kind == "table" and table.format != "delta" else None
     except (AnalysisError, SparkFailure):
         return []
-    return [] if listed is None else registered.elsewhere(table.schema, listed)
+    return [] if listed is None else registered.check_metastore(table.schema, listed)
 
 
 def _read_partitions(draft: Draft, session: Session, relation: str, table: StoredTable) -> Facts | None:

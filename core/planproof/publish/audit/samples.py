@@ -44,10 +44,10 @@ def _tell(draft: Draft, look: Callable[[Sequence[Finding]], list[BrokenRows]]) -
     except (AnalysisError, SparkFailure, KeyError):
         return
     except Exception as error:  # A sample that cannot be shown fails no publish.
-        draft.ours("files", error)
+        draft.add_own_error("files", error)
         return
     if found:
-        draft.tell(broken=(*(draft.details.broken or ()), *found))
+        draft.set_details(broken=(*(draft.details.broken or ()), *found))
 
 
 def _sample_staged(job: Job, staged: StagedWrite, counted: Sequence[Finding]) -> list[BrokenRows]:
@@ -87,11 +87,13 @@ class Asked:
         """What follows SELECT; None where no query shows the rows."""
         key, constraint = _is_key(self.draft, finding), _constraint(self.draft, finding)
         if key is not None:
-            return count_queries.repeated_keys(relation, key, MOST)
+            return count_queries.repeated_keys_query(relation, key, MOST)
         if constraint is not None and constraint.kind == "foreign_key":
             found = reference(self.session, constraint, self.draft.model.name, relation)
             return (
-                None if found is None else count_queries.dangling(relation, constraint.columns, *found, columns, MOST)
+                None
+                if found is None
+                else count_queries.dangling_rows_query(relation, constraint.columns, *found, columns, MOST)
             )
         condition = self._condition(finding, constraint)
         listed = ", ".join(map(backticked, columns)) or "*"
@@ -102,7 +104,7 @@ class Asked:
             return f"NOT (\n{constraint.condition}\n)" if constraint is not None else None
         field = find(self.schema, finding.field or "")
         term = count_queries.term_of(finding, field)
-        return count_queries.breaks(self.schema, term) if term is not None else None
+        return count_queries.broken_condition(self.schema, term) if term is not None else None
 
     def sample(self, finding: Finding) -> tuple[tuple[str, ...] | None, tuple[tuple[str | None, ...], ...] | None]:
         """The columns' names and up to `MOST` rows of them, as far as the model's settings allow."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planproof.invariants import contract as contract_terms
-from planproof.invariants.contract import how_many
+from planproof.invariants.contract import format_count
 from planproof.judge.draft import Draft
 from planproof.publish.audit.constraints import judge_constraints
 from planproof.publish.audit.samples import sample_stored_rows
@@ -34,9 +34,9 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
     draft.rows = facts.rows
     draft.read(Claim("catalog", snapshot.schema, what=describe_snapshot(snapshot)))
     draft.read(Claim("files", snapshot.schema, facts, what=facts.source))
-    draft.absent("batches", _BY_ID)
-    draft.not_enforced("I2", _BY_ID)
-    draft.not_enforced("I5", _BY_ID)
+    draft.mark_absent("batches", _BY_ID)
+    draft.mark_not_enforced("I2", _BY_ID)
+    draft.mark_not_enforced("I5", _BY_ID)
     draft.add(_find_contradictions(snapshot))
     found = contract_terms.check(
         contract, snapshot.schema, _evidence(snapshot), facts, draft.settings, "files", lambda column: None
@@ -104,7 +104,7 @@ def _find_contradictions(snapshot: Snapshot) -> list[Finding]:
     for field in snapshot.fields:
         number = snapshot.counts.nulls.get(field.number, 0)
         if field.required and number and len(field.path) == 1:
-            name, nulls = dotted(field.path), how_many(number, "null")
+            name, nulls = dotted(field.path), format_count(number, "null")
             message = (
                 f"{name} is required by Iceberg's schema, and its data files hold {nulls}: "
                 "what Spark reads there is no value that anybody wrote. Drop NOT NULL (ALTER COLUMN ... DROP NOT NULL)"

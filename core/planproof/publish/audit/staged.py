@@ -46,7 +46,9 @@ def audit_files(job: Job, publication: JournaledPublication, planned: PhysicalSc
     if publication.final is not None:
         draft.read(Claim("executed", publication.final))
         draft.add(physical.check_written(planned, publication.final))
-        draft.enforced("I7", "optimized plan against the analyzed one, the final plan of the write against the table")
+        draft.mark_enforced(
+            "I7", "optimized plan against the analyzed one, the final plan of the write against the table"
+        )
     partition_by: tuple[str, ...] = ()
     if publication.unregistered is not None:
         facts = _read_facts_below(draft, job.session, entry.stage_location, planned)
@@ -91,14 +93,14 @@ def decide(
         draft.rows = facts.rows
     judge(draft, judged, facts, "files")
     judge_loosened(draft, job.examined.planes, facts)
-    whole_so_far = not draft.violated()
+    whole_so_far = not draft.has_violation()
     # Rows that may be quarantined are counted for every term later.
     counts = whole_so_far or (draft.settings.on_violation != "quarantine" and is_broken_by_rows_alone(draft))
     if counts and (_open(draft) or (job.model.contract and job.model.contract.constraints)):
         rows = staged()
         failing = count(draft, job.session, rows)
         draft.add(judge_constraints(job.session, job.model, whole(), rows, failing))
-        draft.tell(uncounted=None)
+        draft.set_details(uncounted=None)
     if whole_so_far:
         draft.add(limits.judge_limits(job, draft.settings.limits, changed, staged, whole))
         decide_hazards(draft, job.session, job.examined, facts)
@@ -121,10 +123,10 @@ def _report_change(job: Job, publication: JournaledPublication) -> TableChange |
     try:
         found = change(job, publication)
     except Exception as error:  # A failure to say what changes stops no publish.
-        draft.ours("files", error)
+        draft.add_own_error("files", error)
         return None
     if draft.settings.changes != "off":
-        draft.tell(change=found if draft.settings.changes == "values" else found.without_values())
+        draft.set_details(change=found if draft.settings.changes == "values" else found.without_values())
     return found
 
 
@@ -143,14 +145,14 @@ def audit_query(job: Job) -> None:
     """Audits a view's query. Nothing is stored, so that only terms of the contract are counted that no plan proves."""
     draft = job.draft
     for plane in ("batches", "files"):
-        draft.absent(plane, "a view stores nothing")
-    draft.not_enforced("I2", "a view stores nothing")
-    draft.not_enforced("I5", "a view stores nothing")
+        draft.mark_absent(plane, "a view stores nothing")
+    draft.mark_not_enforced("I2", "a view stores nothing")
+    draft.mark_not_enforced("I5", "a view stores nothing")
     relation = f"(\n{unterminated(job.model.sql)}\n)"
-    if not draft.violated():
+    if not draft.has_violation():
         failing = count(draft, job.session, relation)
         draft.add(judge_constraints(job.session, job.model, relation, relation, failing))
-        draft.tell(uncounted=None)
+        draft.set_details(uncounted=None)
         draft.add(limits.judge_limits(job, draft.settings.limits, None, lambda: relation, lambda: relation))
         decide_hazards(draft, job.session, job.examined)
         draft.findings = conclude(draft.findings, draft.settings)
@@ -187,9 +189,9 @@ def _read_facts_below(
 
 def _report_unread(draft: Draft, reason: str) -> None:
     for plane in ("files", "batches"):
-        draft.unreadable(plane, reason)
-    draft.not_enforced("I5", reason)
-    draft.not_enforced("I2", reason)
+        draft.mark_unreadable(plane, reason)
+    draft.mark_not_enforced("I5", reason)
+    draft.mark_not_enforced("I2", reason)
 
 
 def _list_files(session: Session, location: str) -> tuple[Sequence[str], str | None]:
@@ -214,20 +216,20 @@ def read_paths(
     them here."""
     if not paths:
         for plane in ("files", "batches"):
-            draft.absent(plane, "no file was written: there are no rows")
-        draft.not_enforced("I5", "no file was written")
-        draft.not_enforced("I2", "no file was written")
+            draft.mark_absent(plane, "no file was written: there are no rows")
+        draft.mark_not_enforced("I5", "no file was written")
+        draft.mark_not_enforced("I2", "no file was written")
         return Facts(0, {}, 0, "no files")
     try:
         claim, footers = files.read(paths, session)
     except FooterError as error:
-        draft.unreadable("files", str(error))
+        draft.mark_unreadable("files", str(error))
         draft.add([Finding(Verdict.VIOLATED, "PP401", "files", message=str(error))])
         return Facts(source="no footer")
     except Undecodable as error:
         for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.unreadable(plane, str(error))
-            draft.not_enforced(invariant, str(error))
+            draft.mark_unreadable(plane, str(error))
+            draft.mark_not_enforced(invariant, str(error))
         return None
     draft.read(claim)
     if registered_as is not None:
@@ -236,13 +238,13 @@ def read_paths(
     else:
         draft.add(file_schemas.check(planned, footers, tuple(partition_by), of_format))
     if planned is None:
-        draft.add(drift.in_paths(footers, partition_by))
-    draft.enforced("I5", claim.what)
-    draft.tell(files=describe_files(footers))
+        draft.add(drift.check_paths(footers, partition_by))
+    draft.mark_enforced("I5", claim.what)
+    draft.set_details(files=describe_files(footers))
     if session is not None and any(session.local_path(path) is None for path in paths):
         reason = "the files are on another file system: their footers are read, and not their rows"
-        draft.unreadable("batches", reason)
-        draft.not_enforced("I2", reason)
+        draft.mark_unreadable("batches", reason)
+        draft.mark_not_enforced("I2", reason)
         return claim.facts
     _read_batches(draft, paths, footers)
     return claim.facts
@@ -251,26 +253,26 @@ def read_paths(
 def _read_batches(draft: Draft, paths: Sequence[str], footers: Sequence[Footer]) -> None:
     """I2 over what is decoded of the files, and how much that was."""
     if draft.settings.batches == "off":
-        draft.absent("batches", "batches: off")
-        draft.not_enforced("I2", "batches: off")
+        draft.mark_absent("batches", "batches: off")
+        draft.mark_not_enforced("I2", "batches: off")
         return
     if not any(f.row_groups for f in footers):
-        draft.absent("batches", "no row group was written: there are no rows")
-        draft.not_enforced("I2", "no row group was written: there are no rows")
+        draft.mark_absent("batches", "no row group was written: there are no rows")
+        draft.mark_not_enforced("I2", "no row group was written: there are no rows")
         return
     try:
         claim, found = batches.read(paths, draft.settings.batches, footers)
     except Undecodable as error:
-        draft.unreadable("batches", str(error))
-        draft.not_enforced("I2", str(error))
+        draft.mark_unreadable("batches", str(error))
+        draft.mark_not_enforced("I2", str(error))
         return
     draft.add(found)
     if claim is None:
-        draft.unreadable("batches", "no row group could be decoded")
-        draft.not_enforced("I2", "no row group could be decoded")
+        draft.mark_unreadable("batches", "no row group could be decoded")
+        draft.mark_not_enforced("I2", "no row group could be decoded")
         return
     draft.read(claim)
-    draft.enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)
+    draft.mark_enforced("I2", claim.what, sampled=claim.looked_at == SAMPLE)
 
 
 def drop_empty_files(draft: Draft, paths: Sequence[str]) -> list[str]:
@@ -337,12 +339,12 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> Sto
         describe()
         now = job.session.registered(name)
     except (SparkFailure, AnalysisError) as error:
-        draft.unreadable("catalog", str(error))
+        draft.mark_unreadable("catalog", str(error))
         message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"
         draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
         return None
     if now is None:
-        draft.unreadable("catalog", "the catalog does not show the relation")
+        draft.mark_unreadable("catalog", "the catalog does not show the relation")
         return None
     draft.read(Claim("catalog", now.schema))
     if now.kind == "table" and draft.effect is Effect.REPLACES:

@@ -91,7 +91,7 @@ def try_tests(job: Job, staged: StagedWrite, tests: Tests) -> None:
         )
     if not found:
         return
-    job.draft.tell(tests=found)
+    job.draft.set_details(tests=found)
     job.draft.add(f for test in found for f in _report_findings(test))
 
 
@@ -105,7 +105,7 @@ def _ask(job: Job, tests: Tests, staged: StagedRows) -> tuple[DataTestResult, ..
         message = (
             f"{describe(error)}. No data test was asked before the publish; dbt runs them after it. Please report it"
         )
-        job.draft.tell(traceback=traceback.format_exc())
+        job.draft.set_details(traceback=traceback.format_exc())
         job.draft.add([Finding(Verdict.WARNING, "PP901", "files", found=type(error).__name__, message=message)])
         return ()
 

@@ -40,8 +40,8 @@ def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_
     unread = _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
     if unread is not None:
         for plane, invariant in (("files", "I5"), ("batches", "I2")):
-            draft.unreadable(plane, unread)
-            draft.not_enforced(invariant, unread)
+            draft.mark_unreadable(plane, unread)
+            draft.mark_not_enforced(invariant, unread)
         return None
     before = len(draft.findings)
     planned = _drop_lengths(schema).as_nullable()

@@ -64,8 +64,8 @@ class _ByTable:
 
 def _leave_unread(draft: Draft, reason: str) -> None:
     for plane, invariant in (("files", "I5"), ("batches", "I2")):
-        draft.unreadable(plane, reason)
-        draft.not_enforced(invariant, reason)
+        draft.mark_unreadable(plane, reason)
+        draft.mark_not_enforced(invariant, reason)
 
 
 def drop_declared_lengths(examined: Examined) -> Examined:

@@ -33,7 +33,9 @@ class Whole:
             planes = publication.planes or job.session.planned(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
             if publication.planes is not None:
-                job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
+                job.draft.mark_enforced(
+                    "I7", "the optimized plan and the final plan of the write against the analyzed one"
+                )
         seen = replace(job, examined=drop_declared_lengths(examined))
         facts = read(seen, publication, publication.transaction.schema(), told=not job.after_quarantine)
         staged = StagedVersion(job, publication)

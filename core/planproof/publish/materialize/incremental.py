@@ -7,7 +7,7 @@ from dataclasses import replace
 from planproof.arrow.footers import FooterError, Undecodable
 from planproof.claims import files
 from planproof.invariants import assigned, count_queries, drift
-from planproof.invariants.contract import counted_length
+from planproof.invariants.contract import judge_counted_length
 from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, plan_evolution
@@ -120,7 +120,7 @@ def _find_too_long(job: Job) -> bool:
         return False
     for path, number in facts.too_long.items():
         if number:
-            found = counted_length(dotted(path), limited[path].simple, number, facts)
+            found = judge_counted_length(dotted(path), limited[path].simple, number, facts)
             message = f"{found.message}; {job.model.name} stores {limited[path].simple}"
             job.draft.add([replace(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
     return any(facts.too_long.values())

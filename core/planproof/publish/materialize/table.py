@@ -43,7 +43,7 @@ class Table:
         planes = publication.planes or job.session.planned(job.examined.runs)
         examined = examine_plans(job.draft, job.session, job.examined, planes)
         if publication.planes is not None:
-            job.draft.enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
+            job.draft.mark_enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")
         # Files get the optimizer's flags; where that plane cannot be read, a file may promise more than the analyzer.
         promised = planes.optimized or planes.analyzed
         audit_files(replace(job, examined=examined), publication, promised, flags=planes.optimized is not None)
