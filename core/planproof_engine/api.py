@@ -133,9 +133,9 @@ class LogicalPlan:
         """I6's comparison: ordered for projected plans, as multisets otherwise. Raises `RegistryMismatch`."""
         if self.registry != other.registry:
             raise RegistryMismatch("the plans were made under different registries of sources or functions")
-        from planproof_engine.optimizer.driver import same_schema
+        from planproof_engine.optimizer.driver import has_same_schema
 
-        return same_schema(self.root, other.root)
+        return has_same_schema(self.root, other.root)
 
     def __str__(self) -> str:
         from planproof_engine.logical.text import show
@@ -331,7 +331,7 @@ def _optimized(
     if not found.fired:
         return Rewriting(plan, plan.text, (), (), findings), names
     try:
-        changes = render.edits(plan.root, found.plan, plan.text)
+        changes = render.find_edits(plan.root, found.plan, plan.text)
         sql = splice(plan.text, changes)
     except (render.CannotRender, ValueError):
         # Nothing is wrong with the query: it runs as it is written.
@@ -365,7 +365,7 @@ def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> l
         if step.rule == following.rule:
             continue
         try:
-            steps.append((step.rule, render.edits(plan.root, step.after, plan.text)))
+            steps.append((step.rule, render.find_edits(plan.root, step.after, plan.text)))
         except render.CannotRender:
             # What stands between two rules need not have a text.
             steps.append((step.rule, ()))
@@ -397,13 +397,13 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
 
     Raises `AnalysisError` or `Unknown` where it does not bind.
     """
-    from planproof_engine.optimizer.equivalence import equivalent
+    from planproof_engine.optimizer.equivalence import is_equivalent
 
     env = plan.environment
     if env is None:
         return None
     again = bind_query(parse(sql, plan.conf), evolve(env, text=sql, growth=Growth()), None)
-    if again.schema.strip() == root.schema.strip() and equivalent(again, root):
+    if again.schema.strip() == root.schema.strip() and is_equivalent(again, root):
         return None
     return "its text does not read back as the plan that was meant"
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from planproof_engine.analysis.hazard_counts import together
 from planproof_engine.analysis.names.mentioned import mentioned
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.sql.ending import drop_terminators
 from planproof_engine.sql.heads import Query, Statement, may_change, read_head
-from planproof_engine.sql.layout import laid_out
+from planproof_engine.sql.layout import lay_out
 from planproof_engine.sql.stand_in import stand_in
 from planproof_engine.sql.unparse import unparse
 
 __all__ = [
     "Query",
     "Statement",
-    "laid_out",
+    "drop_terminators",
+    "lay_out",
     "may_change",
     "mentioned",
     "read_head",
     "stand_in",
     "together",
     "unparse",
-    "unterminated",
 ]

@@ -36,7 +36,7 @@ from dbt_planproof.statement_models import (
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
 from planproof_engine.catalog import RelationName
-from planproof_engine.texts import Statement, may_change, unterminated
+from planproof_engine.texts import Statement, drop_terminators, may_change
 
 _READS = ("read", "about")
 _MERGES = ("merge", "merge_some")
@@ -93,7 +93,7 @@ def _seed(state: NodeState, statement: Statement) -> Action:
         return Action(state, (LoadSeed(), *_forget(statement)))
     if statement.kind in _READS:
         return Action(state)
-    return Action(state, (RefuseUnreadable(unterminated(statement.text)), RunPutOff(), *_forget(statement)))
+    return Action(state, (RefuseUnreadable(drop_terminators(statement.text)), RunPutOff(), *_forget(statement)))
 
 
 def _delta(state: NodeState, statement: Statement) -> Action:
@@ -117,7 +117,7 @@ def _leave_to_dbt(state: NodeState, statement: Statement) -> Action:
     if not state.is_dbts and _writes(state, statement):
         state = replace(state, phase=Phase.WRITTEN)
         steps.append(SayUnguarded(_NOT_UNDERSTOOD))
-    if node.model.contract is not None and not is_seen and node.query.stands_in(statement.words):
+    if node.model.contract is not None and not is_seen and node.query.is_in(statement.words):
         steps.append(Check(node.compiled))
     if (state.is_dbts or _waits_for_delete(state)) and names_of(statement) == node.target:
         if statement.kind in SCHEMA_CHANGES:
@@ -184,13 +184,13 @@ def _is_delta(state: NodeState, statement: Statement) -> bool:
         and node.model.materialized == "incremental"
         and (len(statement.relation) == 1 or not node.is_snapshot or node.model.file_format == "delta")
         and statement.relation[-1].lower() == delta_name(node.target)
-        and node.query.stands_in(statement.query_words)
+        and node.query.is_in(statement.query_words)
     )
 
 
 def _writes(state: NodeState, statement: Statement) -> bool:
     """Whether a statement holds the model's query, or inserts from the view that stands for it."""
-    if state.node.query.stands_in(statement.words):
+    if state.node.query.is_in(statement.words):
         return True
     if state.delta is None:
         return False
@@ -208,12 +208,12 @@ def _model(state: NodeState, statement: Statement, setting: Setting) -> Model | 
     if state.delta is not None and statement.kind in _MERGES:
         adds = [name for held in state.held for name, _ in held.clauses.get("columns", ())]
         return merge_model(node.model, statement, state.delta, adds if node.is_snapshot else None)
-    if not node.query.stands_in(statement.query_words):
+    if not node.query.is_in(statement.query_words):
         return None
-    query = unterminated(statement.query)
+    query = drop_terminators(statement.query)
     is_analyzed = isinstance(state.seen, ColumnsSeen) and state.seen.planes is not None
     if is_analyzed and is_contract_query(query, node.compiled, node.form["columns"]):
-        query = unterminated(node.compiled)
+        query = drop_terminators(node.compiled)
     statement = replace(statement, query=query)
     if statement.kind == "table" and node.model.materialized in ("table", "incremental"):
         return table_model(node.model, statement, setting)

@@ -36,7 +36,7 @@ from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames
-from planproof_engine.texts import Statement, read_head, unterminated
+from planproof_engine.texts import Statement, drop_terminators, read_head
 
 Answered = tuple[AdapterResponse, Any]
 """What dbt gets for a statement that the gate answers: the response, and a table without rows."""
@@ -169,7 +169,7 @@ class Gate:
             raise Stopped(f"planproof: Spark cannot make {state.node.name}; its table stays as it was: {why}")
 
     def _make_view(self, view: Statement) -> None:
-        name, query = quoted(view.relation[-1:]), unterminated(view.query)
+        name, query = quoted(view.relation[-1:]), drop_terminators(view.query)
         self.adapter.execute_now(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS\n{query}")
 
     def _load_seed(self) -> None:
@@ -300,7 +300,7 @@ class Gate:
         if state is None or state.node.model.contract is None or not isinstance(state.seen, Unseen):
             return
         with self._own_errors():
-            if not state.node.query.stands_in(sql):
+            if not state.node.query.is_in(sql):
                 return
             # What is published is examined in full, later on.
             if not state.is_dbts and has_promised_columns(state.node.model, columns):
@@ -328,7 +328,7 @@ class Gate:
         if session.capabilities.kind != "classic" or model.contract is None:
             return None
         try:
-            planes = session.analyzed(unterminated(state.node.compiled))
+            planes = session.analyzed(drop_terminators(state.node.compiled))
         except (AnalysisError, SparkFailure):
             return None
         columns = [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in planes.analyzed]

@@ -30,7 +30,7 @@ from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.report.parts import one_line, would_stop
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_nullable, without_lengths
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Questions:
     def _checked(self, sql: str) -> Report:
         own = self.state.node.model
         # The publish that follows says what could be rewritten.
-        model = replace(own, sql=unterminated(sql), settings=replace(own.settings, rewrite="off"))
+        model = replace(own, sql=drop_terminators(sql), settings=replace(own.settings, rewrite="off"))
         counting = self.state.is_dbts and model.contract is not None
         self.here.change(self.state, seen=PlanesSeen())
         report = self._asked(model, lambda guard: guard.check(model, counting=counting))
@@ -129,7 +129,7 @@ class Questions:
         Raises `Stopped` where it was not published."""
         node, seen = self.state.node, self.state.seen
         known = _known_to_dbt(self.state, model)
-        is_bare = isinstance(seen, ColumnsSeen) and model.sql == unterminated(node.compiled)
+        is_bare = isinstance(seen, ColumnsSeen) and model.sql == drop_terminators(node.compiled)
         analyzed = seen.planes if isinstance(seen, ColumnsSeen) and is_bare else None
         if analyzed is not None:
             self.here.change(self.state, seen=PlanesSeen())  # The bare query is published, with its places.

@@ -9,7 +9,7 @@ from typing import Any
 from planproof.contract import LOGGED_FORMATS, Model
 from planproof_engine.catalog import RelationName
 from planproof_engine.quoting import backticked, quoted
-from planproof_engine.texts import Statement, unterminated
+from planproof_engine.texts import Statement, drop_terminators
 
 Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
@@ -21,7 +21,7 @@ def delta_model(model: Model, statement: Statement, delta: Statement) -> Model |
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
         return None
     view = backticked(delta.relation[-1])
-    return replace(model, sql=f"with {view} as (\n{unterminated(delta.query)}\n)\n{statement.query}")
+    return replace(model, sql=f"with {view} as (\n{drop_terminators(delta.query)}\n)\n{statement.query}")
 
 
 def merge_model(
@@ -32,10 +32,10 @@ def merge_model(
     source = statement.clauses["source"]
     if model.incremental_strategy != "merge" or source[-1].lower() != delta.relation[-1].lower():
         return None
-    options = {**model.options, "merge": unterminated(statement.query)}
+    options = {**model.options, "merge": drop_terminators(statement.query)}
     if adds is not None:
         options["adds"] = tuple(adds)
-    return replace(model, sql=unterminated(delta.query), options=options)
+    return replace(model, sql=drop_terminators(delta.query), options=options)
 
 
 def table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:

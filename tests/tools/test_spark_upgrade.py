@@ -210,7 +210,7 @@ def _told() -> list[str]:
         "- changed: `acos(expr)` (Acos, since 1.4.0) is now `acos(expr, mode)` (Acos, since 1.4.0)",
         "- new tokens (`sql.keywords`, `sql.tokens`): `GRAPH`",
         "- new: `graphPattern`: **not in grammar.yml: say where planproof answers for it**",
-        "- changed: `queryPrimary`: `sql.queries.query_primary`, `sql.primary.query_at`",
+        "- changed: `queryPrimary`: `sql.queries.query_primary`, `sql.primary.is_query_at`",
         "    - with ``GRAPH graphPattern``",
         "- **followed by `Conf.ansi`**: `spark.sql.ansi.enabled` was `true`, is `false`",
         "- new: `spark.sql.new` = `1` (of 9.0.0)",

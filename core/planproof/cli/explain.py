@@ -52,7 +52,7 @@ def explain(
     It reads the compiled project, and needs neither Java nor Spark.
     """
     from planproof_engine import optimize
-    from planproof_engine.texts import laid_out, unparse
+    from planproof_engine.texts import lay_out, unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
         return _code(what.upper(), as_json)
@@ -65,7 +65,7 @@ def explain(
     try:
         explained = explain_model(project, node, location.conf())
         plan = explained.plan
-        text = laid_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
+        text = lay_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     found = optimize(plan) if rewrites else None

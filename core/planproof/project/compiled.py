@@ -158,10 +158,10 @@ def relocate(
     planned = report.sql or compiled
     start = planned.find(compiled.strip())
     if start < 0:
-        from planproof_engine.texts import unterminated
+        from planproof_engine.texts import drop_terminators
 
         # Closing semicolons, and what follows them, are left out where the text stands inside another one.
-        start = planned.find(unterminated(compiled))
+        start = planned.find(drop_terminators(compiled))
     if not compiled.strip() or start < 0:
         return report
     mapped = TemplateMap.of(node, directory, opened)

@@ -347,10 +347,10 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     names, promised = (list(map(folded, given)) for given in (guard.columns(model), wanted))
     if names == promised or sorted(names) != sorted(promised):
         return model
-    from planproof_engine.texts import unterminated
+    from planproof_engine.texts import drop_terminators
 
     columns = ", ".join(map(backticked, wanted))
-    return replace(model, sql=f"select {columns} from (\n{unterminated(model.sql)}\n) as model_subq")
+    return replace(model, sql=f"select {columns} from (\n{drop_terminators(model.sql)}\n) as model_subq")
 
 
 def commented(model: Model, node: ProjectNode, guard: Publisher) -> Model:

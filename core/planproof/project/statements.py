@@ -127,11 +127,11 @@ class Around:
 
     def run(self, hooks: Iterable[Hook], moment: str) -> None:
         """The plain hooks of one moment, in their order. Raises `SparkFailure`, which names the hook."""
-        from planproof_engine.texts import unterminated
+        from planproof_engine.texts import drop_terminators
 
         for hook in hooks:
             if hook.moment == moment and hook.runs and hook.is_plain:
-                self._statement(unterminated(hook.sql).strip(), f"the {moment}")
+                self._statement(drop_terminators(hook.sql).strip(), f"the {moment}")
 
     def grant(self, relation: str, wanted: Mapping[str, Sequence[str]], existed: bool) -> None:
         """Gives the relation the grants that its model asks for, and no others. Raises `SparkFailure`."""

@@ -11,7 +11,7 @@ from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job, Standing
 from planproof.publish.staged_write import Tested
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class Version(Protocol):
@@ -63,4 +63,4 @@ class StagedVersion:
 
 
 def _as_subquery(sql: str) -> str:
-    return f"(\n{unterminated(sql)}\n)"
+    return f"(\n{drop_terminators(sql)}\n)"

@@ -22,7 +22,7 @@ from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError, Origin, place
 from planproof_engine.quoting import quoted
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
 _BEFORE, _AFTER = "SELECT * FROM (\n", "\n)"
@@ -68,7 +68,7 @@ class ConnectSession(FrameSession):
 
     def analyzed(self, sql: str) -> SparkPlanes:
         # `spark.sql` runs a command at once. Between these parentheses only a query parses.
-        text = f"{_BEFORE}{unterminated(sql)}{_AFTER}"
+        text = f"{_BEFORE}{drop_terminators(sql)}{_AFTER}"
         with self._doubting(), _within(sql), translated(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
@@ -91,7 +91,7 @@ class ConnectSession(FrameSession):
     def entries(self, sql: str) -> Iterator[Entries]:
         """Nothing has to be counted: a client's rows were checked against their flags when they became Arrow."""
         with translated():
-            text = self.spark.sql(f"{_BEFORE}{unterminated(sql)}{_AFTER}")._explain_string(extended=True)
+            text = self.spark.sql(f"{_BEFORE}{drop_terminators(sql)}{_AFTER}")._explain_string(extended=True)
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:

@@ -26,7 +26,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.python_functions import Function
 from planproof_engine.quoting import backticked, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import without_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
@@ -127,7 +127,7 @@ class ThriftSession(SqlOnlySession):
                 self.rows(f"USE {quoted(namespace)}")
 
     def analyzed(self, sql: str) -> SparkPlanes:
-        query = unterminated(sql)
+        query = drop_terminators(sql)
         try:
             declared = self._viewed(query)
         except AnalysisError as error:

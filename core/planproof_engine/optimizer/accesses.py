@@ -37,8 +37,8 @@ from planproof_engine.expr import (
 from planproof_engine.expr.traits import Elements
 from planproof_engine.logical import nodes as p
 from planproof_engine.optimizer import laws
-from planproof_engine.optimizer.costs import costly
-from planproof_engine.optimizer.element_paths import Ordinals, element_paths, without_longer
+from planproof_engine.optimizer.costs import is_costly
+from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_paths
 from planproof_engine.records import evolve, record
 from planproof_engine.types import Array, Map, Struct
 
@@ -75,7 +75,7 @@ class Site:
 class Place:
     """Where an expression stands.
 
-    Spark computes what `nullif` needs twice in a projection of its own below the node (`laws.computed_before`), and
+    Spark computes what `nullif` needs twice in a projection of its own below the node (`laws.find_early_operand`), and
     does not prune through that projection. By their identities, `computed_before` are the expressions that it computes
     there, `beside` those of this node that need the projection, and `above` those of nodes below that need one.
 
@@ -94,8 +94,8 @@ class Place:
     @classmethod
     def of(cls, node: p.Plan, above: frozenset[int], depth: int) -> Place:
         """The place of a node's own expressions."""
-        tops = (expr for expr in _tops(node) if type(expr) is not Column)
-        before = {id(expr): [id(e) for e in _computed_before(node, expr)] for expr in tops}
+        tops = (expr for expr in _list_tops(node) if type(expr) is not Column)
+        before = {id(expr): [id(e) for e in _find_early_operands(node, expr)] for expr in tops}
         computed = frozenset(chain.from_iterable(before.values()))
         beside = frozenset(top for top, found in before.items() if found)
         return cls(computed, beside, above, depth, _is_apart(node), _is_over_groups(node))
@@ -148,7 +148,7 @@ class Accesses:
     @staticmethod
     def of(root: p.Plan, fields_alone: Callable[[Expr, Variable], bool]) -> Accesses:
         found = Accesses(fields_alone)
-        found._plan(root, depth=0)
+        found._note_plan(root, depth=0)
         found._hand_on()
         return found
 
@@ -158,19 +158,19 @@ class Accesses:
         read = self.whole if despite else self.whole | self.hindered.keys()
         return any((column, path[:length]) in read for length in range(len(path) + 1))
 
-    def ref(self, expr: Expr) -> ArrayRef | None:
+    def find_ref(self, expr: Expr) -> ArrayRef | None:
         """The array that a column or a path of fields is; None for any other expression."""
         if isinstance(expr, Column):
             return self.refs.get(expr.id)
         if isinstance(expr, GetField):
-            found = self.ref(expr.child)
+            found = self.find_ref(expr.child)
             return None if found is None else (found[0], (*found[1], expr.ordinal))
         if isinstance(expr, Call) and expr.function.name == "map_values":
-            found = self.ref(expr.args[0])
+            found = self.find_ref(expr.args[0])
             return None if found is None else (found[0], (*found[1], VALUES))
         return None
 
-    def _plan(self, root: p.Plan, depth: int) -> None:
+    def _note_plan(self, root: p.Plan, depth: int) -> None:
         """Notes what a plan reads that stands in so many lambdas."""
         nodes = list(root.walk())[::-1]
         # Every column is learned before anything is read: a lateral subquery reads columns of the plan beside it.
@@ -181,7 +181,7 @@ class Accesses:
             at = Place.of(node, frozenset().union(*(needing[id(child)] for child in node.children)), depth)
             needing[id(node)] = at.needing
             self._read(node, at)
-        self._used_whole(root.output)
+        self._note_whole(root.output)
 
     def _learn(self, node: p.Plan, depth: int) -> None:
         """Notes which arrays the columns are that the node gives out."""
@@ -198,7 +198,7 @@ class Accesses:
             self._make(node.generated[-1].id, node.call.args[0], depth, each=True, outer=node.outer)
 
     def _learn_item(self, column: int, value: Expr, depth: int) -> None:
-        found = self.ref(value)
+        found = self.find_ref(value)
         if found is not None:
             self.refs[column] = found
         elif isinstance(value, Column) and value.id in self.elements:
@@ -208,7 +208,7 @@ class Accesses:
 
     def _make(self, column: int, value: Expr, depth: int, each: bool = False, outer: bool = False) -> None:
         """Notes the column as an array of its own, where its value keeps elements of another array."""
-        site = self._site(value, value, [], (), Place(depth=depth))
+        site = self._find_site(value, value, [], (), Place(depth=depth))
         if site is None:
             return
         ref = (column, ())
@@ -219,60 +219,62 @@ class Accesses:
         """Notes what the node's expressions read. A SELECT item that only hands an array on reads nothing yet."""
         if not isinstance(node, _PLAIN):
             for child in node.children:
-                self._used_whole(child.output)
+                self._note_whole(child.output)
         if isinstance(node, p.Join):
-            self._used_whole(c for c in _padded(node) if c.id in self.elements)
+            self._note_whole(c for c in _find_padded(node) if c.id in self.elements)
         for expr in node.expressions:
-            made = self.made.get(_made_by(node, expr))
+            made = self.made.get(_own_ref(node, expr))
             if made is not None:
                 self._note(made.site, at)
-                self._beside(made.site.call, {id(made.site.source)}, at)
-            elif not isinstance(node, p.Project) or self.column(_value(expr)) is None:
+                self._visit_beside(made.site.call, {id(made.site.source)}, at)
+            elif not isinstance(node, p.Project) or self.find_array(_drop_alias(expr)) is None:
                 self.visit(expr, at)
 
-    def column(self, expr: Expr) -> ArrayRef | None:
+    def find_array(self, expr: Expr) -> ArrayRef | None:
         """The array that the expression is, or of which it is one element."""
-        return self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.ref(expr)
+        return (
+            self.elements.get(expr.id) if isinstance(expr, Column) and expr.id in self.elements else self.find_ref(expr)
+        )
 
-    def _used_whole(self, columns: Iterable[Column]) -> None:
-        self.whole.update(found for c in columns if (found := self.column(c)) is not None)
+    def _note_whole(self, columns: Iterable[Column]) -> None:
+        self.whole.update(found for c in columns if (found := self.find_array(c)) is not None)
 
     def visit(self, expr: Expr, at: Place) -> None:
         """Notes what the expression reads."""
         if type(expr) is Column:
-            self._used_whole((expr,))
+            self._note_whole((expr,))
         elif id(expr) in at.computed_before:
             self.visit(expr, evolve(at, computed_before=frozenset()))
         elif isinstance(expr, Lambda):
-            self._children(expr, evolve(at, depth=at.depth + 1))
+            self._visit_children(expr, evolve(at, depth=at.depth + 1))
         elif isinstance(expr, Outer):
-            self._used_whole((expr.column,))
+            self._note_whole((expr.column,))
         elif isinstance(expr, Subquery):
-            self._plan(expr.plan, at.depth)
-            self._children(expr, at)
+            self._note_plan(expr.plan, at.depth)
+            self._visit_children(expr, at)
         elif is_aggregate(expr):
-            self._children(expr, evolve(at, apart=True, unnamed=at.over_groups))
+            self._visit_children(expr, evolve(at, apart=True, unnamed=at.over_groups))
         elif not self._visit_sites(expr, at):
-            found = self.column(expr)
+            found = self.find_array(expr)
             if found is not None:
                 self.whole.add(found)
             else:
-                self._children(expr, at)
+                self._visit_children(expr, at)
 
-    def _children(self, expr: Expr, at: Place) -> None:
+    def _visit_children(self, expr: Expr, at: Place) -> None:
         for child in expr.children:
             self.visit(child, at)
 
     def _visit_sites(self, expr: Expr, at: Place) -> bool:
         """Notes the sites of the expression, and visits its other parts; False where it is no site."""
-        found = list(self._sites(expr, at))
+        found = list(self._find_sites(expr, at))
         if not found:
             return False
         for site in found:
             self._note(site, at)
             if site.ref not in self.made and not site.followed:
                 self.sites.append(site)
-        self._beside(expr, {id(s.source) for s in found}, at)
+        self._visit_beside(expr, {id(s.source) for s in found}, at)
         return True
 
     def _note(self, site: Site, at: Place) -> None:
@@ -295,18 +297,18 @@ class Accesses:
             copies.setdefault(getattr(made.site.call, "span", None) or made.ref, []).append(made)
         is_new = True
         while is_new:
-            is_new = sum(map(self._alike, copies.values())) > 0
+            is_new = sum(map(self._merge_reads, copies.values())) > 0
         for made in self.made.values():
             known = copies[getattr(made.site.call, "span", None) or made.ref]
-            if made.site.ref not in self.made and any(map(self._pays, known)):
+            if made.site.ref not in self.made and any(map(self._is_worth_it, known)):
                 self.sites.append(evolve(made.site, paths=frozenset(self.fields[made.ref] | made.site.paths)))
 
-    def _alike(self, copies: list[Made]) -> bool:
+    def _merge_reads(self, copies: list[Made]) -> bool:
         """Hands on what is read of any copy; whether that told something new."""
         read = frozenset().union(*(self.fields.get(made.ref, ()) for made in copies))
         # Under a plain `explode` of which one field is read Spark prunes by itself.
         plain = all(m.site.call is m.site.source and m.site.ref not in self.made for m in copies)
-        followed = plain and len(without_longer(read)) < 2
+        followed = plain and len(drop_longer(read)) < 2
         whole = followed or any(self.is_whole(made.ref, despite=True) for made in copies)
         needing = frozenset().union(*(self.hindered.get(made.ref, ()) for made in copies))
         is_new = False
@@ -320,14 +322,14 @@ class Accesses:
             is_new |= before != (len(self.fields[ref]), len(self.hindered.get(ref, ())), ref in self.whole)
         return is_new
 
-    def _pays(self, made: Made) -> bool:
+    def _is_worth_it(self, made: Made) -> bool:
         """Whether pruning the made column pays. Where only one path or `transform` reads it, Spark prunes itself."""
         read = self.over.get(made.ref, [])
         if made.each or len(read) > 1:
             return True
-        return any(self._pays(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
+        return any(self._is_worth_it(self.made[s.makes]) if s.makes is not None else not s.followed for s in read)
 
-    def _beside(self, expr: Expr, sources: set[int], at: Place) -> None:
+    def _visit_beside(self, expr: Expr, sources: set[int], at: Place) -> None:
         """Visits the parts of a site beside its array: indexes, lambda bodies, accumulators."""
         if id(expr) in sources:
             return
@@ -335,36 +337,36 @@ class Accesses:
             if id(child) in sources:
                 continue
             inside = isinstance(child, (Call, GetField, GetFieldOfElements)) and _holds(child, sources)
-            (self._beside(child, sources, at)) if inside else self.visit(child, at)
+            (self._visit_beside(child, sources, at)) if inside else self.visit(child, at)
 
-    def _sites(self, expr: Expr, at: Place) -> Iterator[Site]:
+    def _find_sites(self, expr: Expr, at: Place) -> Iterator[Site]:
         if isinstance(expr, (GetField, GetFieldOfElements)):
-            found = self._path_site(expr, at)
+            found = self._find_path_site(expr, at)
             if found is not None:
                 yield found
         elif isinstance(expr, Call) and _looks_at_none(expr):
-            found = self._site(expr, expr.args[0], [], (), at)
+            found = self._find_site(expr, expr.args[0], [], (), at)
             if found is not None:
                 yield found
         elif isinstance(expr, Call) and not keeps_elements(expr):
-            yield from self._lambda_sites(expr, at)
+            yield from self._find_lambda_sites(expr, at)
 
-    def _lambda_sites(self, call: Call, at: Place) -> Iterator[Site]:
+    def _find_lambda_sites(self, call: Call, at: Place) -> Iterator[Site]:
         loop = call.function.traits.loop
         for argument, function, parameter in () if loop is None else loop.elements:
             body = call.args[function]
             assert isinstance(body, Lambda)
             if len(body.parameters) > parameter:
-                found = self._site(call, call.args[argument], [(body, body.parameters[parameter])], (), at)
+                found = self._find_site(call, call.args[argument], [(body, body.parameters[parameter])], (), at)
                 if found is not None:
-                    followed = call.function.name == "transform" and _spark_follows(call.args[argument])
+                    followed = call.function.name == "transform" and _is_pruned_by_spark(call.args[argument])
                     yield evolve(found, followed=followed and not at.apart)
 
-    def _path_site(self, expr: GetField | GetFieldOfElements, at: Place) -> Site | None:
+    def _find_path_site(self, expr: GetField | GetFieldOfElements, at: Place) -> Site | None:
         """`array.field`, `array[0].field`, `map['k'].field` and longer paths, over an array or what filters it."""
         path: list[int] = []
         inner: Expr = expr
-        while isinstance(inner, (GetField, GetFieldOfElements)) and self.ref(inner) is None:
+        while isinstance(inner, (GetField, GetFieldOfElements)) and self.find_ref(inner) is None:
             path.insert(0, inner.ordinal)
             inner = inner.child
         if isinstance(inner, Column) and inner.id in self.elements:
@@ -374,7 +376,7 @@ class Accesses:
             if not isinstance(inner, Call) or inner.function.traits.elements is not Elements.ITEM:
                 return None
             loose, inner = not _are_constant(inner.args[1:]), inner.args[0]
-        found = self.ref(inner) if path and isinstance(inner.type, Map) else None
+        found = self.find_ref(inner) if path and isinstance(inner.type, Map) else None
         if loose and (found is not None or at.depth):
             # In a lambda, the fields of all elements would be taken for each.
             return None
@@ -382,9 +384,9 @@ class Accesses:
             # Spark prunes the values of a map under a lookup by itself.
             paths = frozenset((tuple(path),))
             return Site(expr, inner, (found[0], (*found[1], VALUES)), paths, frozenset(), followed=True)
-        return self._site(expr, inner, [], tuple(path), at, loose) if path else None
+        return self._find_site(expr, inner, [], tuple(path), at, loose) if path else None
 
-    def _site(
+    def _find_site(
         self,
         call: Expr,
         array: Expr,
@@ -405,14 +407,14 @@ class Accesses:
             else:
                 loose = loose or not _are_constant(array.args[1:])
             array = array.args[0]
-        ref = self.ref(array)
+        ref = self.find_ref(array)
         if ref is None or not isinstance(array.type, Array) or not isinstance(array.type.element, Struct):
             return None
         paths = {path} if path else set()
         for function, variable in read:
             if not self.fields_alone(function.body, variable):
                 return None
-            paths |= element_paths(function.body, variable)
+            paths |= find_paths(function.body, variable)
         variables = frozenset(v.id for _, v in read)
         # Under a path Spark prunes by itself, through filters and slices as well.
         followed = bool(path) and not loose and not (read and at.apart)
@@ -442,33 +444,33 @@ def _is_over_groups(node: p.Plan) -> bool:
     return False
 
 
-def _value(item: Expr) -> Expr:
+def _drop_alias(item: Expr) -> Expr:
     return item.child if isinstance(item, Alias) else item
 
 
-def _made_by(node: p.Plan, expr: Expr) -> ArrayRef:
+def _own_ref(node: p.Plan, expr: Expr) -> ArrayRef:
     """The array ref that an expression of the node has as a column of its own."""
     column = node.generated[-1].id if isinstance(node, p.Generate) else expr.id if isinstance(expr, Alias) else -1
     return column, ()
 
 
-def _padded(join: p.Join) -> tuple[Column, ...]:
+def _find_padded(join: p.Join) -> tuple[Column, ...]:
     """The columns that hold a null where the join finds no row: their elements no longer have the flags of the
     array's."""
     left = join.left.output if join.kind in (p.RIGHT, p.FULL) else ()
     return left + (join.right.output if join.kind in (p.LEFT, p.FULL) else ())
 
 
-def _tops(node: p.Plan) -> tuple[Expr, ...]:
+def _list_tops(node: p.Plan) -> tuple[Expr, ...]:
     """The expressions that may need a projection below. What an Aggregate makes of its groups stands above it."""
     return node.groups if isinstance(node, p.Aggregate) else node.expressions
 
 
-def _computed_before(node: p.Plan, expr: Expr) -> Iterator[Expr]:
+def _find_early_operands(node: p.Plan, expr: Expr) -> Iterator[Expr]:
     """The operands of `expr` that Spark computes in a projection below the node. Above such a projection it prunes
     nothing. Operands of filters and joins that are cheap are left out: Spark moves them further down."""
-    operands = (call.args[0] for call in laws.computed_beforehand(expr))
-    return (o for o in operands if isinstance(node, p.Project) or any(map(costly, o.walk())))
+    operands = (call.args[0] for call in laws.find_early_calls(expr))
+    return (o for o in operands if isinstance(node, p.Project) or any(map(is_costly, o.walk())))
 
 
 def keeps_elements(expr: Expr) -> bool:
@@ -480,7 +482,7 @@ def _looks_at_none(call: Call) -> bool:
     return call.function.traits.elements is Elements.COUNT or call.function.name in ("isnull", "isnotnull")
 
 
-def _spark_follows(array: Expr) -> bool:
+def _is_pruned_by_spark(array: Expr) -> bool:
     """Whether Spark prunes under a transform of this by itself: of a path, or of what keeps elements of one."""
     while isinstance(array, Call) and keeps_elements(array):
         if array.function.name == "slice" and not _are_constant(array.args[1:]):

@@ -23,7 +23,7 @@ class Condition:
 NAMES_KEPT = Condition("no struct names a field after it", "keeps_names", True, "planproof_engine.optimizer.retype")
 """The condition of all rules that put a variable in the place of another expression."""
 
-PLAIN_STRINGS = Condition("no string has a collation", "plain_strings", True, "planproof_engine.optimizer.laws")
+PLAIN_STRINGS = Condition("no string has a collation", "has_plain_strings", True, "planproof_engine.optimizer.laws")
 """The condition that the driver tests for all rules."""
 
 VARIABLES_KEPT = Condition("nor one of a lambda inside", "keeps_variables", True, "planproof_engine.optimizer.retype")

@@ -7,14 +7,14 @@ from planproof_engine.expr import Call, Expr, Lambda, Literal, Variable, fresh_i
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.functions.registry import Registry
-from planproof_engine.optimizer.equivalence import alike
-from planproof_engine.optimizer.retype import substituted
+from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer.retype import substitute
 from planproof_engine.types import BOOLEAN, INT
 
 FALSE = Literal(False, BOOLEAN, "false")
 
 
-def applied(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
+def make_call(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -> Call:
     """A call of one of Spark's own functions. Raises `planproof_engine.expr.function.Mismatch` where it takes no such
     arguments."""
     function = registry.find(name)
@@ -22,18 +22,18 @@ def applied(name: str, args: tuple[Expr, ...], conf: Conf, registry: Registry) -
     return apply(function, args, conf)
 
 
-def number(value: int) -> Literal:
+def make_int(value: int) -> Literal:
     """A literal of type int."""
     return Literal(value, INT, str(value))
 
 
-def bound_once(expr: Expr, part: Expr, value: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def bind_once(expr: Expr, part: Expr, value: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """`transform(array(value), v -> expr with v in place of part)[0]`; None where the variable does not fit in."""
     variable = Variable(fresh_id(), "v", value.type, value.nullable)
     try:
-        body = substituted(expr, lambda e: variable if alike(part, e) else None, conf)
+        body = substitute(expr, lambda e: variable if is_alike(part, e) else None, conf)
     except Mismatch:
         return None
-    once = applied("array", (value,), conf, registry)
-    bound = applied("transform", (once, Lambda((variable,), body)), conf, registry)
-    return applied("getarrayitem", (bound, number(0)), conf, registry)
+    once = make_call("array", (value,), conf, registry)
+    bound = make_call("transform", (once, Lambda((variable,), body)), conf, registry)
+    return make_call("getarrayitem", (bound, make_int(0)), conf, registry)

@@ -8,18 +8,18 @@ from planproof_engine.expr.traits import Cost
 from planproof_engine.types import Array, DataType, Decimal, Map, String, Struct, walk
 
 
-def costly(expr: Expr) -> bool:
+def is_costly(expr: Expr) -> bool:
     """Whether the expression does work that grows with its data: anything beyond arithmetic, tests and lookups. The
     expressions below it do not count here."""
     return isinstance(expr, Call) and expr.function.traits.cost is not Cost.FEW
 
 
-def weight(data_type: DataType) -> int:
+def weigh_type(data_type: DataType) -> int:
     """About how much of a file a value of the type takes; a number takes 1."""
     if isinstance(data_type, Struct):
-        return sum(weight(f.type) for f in data_type.fields)
+        return sum(weigh_type(f.type) for f in data_type.fields)
     if isinstance(data_type, (Array, Map)):
-        return 3 * sum(weight(child) for child in data_type.children)
+        return 3 * sum(weigh_type(child) for child in data_type.children)
     if isinstance(data_type, Decimal):
         return 1 if data_type.precision <= 18 else 2
     return 2 if isinstance(data_type, String) or data_type.simple in ("binary", "variant") else 1
@@ -28,6 +28,6 @@ def weight(data_type: DataType) -> int:
 _LIGHT = 4
 
 
-def heavy(expr: Expr) -> bool:
+def is_heavy(expr: Expr) -> bool:
     """Whether its value holds structs, so that one more copy of it costs as much as a rewriting around it saves."""
-    return any(isinstance(t, Struct) and weight(t) > _LIGHT for t in walk(expr.type))
+    return any(isinstance(t, Struct) and weigh_type(t) > _LIGHT for t in walk(expr.type))

@@ -56,13 +56,13 @@ FORMS = ("ordered", "set")
 """I6's two forms: the same vector of fields, or the same multiset."""
 
 
-def same_schema(before: Plan, after: Plan, form: str | None = None) -> bool:
+def has_same_schema(before: Plan, after: Plan, form: str | None = None) -> bool:
     """I6, types, flags and relations included. Unless a `form` is named, a projected plan is compared in order."""
     ordered = before.projected or after.projected if form is None else form == "ordered"
     return before.schema == after.schema if ordered else before.schema.same_fields(after.schema)
 
 
-def _called(expressions: Iterable[Expr]) -> Calls:
+def _collect_calls(expressions: Iterable[Expr]) -> Calls:
     found: set[str | tuple[str, str]] = set()
     for expr in expressions:
         if not isinstance(expr, Call):
@@ -99,7 +99,7 @@ class _Run:
         for _ in range(self.passes):
             if not self._step(rule):
                 return
-        raise self.cycle()
+        raise self.make_cycle_error()
 
     def _step(self, rule: Rule) -> bool:
         name = rule.__name__
@@ -112,7 +112,7 @@ class _Run:
         if after is before:
             self.settled[name] = before
             return False
-        if not same_schema(before, after, self.form):
+        if not has_same_schema(before, after, self.form):
             self.refused[name] = RefusedRule(name, before.schema, after.schema)
             return False
         new = names_repeated(after, self.conf.case_sensitive) - names_repeated(before, self.conf.case_sensitive)
@@ -121,27 +121,27 @@ class _Run:
             self.refused[name] = RefusedRule(name, before.schema, after.schema, tuple(said))
             return False
         self.fired.append(Fired(name, before, after))
-        self.plan, self.called = after, _called(after.all_expressions())
+        self.plan, self.called = after, _collect_calls(after.all_expressions())
         if rule in AT_ONCE:
             self.settled[name] = after
         return True
 
-    def cycle(self) -> RewriteCycle:
+    def make_cycle_error(self) -> RewriteCycle:
         return RewriteCycle(f"the rules {', '.join(dict.fromkeys(f.rule for f in self.fired))} do not come to an end")
 
 
 def run(
     plan: Plan, conf: Conf, registry: Registry, rules: Sequence[Rule] = RULES, form: str | None = None
 ) -> Optimized:
-    """Applies the rules in order until none changes the plan, each held to I6 in its `form` (`same_schema`). Raises
+    """Applies the rules in order until none changes the plan, each held to I6 in its `form` (`has_same_schema`). Raises
     `RewriteCycle` where that never happens.
 
     A plan that computes with collated strings stays as it is.
     """
-    if not laws.plain_strings(plan):
+    if not laws.has_plain_strings(plan):
         return Optimized(plan, (), ())
     expressions = [*plan.all_expressions()]
-    made = _Run(conf, registry, plan, _called(expressions), _PASSES + len(expressions), form)
+    made = _Run(conf, registry, plan, _collect_calls(expressions), _PASSES + len(expressions), form)
     seen = [plan]
     for _ in range(made.passes):
         start = made.plan
@@ -152,4 +152,4 @@ def run(
         if made.plan in seen:
             break
         seen.append(made.plan)
-    raise made.cycle()
+    raise made.make_cycle_error()

@@ -14,17 +14,17 @@ Ordinals = tuple[int, ...]
 """The fields from an element down to a value, each by its place in the struct that holds it."""
 
 
-def without_longer(paths: set[Ordinals] | frozenset[Ordinals]) -> frozenset[Ordinals]:
+def drop_longer(paths: set[Ordinals] | frozenset[Ordinals]) -> frozenset[Ordinals]:
     """The paths without those that another one leads to already."""
     return frozenset(p for p in paths if not any(p[:n] in paths for n in range(1, len(p))))
 
 
-def _top(body: Expr, variable: Variable) -> Iterator[tuple[Expr, Ordinals | None]]:
+def _find_uses(body: Expr, variable: Variable) -> Iterator[tuple[Expr, Ordinals | None]]:
     """The uses of the variable: the longest paths over it, and it itself (without a path)."""
     pending = [body]
     while pending:
         expr = pending.pop()
-        path = path_over(expr, variable)
+        path = find_path(expr, variable)
         if path is not None or expr == variable:
             yield expr, path
         else:
@@ -33,15 +33,15 @@ def _top(body: Expr, variable: Variable) -> Iterator[tuple[Expr, Ordinals | None
 
 def uses_itself(body: Expr, variable: Variable) -> bool:
     """Whether the body uses the variable otherwise than through its fields."""
-    return any(path is None for _, path in _top(body, variable))
+    return any(path is None for _, path in _find_uses(body, variable))
 
 
-def element_paths(body: Expr, variable: Variable) -> set[Ordinals]:
+def find_paths(body: Expr, variable: Variable) -> set[Ordinals]:
     """The fields of the variable that the body reads."""
-    return {path for _, path in _top(body, variable) if path is not None}
+    return {path for _, path in _find_uses(body, variable) if path is not None}
 
 
-def path_over(expr: Expr, variable: Variable) -> Ordinals | None:
+def find_path(expr: Expr, variable: Variable) -> Ordinals | None:
     """The ordinals from the variable to the expression, where it is a path over it."""
     path: list[int] = []
     while isinstance(expr, GetField):

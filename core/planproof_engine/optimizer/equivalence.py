@@ -23,19 +23,19 @@ _IGNORED = {Alias: ("name", "id", "explicit"), Column: ("id",), Variable: ("id",
 _VALUES = (bool, str, type(None), DataType)
 
 
-def equivalent(one: Any, other: Any) -> bool:
+def is_equivalent(one: Any, other: Any) -> bool:
     """Whether two plans (or expressions) have the same shape, functions, types and flags."""
-    return _same(one, other, {})
+    return _is_same(one, other, {})
 
 
-def alike(one: Expr, other: Expr) -> bool:
+def is_alike(one: Expr, other: Expr) -> bool:
     """Whether two expressions of one place have the same value: the same columns and variables, whatever ids those
     variables have that the expressions bind themselves."""
     if any(map(_differ, one.walk(), other.walk())):
         return False
     own = {p.id for e in one.walk() if isinstance(e, Lambda) for p in e.parameters}
     free = {e.id: e.id for e in one.walk() if isinstance(e, (Column, Variable)) and e.id not in own}
-    return _same(one, other, free)
+    return _is_same(one, other, free)
 
 
 def _differ(one: Expr, other: Expr) -> bool:
@@ -45,13 +45,13 @@ def _differ(one: Expr, other: Expr) -> bool:
     return isinstance(one, Call) and isinstance(other, Call) and one.function.name != other.function.name
 
 
-def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
+def _is_same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, _VALUES):
         return one is other or bool(one == other)
     if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(_same, one, other, repeat(ids)))
+        return len(one) == len(other) and all(map(_is_same, one, other, repeat(ids)))
     if isinstance(one, Signature):
         # A query's own functions are made anew each time that it is planned.
         return one is other or one.name == other.name
@@ -65,31 +65,31 @@ def _same(one: Any, other: Any, ids: dict[int, int]) -> bool:
     if isinstance(one, Lambda) and len(one.parameters) == len(other.parameters):
         # Where one text stands for two places, one plan binds it once and the other one twice.
         ids.update({p.id: q.id for p, q in zip(one.parameters, other.parameters)})
-    names = _compared(one.__class__)
+    names = _list_compared_fields(one.__class__)
     if names is None:
         return bool(one == other)
-    return _same_parts(one, other, names, ids)
+    return _has_same_parts(one, other, names, ids)
 
 
-def _same_parts(one: Any, other: Any, names: tuple[str, ...], ids: dict[int, int]) -> bool:
+def _has_same_parts(one: Any, other: Any, names: tuple[str, ...], ids: dict[int, int]) -> bool:
     for name in names:
         mine, others = getattr(one, name), getattr(other, name)
         if mine is others and isinstance(mine, _VALUES):
             continue
         if name == "groups" and isinstance(one, Aggregate):
-            mine, others = _once(one), _once(other)
-        if not _same(mine, others, ids):
+            mine, others = _drop_repeated_groups(one), _drop_repeated_groups(other)
+        if not _is_same(mine, others, ids):
             return False
     return True
 
 
-def _once(node: Aggregate) -> tuple[Expr, ...]:
+def _drop_repeated_groups(node: Aggregate) -> tuple[Expr, ...]:
     """The Aggregate's groups, each once: the rules may have made two of them equal."""
     return tuple(dict.fromkeys(node.groups)) if node.grouping_sets is None else node.groups
 
 
 @cache
-def _compared(kind: type) -> tuple[str, ...] | None:
+def _list_compared_fields(kind: type) -> tuple[str, ...] | None:
     """The fields that make two nodes of this kind equal, children before what is made of them; None for no node."""
     if not is_dataclass(kind) or issubclass(kind, DataType):
         return None

@@ -4,15 +4,15 @@ A rule moves an expression only where the result stays the same: the value, the 
 first. Each law answers one question about that, from the functions' traits, the free variables and the flags:
 
 - Does it depend on the element? `free_variables`, `columns`.
-- Is it another value the second time? `deterministic`.
-- Can it fail? `may_raise`. And where would it fail: `raises_below`, `operands_below`.
+- Is it another value the second time? `is_deterministic`.
+- Can it fail? `may_raise`. And where would it fail: `may_raise_below`, `operands_below`.
 - Is it always evaluated, and what comes before it? `nulls_before`, `lazy_operands`.
 
 A rule's "Only when ..." names the laws that it needs.
 
 *Below*: Spark does not compute the first operand of `nullif(a / b, 0)` twice. It adds a projection below the query that
 computes `a / b` for each row, and the query reads the result. An `if` or a lambda around the `nullif` no longer keeps
-the division from failing. `computed_before` says which operands these are.
+the division from failing. `find_early_operand` says which operands these are.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Elements, Evaluates, Loop
 from planproof_engine.functions.families.casts import CASTS
 from planproof_engine.logical.nodes import Plan
-from planproof_engine.optimizer.equivalence import alike
+from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.types import (
     BOOLEAN,
     BYTE,
@@ -78,22 +78,22 @@ def loop_of(expr: Expr) -> Loop | None:
     return expr.function.traits.loop if isinstance(expr, Call) else None
 
 
-def needed_twice(expr: Expr) -> bool:
+def is_needed_twice(expr: Expr) -> bool:
     """Whether Spark replaces the call by an expression with its first operand in it twice: `nullif`, `between`."""
     return isinstance(expr, Call) and expr.function.traits.twice
 
 
-def computed_before(call: Expr) -> Expr | None:
+def find_early_operand(call: Expr) -> Expr | None:
     """The operand of `nullif` or `between` that Spark computes in a projection below; None where it stays in its place.
 
     It stays where it is a column, a constant or a path, and where it uses a lambda's variable. A lambda around the call
     does not keep it there; a branch of an `if` does (`lazy_operands`), which the caller has to look at. Source:
     `RewriteWithExpression`, `CollapseProject.isCheap`.
     """
-    if not isinstance(call, Call) or not needed_twice(call):
+    if not isinstance(call, Call) or not is_needed_twice(call):
         return None
     operand = call.args[0]
-    stays = _at_hand(operand) or free_variables(operand)
+    stays = _is_at_hand(operand) or free_variables(operand)
     return None if stays or any(is_aggregate(e) for e in operand.walk()) else operand
 
 
@@ -103,27 +103,27 @@ def lazy_operands(expr: Expr) -> tuple[Expr, ...]:
     return expr.args[1:] if isinstance(expr, Call) and expr.function.traits.conditional else ()
 
 
-def computed_beforehand(expr: Expr) -> Iterator[Call]:
-    """The calls in the expression whose operand Spark computes in a projection below (`computed_before`)."""
+def find_early_calls(expr: Expr) -> Iterator[Call]:
+    """The calls in the expression whose operand Spark computes in a projection below (`find_early_operand`)."""
     pending = [expr]
     while pending:
         found = pending.pop()
         if not isinstance(found, Call):
             pending += found.children
             continue
-        if needed_twice(found) and computed_before(found) is not None:
+        if is_needed_twice(found) and find_early_operand(found) is not None:
             yield found
         left_out = set(map(id, lazy_operands(found)))
         pending += [c for c in found.children if id(c) not in left_out] if left_out else found.children
 
 
-def _at_hand(expr: Expr) -> bool:
+def _is_at_hand(expr: Expr) -> bool:
     """Whether it is a column, a constant or a path. A window's value counts as a column: it was computed before."""
     if isinstance(expr, (Column, Outer, Window)):
         return True
     if isinstance(expr, (GetField, GetFieldOfElements, Alias)) or is_item(expr):
-        return all(map(_at_hand, expr.children))
-    return deterministic(expr) and not expr.holds(*_VARYING)
+        return all(map(_is_at_hand, expr.children))
+    return is_deterministic(expr) and not expr.holds(*_VARYING)
 
 
 def is_item(expr: Expr) -> bool:
@@ -147,7 +147,7 @@ def columns(expr: Expr) -> frozenset[int]:
     return frozenset(found | {e.column.id for e in expr.walk() if isinstance(e, Outer)})
 
 
-def deterministic(expr: Expr) -> bool:
+def is_deterministic(expr: Expr) -> bool:
     """Whether two evaluations over the same row give the same value: the expression calls no volatile function such as
     `rand`."""
     return not any(isinstance(e, Call) and e.function.traits.volatile for e in expr.walk())
@@ -158,12 +158,12 @@ def may_raise(expr: Expr, conf: Conf, filled: Expr | None = None) -> bool:
 
     `filled` is an array that is known to have elements: what is divided by its size does not fail.
     """
-    return any(_raises(e, conf, filled) for e in expr.walk())
+    return any(_may_raise_itself(e, conf, filled) for e in expr.walk())
 
 
-def raises_below(expr: Expr, conf: Conf) -> bool:
+def may_raise_below(expr: Expr, conf: Conf) -> bool:
     """Whether an operand in it may raise that Spark could compute in a projection below, outside of every lambda."""
-    twice = (e for e in expr.walk() if needed_twice(e))
+    twice = (e for e in expr.walk() if is_needed_twice(e))
     return any(may_raise(e.children[0], conf) for e in twice)
 
 
@@ -173,24 +173,24 @@ def operands_below(expr: Expr, part: Expr, conf: Conf) -> list[Expr]:
     With a lambda's variable in place of `part` Spark would leave them in the lambda, and no longer raise for a row
     whose array is empty.
     """
-    operands = (call.args[0] for call in computed_beforehand(expr))
-    return [o for o in operands if may_raise(o, conf) and any(alike(part, e) for e in o.walk())]
+    operands = (call.args[0] for call in find_early_calls(expr))
+    return [o for o in operands if may_raise(o, conf) and any(is_alike(part, e) for e in o.walk())]
 
 
-def _raises(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
+def _may_raise_itself(expr: Expr, conf: Conf, filled: Expr | None) -> bool:
     if isinstance(expr, Cast):
-        return _cast_raises(expr.child.type, expr.type, expr.mode)
-    if not isinstance(expr, Call) or _total(expr, filled):
+        return _may_cast_raise(expr.child.type, expr.type, expr.mode)
+    if not isinstance(expr, Call) or _is_total(expr, filled):
         return False
     if expr.function.name in CASTS:
-        return _cast_raises(expr.args[0].type, expr.type, "ansi" if conf.ansi else "legacy")
+        return _may_cast_raise(expr.args[0].type, expr.type, "ansi" if conf.ansi else "legacy")
     if expr.function.name == "negative" and isinstance(expr.type, Decimal):
         return True
     raises = expr.function.traits.raises
     return raises == "always" or (raises == "ansi" and conf.ansi)
 
 
-def _cast_raises(source: DataType, target: DataType, mode: str) -> bool:
+def _may_cast_raise(source: DataType, target: DataType, mode: str) -> bool:
     """Whether a cast may fail. Without ANSI a value that does not fit becomes NULL or wraps; from and to variants and
     intervals it still fails."""
     if mode == "try" or cannot_fail(source, target):
@@ -200,7 +200,7 @@ def _cast_raises(source: DataType, target: DataType, mode: str) -> bool:
     return mode == "ansi" or any(isinstance(t, Interval) or t == VARIANT for t in (*walk(source), *walk(target)))
 
 
-def _total(call: Call, filled: Expr | None) -> bool:
+def _is_total(call: Call, filled: Expr | None) -> bool:
     """Whether the call never raises although its trait says that it may: arithmetic of floats, a division by a number
     that cannot be zero, a LIKE with a pattern without escapes."""
     name = call.function.name
@@ -212,10 +212,10 @@ def _total(call: Call, filled: Expr | None) -> bool:
     traits = call.function.traits
     if traits.total_over_floats:
         return call.type in (FLOAT, DOUBLE)
-    return traits.evaluates is Evaluates.LAST_FIRST and _not_zero(call.args[-1], filled)
+    return traits.evaluates is Evaluates.LAST_FIRST and _is_not_zero(call.args[-1], filled)
 
 
-def _not_zero(divisor: Expr, filled: Expr | None) -> bool:
+def _is_not_zero(divisor: Expr, filled: Expr | None) -> bool:
     while isinstance(divisor, Cast) and can_up_cast(divisor.child.type, divisor.type):
         divisor = divisor.child
     if isinstance(divisor, Literal):
@@ -237,18 +237,18 @@ def nulls_before(body: Expr, part: Expr, conf: Conf) -> list[Expr] | None:
         return []
     if isinstance(body, (Cast, Alias)) or (isinstance(body, GetField) and not _makes_struct(body.child)):
         return nulls_before(body.child, part, conf)
-    if not isinstance(body, Call) or _folded(body):
+    if not isinstance(body, Call) or _may_be_folded(body):
         return None
     if body.function.traits.evaluates is Evaluates.CHOOSES:
         found = nulls_before(body.args[0], part, conf)
-        return None if found and _in_a_branch(part, body.args[1:]) else found
+        return None if found and _is_in_branch(part, body.args[1:]) else found
     before: list[Expr] = []
-    operands, stops = _order(body, conf)
+    operands, stops = _order_operands(body, conf)
     for operand in operands:
         found = nulls_before(operand, part, conf)
         if found is not None:
             return before + found if stops or not found else None
-        if may_raise(operand, conf) or (operand.nullable and _depends(body)):
+        if may_raise(operand, conf) or (operand.nullable and _depends_on_codegen(body)):
             return None
         before += [operand] if stops and operand.nullable else []
     return None
@@ -259,7 +259,7 @@ def _makes_struct(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function.name in ("struct", "named_struct")
 
 
-def _folded(call: Call) -> bool:
+def _may_be_folded(call: Call) -> bool:
     """Whether Spark's optimizer may remove the operand that is evaluated first: `isnull(a)` becomes false where `a` is
     never null, and an `if` with equal branches becomes the branch."""
     if call.function.name in ("isnull", "isnotnull"):
@@ -267,14 +267,14 @@ def _folded(call: Call) -> bool:
     if call.function.name not in ("if", "when"):
         return False
     last = call.args[-1] if len(call.args) % 2 else Literal(None, call.type, "NULL")
-    return all(alike(value, last) for value in call.args[1::2])
+    return all(is_alike(value, last) for value in call.args[1::2])
 
 
-def _in_a_branch(part: Expr, branches: Sequence[Expr]) -> bool:
-    return any(alike(part, e) for branch in branches for e in branch.walk())
+def _is_in_branch(part: Expr, branches: Sequence[Expr]) -> bool:
+    return any(is_alike(part, e) for branch in branches for e in branch.walk())
 
 
-def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
+def _order_operands(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
     """The operands in the order of evaluation, as far as they are always evaluated, and whether a null among them ends
     the evaluation."""
     evaluates = call.function.traits.evaluates
@@ -282,18 +282,18 @@ def _order(call: Call, conf: Conf) -> tuple[tuple[Expr, ...], bool]:
         if not is_numeric(call.type):
             return (), True
         # With ANSI off a divisor of zero ends it, too.
-        return call.args[::-1] if conf.ansi or _not_zero(call.args[-1], None) else call.args[-1:], True
+        return call.args[::-1] if conf.ansi or _is_not_zero(call.args[-1], None) else call.args[-1:], True
     if evaluates is Evaluates.ALL:
         return call.args, False
     return (call.args, True) if evaluates is Evaluates.TO_NULL else ((), True)
 
 
-def _depends(call: Call) -> bool:
+def _depends_on_codegen(call: Call) -> bool:
     """Whether a null ends the evaluation in generated code, and not in interpreted code: `concat`, but of arrays."""
     return call.function.name == "concat" and not isinstance(call.type, Array)
 
 
-def plain_strings(plan: Plan) -> bool:
+def has_plain_strings(plan: Plan) -> bool:
     """Whether nothing in the plan computes with a string, or a struct of strings, that has a collation of its own.
 
     Where two collations meet, which one wins depends on how the operands are written: a column gives way to an
@@ -301,19 +301,19 @@ def plain_strings(plan: Plan) -> bool:
     """
     computed = (e for e in plan.all_expressions() if isinstance(e, (Call, Cast)))
     types = {id(t): t for e in computed for t in (e.type, *(c.type for c in e.children))}
-    return not any(map(_collated, types.values()))
+    return not any(map(_is_collated, types.values()))
 
 
-def _collated(data_type: DataType) -> bool:
+def _is_collated(data_type: DataType) -> bool:
     if isinstance(data_type, String):
         return data_type.collation is not None
-    return any(_collated(child) for child in data_type.children)
+    return any(_is_collated(child) for child in data_type.children)
 
 
 _OF_ROWS = (Category.SCALAR, Category.OPERATOR)
 
 
-def row_local(expr: Expr) -> bool:
+def is_row_local(expr: Expr) -> bool:
     """Whether the expression is computed from one row alone: it holds no aggregate, window, generator or subquery.
 
     A call of a Python function does not count as row-local: Spark refuses it in the lambda that a rule would make.

@@ -67,17 +67,17 @@ def lower(root: Plan, text: str, conf: Conf, prefix: str) -> Lowered | None:
     """
     writer = _Writer(text, conf, prefix)
     edits: dict[Span, str] = {}
-    for expr, name in _roots(root):
-        found = dict(writer.lowered(expr, lazy=False))
+    for expr, name in _list_roots(root):
+        found = dict(writer.lower(expr, lazy=False))
         edits.update(found)
         if found and name is not None:
-            edits.update(_renamed(expr, name, found, text))
+            edits.update(_keep_name(expr, name, found, text))
     if not edits:
         return None
     return Lowered(splice(text, ((*span, new) for span, new in edits.items())), tuple(writer.calls.values()))
 
 
-def _renamed(expr: Expr, name: str, found: Mapping[Span, str], text: str) -> Mapping[Span, str]:
+def _keep_name(expr: Expr, name: str, found: Mapping[Span, str], text: str) -> Mapping[Span, str]:
     """The alias without which Spark would name the column after its new text."""
     span = span_of(expr)
     if span is None or not AFTER_ITEM.match(text, span[1]):
@@ -87,18 +87,18 @@ def _renamed(expr: Expr, name: str, found: Mapping[Span, str], text: str) -> Map
     return {span: found[span] + alias} if span in found else {(span[1], span[1]): alias}
 
 
-def _roots(plan: Plan) -> Iterator[tuple[Expr, str | None]]:
+def _list_roots(plan: Plan) -> Iterator[tuple[Expr, str | None]]:
     """Every expression of the plan, with the column name that Spark would make of its text."""
     for node in plan.walk():
         for expr in node.expressions:
             named = isinstance(expr, Alias) and not expr.explicit
-            yield (expr.child, expr.name) if isinstance(expr, Alias) and named else (_below(expr), None)
+            yield (expr.child, expr.name) if isinstance(expr, Alias) and named else (_find_placed(expr), None)
             for inner in expr.walk():
                 if isinstance(inner, Subquery):
-                    yield from _roots(inner.plan)
+                    yield from _list_roots(inner.plan)
 
 
-def _below(expr: Expr) -> Expr:
+def _find_placed(expr: Expr) -> Expr:
     while span_of(expr) is None and len(expr.children) == 1:
         (expr,) = expr.children
     return expr
@@ -116,7 +116,7 @@ def _has_python_body(expr: Expr) -> bool:
     return isinstance(expr, Call) and any(isinstance(a, Lambda) and calls_declared(a.body) for a in expr.args)
 
 
-def _lazy_from(expr: Expr) -> int | None:
+def _find_lazy_start(expr: Expr) -> int | None:
     """The place of the first argument that Spark may leave unevaluated. A Python function, once lowered, runs for every
     element."""
     return 1 if isinstance(expr, Call) and expr.function.traits.conditional else None
@@ -132,7 +132,7 @@ class _Writer:
     calls: dict[Level, ListCall] = field(default_factory=dict)
     done: dict[Span, str] = field(default_factory=dict)
 
-    def lowered(self, expr: Expr, lazy: bool) -> Iterator[tuple[Span, str]]:
+    def lower(self, expr: Expr, lazy: bool) -> Iterator[tuple[Span, str]]:
         """The outermost higher-order calls with Python in their bodies, with their new text."""
         if _has_python_body(expr):
             assert isinstance(expr, Call)
@@ -140,54 +140,54 @@ class _Writer:
             if span is None or expr.function.name not in self.text[slice(*span)].split("(")[0].lower():
                 raise CannotLower("PP220", "a Python function stands in a lambda that is not in the model's text", None)
             if lazy:
-                raise _too_eager(expr)
+                raise _make_eager_error(expr)
             if span not in self.done:
                 for part in _lists_of(expr):
-                    for inner, new in self.lowered(part, lazy):
+                    for inner, new in self.lower(part, lazy):
                         self.done[inner] = new
                 self.done[span] = _Root(self).write(expr)
             yield span, self.done[span]
             return
-        first = _lazy_from(expr)
+        first = _find_lazy_start(expr)
         for at, child in enumerate(expr.children):
-            yield from self.lowered(child, lazy or (first is not None and at >= first))
+            yield from self.lower(child, lazy or (first is not None and at >= first))
 
-    def named(self, level: Level) -> str:
+    def name_level(self, level: Level) -> str:
         call = self.calls.setdefault(level, ListCall(f"{self.prefix}{len(self.calls)}", level))
         return call.name
 
-    def written(self, expr: Expr, swap: Swap) -> str:
+    def write_with(self, expr: Expr, swap: Swap) -> str:
         """The expression's text, in which `swap` replaces the parts for which it has a new text."""
         new = swap(expr)
         if new is not None:
             return new
         span = span_of(expr)
         if span is None:
-            return self._unplaced(expr, swap)
-        edits = list(self._edits(expr, swap))
+            return self._write_unplaced(expr, swap)
+        edits = list(self._list_edits(expr, swap))
         moved = [(start - span[0], stop - span[0], text) for start, stop, text in edits]
         return splice(self.text[slice(*span)], moved)
 
-    def _edits(self, expr: Expr, swap: Swap) -> Iterator[Edit]:
+    def _list_edits(self, expr: Expr, swap: Swap) -> Iterator[Edit]:
         for child in expr.children:
             span, new = span_of(child), swap(child)
             if new is None:
-                yield from self._edits(child, swap)
+                yield from self._list_edits(child, swap)
             elif span is None:
                 raise CannotLower("PP220", "planproof does not know the place of a variable in the text", span_of(expr))
             else:
                 yield (*span, new)
 
-    def _unplaced(self, expr: Expr, swap: Swap) -> str:
+    def _write_unplaced(self, expr: Expr, swap: Swap) -> str:
         if isinstance(expr, Cast) and not expr.written:
-            return self.written(expr.child, swap)
+            return self.write_with(expr.child, swap)
         if isinstance(expr, Variable):
             return backticked(expr.name)
         if isinstance(expr, Literal):
-            return _constant(expr)
+            return _write_constant(expr)
         raise CannotLower("PP220", f"planproof does not know the text of a {type(expr).__name__}", None)
 
-    def variable(self, depth: int) -> str:
+    def name_variable(self, depth: int) -> str:
         """A name for the lowered lambda's variable that no word of the text equals."""
         name = f"z{depth}"
         words = {w.lower() for w in re.findall(r"\w+", self.text)}
@@ -196,7 +196,7 @@ class _Writer:
         return name
 
 
-def _too_eager(expr: Expr) -> CannotLower:
+def _make_eager_error(expr: Expr) -> CannotLower:
     names = sorted({e.function.name for e in expr.walk() if isinstance(e, Call) and is_declared(e.function)})
     said = f"{', '.join(names)} stands in a branch of CASE, IF or COALESCE that not every element takes"
     return CannotLower("PP221", f"{said}; a Python function runs for every element", span_of(expr))
@@ -230,12 +230,12 @@ class _Root:
     count: int = 0
 
     def write(self, call: Call) -> str:
-        found = self.level(call, ())
+        found = self.build_level(call, ())
         self._refuse_volatile_lists(found, call)
-        source = f"{self.writer.named(found.level)}({', '.join(self.arguments)})"
-        return self.text(call, found, source, None)
+        source = f"{self.writer.name_level(found.level)}({', '.join(self.arguments)})"
+        return self.write_call(call, found, source, None)
 
-    def level(self, call: Call, enclosing: Enclosing) -> _Found:
+    def build_level(self, call: Call, enclosing: Enclosing) -> _Found:
         function = _lambda_of(call)
         assert function is not None
         loop = call.function.traits.loop
@@ -246,10 +246,10 @@ class _Root:
         here = (*enclosing, (call, function))
         body = _Body()
         self.scan(function.body, here, body, False)
-        carried = tuple(self._carried(call, function, body))
-        given = tuple(Carried(self.given(v, len(here), here), v.type, v.nullable) for v in carried)
+        carried = tuple(self._find_carried(call, function, body))
+        given = tuple(Carried(self.add_argument(v, len(here), here), v.type, v.nullable) for v in carried)
         inner = tuple(found.level for _, found in body.inner)
-        shape = self._shape(here, [c.given for c in given], body)
+        shape = self._find_shape(here, [c.given for c in given], body)
         nullable = any(part.nullable for part in _lists_of(call))
         return _Found(Level(shape, given, tuple(body.applications), inner, nullable), body, carried, len(here))
 
@@ -257,28 +257,28 @@ class _Root:
         """Finds the Python calls of a body, and the higher-order calls that hold more of them."""
         if isinstance(expr, Call) and is_declared(expr.function):
             if lazy:
-                raise _too_eager(expr)
+                raise _make_eager_error(expr)
             self.apply(expr, enclosing, body, returned=True)
             return
         if _has_python_body(expr):
             assert isinstance(expr, Call)
             if lazy:
-                raise _too_eager(expr)
+                raise _make_eager_error(expr)
             if any(calls_declared(part) for part in _lists_of(expr)):
                 raise CannotLower(
                     "PP220", "a list that Python computes inside a lambda is iterated there", span_of(expr)
                 )
-            body.inner.append((expr, self.level(expr, enclosing)))
+            body.inner.append((expr, self.build_level(expr, enclosing)))
             return
-        first = _lazy_from(expr)
+        first = _find_lazy_start(expr)
         for at, child in enumerate(expr.children):
             self.scan(child, enclosing, body, lazy or (first is not None and at >= first))
 
     def apply(self, call: Call, enclosing: Enclosing, body: _Body, returned: bool) -> Application:
         if not call.args:
             raise CannotLower("PP220", f"{call.function.name} takes no argument in a lambda", span_of(call))
-        sources = tuple(self.source(_uncast(arg), enclosing, body) for arg in call.args)
-        takes = tuple(_uncast(arg).type for arg in call.args)
+        sources = tuple(self.find_source(_drop_cast(arg), enclosing, body) for arg in call.args)
+        takes = tuple(_drop_cast(arg).type for arg in call.args)
         nullable = call.function.nullable((), self.writer.conf)
         made = Application(self.count, call.function.name, sources, takes, call.type, nullable, returned)
         self.count += 1
@@ -286,7 +286,7 @@ class _Root:
         body.numbers[id(call)] = made
         return made
 
-    def source(self, arg: Expr, enclosing: Enclosing, body: _Body) -> Source:
+    def find_source(self, arg: Expr, enclosing: Enclosing, body: _Body) -> Source:
         """Where a function's argument comes from: an index, another function's result, or what Spark computes."""
         if isinstance(arg, Call) and is_declared(arg.function):
             return Made(self.apply(arg, enclosing, body, returned=False).number, len(enclosing))
@@ -298,33 +298,33 @@ class _Root:
             return Position(depth)
         # An argument that may fail, or that differs each time, is evaluated where the body would evaluate it: once per
         # element, and never for an empty list.
-        per_element = laws.may_raise(arg, self.writer.conf) or not laws.deterministic(arg)
-        return self.given(arg, len(enclosing) if per_element else depth, enclosing)
+        per_element = laws.may_raise(arg, self.writer.conf) or not laws.is_deterministic(arg)
+        return self.add_argument(arg, len(enclosing) if per_element else depth, enclosing)
 
-    def given(self, arg: Expr, depth: int, enclosing: Enclosing) -> Given:
-        text = self._prepared(arg, enclosing[:depth])
+    def add_argument(self, arg: Expr, depth: int, enclosing: Enclosing) -> Given:
+        text = self._write_list(arg, enclosing[:depth])
         return Given(self.arguments.setdefault(text, len(self.arguments)), depth)
 
-    def _prepared(self, arg: Expr, enclosing: Enclosing) -> str:
+    def _write_list(self, arg: Expr, enclosing: Enclosing) -> str:
         """The list that holds `arg` for each element of the innermost call, as Spark computes it."""
         if not enclosing:
-            return self._plain(arg)
+            return self._write_plain(arg)
         (call, function), outer = enclosing[-1], enclosing[:-1]
-        known = self._path_of_elements(arg, call, function)
+        known = self._find_element_path(arg, call, function)
         if known is not None:
-            return self._wrapped(known, outer)
-        lists = ", ".join(self._plain(part) for part in _lists_of(call))
+            return self._wrap_text(known, outer)
+        lists = ", ".join(self._write_plain(part) for part in _lists_of(call))
         name = "zip_with" if call.function.name == "zip_with" else "transform"
-        return self._wrapped(f"{name}({lists}, {_parameters(function)} -> {self._plain(arg)})", outer)
+        return self._wrap_text(f"{name}({lists}, {_write_parameters(function)} -> {self._write_plain(arg)})", outer)
 
-    def _wrapped(self, text: str, enclosing: Enclosing) -> str:
+    def _wrap_text(self, text: str, enclosing: Enclosing) -> str:
         for call, function in reversed(enclosing):
-            lists = ", ".join(self._plain(part) for part in _lists_of(call))
+            lists = ", ".join(self._write_plain(part) for part in _lists_of(call))
             name = "zip_with" if call.function.name == "zip_with" else "transform"
-            text = f"{name}({lists}, {_parameters(function)} -> {text})"
+            text = f"{name}({lists}, {_write_parameters(function)} -> {text})"
         return text
 
-    def _path_of_elements(self, arg: Expr, call: Call, function: Lambda) -> str | None:
+    def _find_element_path(self, arg: Expr, call: Call, function: Lambda) -> str | None:
         """`items.price` for `i.price`, `items` for `i`: Spark then reads no other field. None for what is no path."""
         if call.function.name == "zip_with":
             return None
@@ -337,44 +337,44 @@ class _Root:
         (source,) = _lists_of(call)
         if names and not isinstance(source, (Column, GetField, GetFieldOfElements)):
             return None
-        return ".".join([self._plain(source), *map(backticked, names)])
+        return ".".join([self._write_plain(source), *map(backticked, names)])
 
-    def _plain(self, expr: Expr) -> str:
+    def _write_plain(self, expr: Expr) -> str:
         if isinstance(expr, Variable):
             return backticked(expr.name)
-        return self.writer.written(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
+        return self.writer.write_with(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
 
-    def _shape(self, enclosing: Enclosing, carried: list[Given], body: _Body) -> Given:
+    def _find_shape(self, enclosing: Enclosing, carried: list[Given], body: _Body) -> Given:
         """An argument whose lists have this level's lengths. Where the functions read no such list it is one of
         booleans."""
         sources = [s for a in body.applications for s in a.sources if isinstance(s, Given)]
         found = [*carried, *sources, *(inner.level.shape for _, inner in body.inner)]
         known = next((g for g in found if g.depth >= len(enclosing)), None)
         if known is None:
-            known = self.given(Literal(False, BOOLEAN, "false"), len(enclosing), enclosing)
+            known = self.add_argument(Literal(False, BOOLEAN, "false"), len(enclosing), enclosing)
         return Given(known.argument, len(enclosing))
 
-    def _carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
+    def _find_carried(self, call: Call, function: Lambda, body: _Body) -> Iterator[Variable]:
         """The lambda's parameters that Spark still reads beside the Python calls, an index left out. A `filter` needs
         its elements: they are its result."""
         elements = function.parameters if call.function.name == "zip_with" else function.parameters[:1]
-        used = {e.id for e in _outside(function.body, body) if isinstance(e, Variable)}
+        used = {e.id for e in _find_outside(function.body, body) if isinstance(e, Variable)}
         yield from (p for p in elements if p.id in used or call.function.name == "filter")
 
     def _refuse_volatile_lists(self, found: _Found, call: Call) -> None:
         calls = [e for e in call.walk() if _has_python_body(e)]
         parts = [p for c in calls if isinstance(c, Call) for p in _lists_of(c)]
-        if len(self.arguments) > 1 and not all(laws.deterministic(part) for part in parts):
+        if len(self.arguments) > 1 and not all(laws.is_deterministic(part) for part in parts):
             said = "the list is computed anew each time it is read, and the function needs it more than once"
             raise CannotLower("PP220", f"{said}; compute it in a subquery", span_of(call))
 
-    def text(self, call: Call, found: _Found, source: str, outer: _Parts | None) -> str:
+    def write_call(self, call: Call, found: _Found, source: str, outer: _Parts | None) -> str:
         """The call over the list that the worker gives back."""
         function = _lambda_of(call)
         assert function is not None
-        z = self.writer.variable(found.depth)
+        z = self.writer.name_variable(found.depth)
         parts = _Parts(self, found, z, outer)
-        body = self.writer.written(function.body, parts)
+        body = self.writer.write_with(function.body, parts)
         name = call.function.name
         if name in ("transform", "zip_with") and body == z:
             return source
@@ -384,7 +384,7 @@ class _Root:
             shown = f"({z}, {backticked(index[0].name)})"
         if name == "filter":
             kept = f"filter({source}, {shown} -> {body})"
-            element = parts.of(0)
+            element = parts.name_part(0)
             return kept if element == z else f"transform({kept}, {z} -> {element})"
         return f"{'transform' if name == 'zip_with' else name}({source}, {shown} -> {body})"
 
@@ -398,7 +398,7 @@ class _Parts:
     variable: str
     outer: _Parts | None
 
-    def of(self, index: int) -> str:
+    def name_part(self, index: int) -> str:
         level = self.found.level
         return self.variable if level.bare else f"{self.variable}.{level.parts[index].name}"
 
@@ -407,23 +407,23 @@ class _Parts:
         if isinstance(expr, Variable):
             ids = [v.id for v in self.found.carried]
             if expr.id in ids:
-                return self.of(ids.index(expr.id))
+                return self.name_part(ids.index(expr.id))
             return self.outer(expr) if self.outer is not None else None
         application = body.numbers.get(id(expr))
         if application is not None:
-            return self.of(len(level.carried) + level.returned.index(application))
+            return self.name_part(len(level.carried) + level.returned.index(application))
         for at, (call, inner) in enumerate(body.inner):
             if call is expr:
-                source = self.of(len(level.carried) + len(level.returned) + at)
-                return self.root.text(call, inner, source, self)
+                source = self.name_part(len(level.carried) + len(level.returned) + at)
+                return self.root.write_call(call, inner, source, self)
         return None
 
 
-def _uncast(expr: Expr) -> Expr:
+def _drop_cast(expr: Expr) -> Expr:
     return expr.child if isinstance(expr, Cast) and not expr.written else expr
 
 
-def _constant(literal: Literal) -> str:
+def _write_constant(literal: Literal) -> str:
     """A text for the constant that keeps its type. Printed as 2.0, the double `2D` would become a decimal."""
     if literal.sql is not None:
         return literal.sql
@@ -442,24 +442,24 @@ def _is_index(variable: Variable, step: tuple[Call, Lambda]) -> bool:
     return call.function.name != "zip_with" and variable.id in {p.id for p in function.parameters[1:]}
 
 
-def _outside(expr: Expr, body: _Body) -> Iterator[Expr]:
+def _find_outside(expr: Expr, body: _Body) -> Iterator[Expr]:
     """The parts of a body that Spark still evaluates, those of the calls inside it too."""
     if id(expr) in body.numbers:
         return
     inner = next((found for call, found in body.inner if call is expr), None)
     if inner is not None:
         function = next(c for c in expr.children if isinstance(c, Lambda))
-        yield from _outside(function.body, inner.body)
+        yield from _find_outside(function.body, inner.body)
         return
     yield expr
     for child in expr.children:
-        yield from _outside(child, body)
+        yield from _find_outside(child, body)
 
 
 def _uses(variable: Variable, expr: Expr, body: _Body) -> bool:
-    return any(isinstance(e, Variable) and e.id == variable.id for e in _outside(expr, body))
+    return any(isinstance(e, Variable) and e.id == variable.id for e in _find_outside(expr, body))
 
 
-def _parameters(function: Lambda) -> str:
+def _write_parameters(function: Lambda) -> str:
     names = [backticked(p.name) for p in function.parameters]
     return names[0] if len(names) == 1 else f"({', '.join(names)})"

@@ -40,17 +40,17 @@ class CannotRender(Exception):
     """Raised where a rule made an expression for which no text is known. The rewriting is then dropped."""
 
 
-def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
+def find_edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     """The spans of `text` that differ, with their new text; spans of two edits never overlap."""
     words = frozenset(w.lower() for w in re.findall(r"\w+", text))
     found: dict[Span, str] = {}
-    repeated, aliases = _repeated(before), _aliases(before)
+    repeated, aliases = _find_repeated(before), _find_aliases(before)
     for old, new, item in changed(before, after):
         # Each with a writer of its own: a CTE that is read twice is planned twice, and both plans must give the one
         # text alike.
         writer = _Writer(text, words)
         writer.learn(old)
-        made = _named(old, item, list(writer.differences(old, new)), text)
+        made = _keep_name(old, item, list(writer.find_edits(old, new)), text)
         alias = aliases.get(item.id) if item is not None else None
         for span in repeated.get(item.id, ()) if item is not None else ():
             if span is None:
@@ -66,7 +66,7 @@ def edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     return ordered
 
 
-def _repeated(plan: Plan) -> dict[int, list[Span | None]]:
+def _find_repeated(plan: Plan) -> dict[int, list[Span | None]]:
     """By column: the places where the text says the column's expression once more. The plan computes it once."""
     found: dict[int, list[Span | None]] = {}
     for expr in plan.all_expressions():
@@ -81,7 +81,7 @@ def _names_fields(expr: Expr) -> bool:
     return any(isinstance(e, Call) and e.function.name == "arrays_zip" for e in expr.walk())
 
 
-def _aliases(plan: Plan) -> dict[int, str]:
+def _find_aliases(plan: Plan) -> dict[int, str]:
     """The name by which HAVING and ORDER BY may refer to an item of an Aggregate: its alias, unless something else has
     that name."""
     found: dict[int, str] = {}
@@ -100,7 +100,7 @@ def _aliases(plan: Plan) -> dict[int, str]:
 AFTER_ITEM = re.compile(r"\s*(,|\Z|from\b)", re.I)
 
 
-def _named(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> list[Edit]:
+def _keep_name(old: Expr, item: Alias | None, changes: list[Edit], text: str) -> list[Edit]:
     """The edits, with an alias at the item's end where Spark would name the column after its new text."""
     span = span_of(old)
     if item is None or item.explicit or not changes:
@@ -144,12 +144,12 @@ class _Writer:
         if isinstance(path, Column) and path.span is None and text:
             self.columns[path.id] = text
 
-    def differences(self, old: Expr, new: Expr) -> Iterator[Edit]:
+    def find_edits(self, old: Expr, new: Expr) -> Iterator[Edit]:
         """The edits that make the text of `old` the text of `new`."""
         if old is new or old == new:
             return
         span = span_of(old)
-        inside = self._inside(old, new)
+        inside = self._find_inner_edits(old, new)
         if inside is not None:
             yield from inside
         elif span is None:
@@ -157,12 +157,12 @@ class _Writer:
         else:
             yield (*span, self.write(new, tight=not isinstance(old, Lambda)))
 
-    def _inside(self, old: Expr, new: Expr) -> list[Edit] | None:
+    def _find_inner_edits(self, old: Expr, new: Expr) -> list[Edit] | None:
         """The edits of the children, where the text around them can stay; None where the whole must be written anew."""
-        if type(old) is not type(new) or len(old.children) != len(new.children) or not _same_head(old, new):
+        if type(old) is not type(new) or len(old.children) != len(new.children) or not _has_same_head(old, new):
             return None
         try:
-            found = [edit for a, b in zip(old.children, new.children) for edit in self.differences(a, b)]
+            found = [edit for a, b in zip(old.children, new.children) for edit in self.find_edits(a, b)]
             # `x NOT BETWEEN y AND z` is one text for two calls.
             return None if any(edit[:2] == span_of(old) for edit in found) else found
         except CannotRender:
@@ -174,32 +174,32 @@ class _Writer:
         """The text of an expression in a new place. `tight`: in parentheses, unless the text is a unit by itself."""
         span = span_of(expr)
         original = self.originals.get(span) if span is not None else None
-        edits = None if original is None else [] if original == expr else self._inside(original, expr)
+        edits = None if original is None else [] if original == expr else self._find_inner_edits(original, expr)
         if span is not None and edits is not None:
-            found = self._edited(span, edits)
+            found = self._apply_edits(span, edits)
             return f"({found})" if tight and not _is_unit(expr, found) else found
         if isinstance(expr, Column) and expr.span is None and expr.id in self.columns:
             return self.columns[expr.id]
         if isinstance(expr, Variable):
             return self._name(expr)
         if isinstance(expr, Lambda):
-            return self._lambda(expr)
+            return self._write_lambda(expr)
         if isinstance(expr, Literal):
-            return _literal(expr)
+            return _write_literal(expr)
         if isinstance(expr, Call):
-            return self._call(expr)
+            return self._write_call(expr)
         if isinstance(expr, (GetField, GetFieldOfElements)):
             return f"{self.write(expr.child, tight=True)}.{backticked(expr.name)}"
         if isinstance(expr, Cast) and not expr.written:
             return self.write(expr.child, tight)
         raise CannotRender(f"no text for {type(expr).__name__}")
 
-    def _lambda(self, function: Lambda) -> str:
+    def _write_lambda(self, function: Lambda) -> str:
         names = [self._name(p) for p in function.parameters]
         shown = names[0] if len(names) == 1 else f"({', '.join(names)})"
         return f"{shown} -> {self.write(function.body)}"
 
-    def _call(self, call: Call) -> str:
+    def _write_call(self, call: Call) -> str:
         name = call.function.name
         if name == "getarrayitem":
             return f"{self.write(call.args[0], tight=True)}[{self.write(call.args[1])}]"
@@ -214,7 +214,7 @@ class _Writer:
             raise CannotRender(f"no text for {name}")
         return f"{name}({', '.join(self.write(a) for a in call.args)})"
 
-    def _edited(self, span: Span, changes: list[Edit]) -> str:
+    def _apply_edits(self, span: Span, changes: list[Edit]) -> str:
         parts, at = [], span[0]
         for start, stop, replacement in sorted(changes):
             if not at <= start <= stop <= span[1]:
@@ -236,7 +236,7 @@ class _Writer:
         return self.names[variable.id]
 
 
-def _literal(literal: Literal) -> str:
+def _write_literal(literal: Literal) -> str:
     if literal.value is None:
         return "NULL"
     if literal.type == BOOLEAN:
@@ -262,7 +262,7 @@ def _is_unit(expr: Expr, text: str) -> bool:
     )
 
 
-def _same_head(old: Expr, new: Expr) -> bool:
+def _has_same_head(old: Expr, new: Expr) -> bool:
     """Whether the texts of two nodes differ in their children's alone."""
     if isinstance(old, Call) and isinstance(new, Call):
         return old.function is new.function and old.shown == new.shown

@@ -16,7 +16,7 @@ NAMING = frozenset(("struct", "arrays_zip"))
 """Functions that name fields after arguments that are paths or variables."""
 
 
-def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -> Expr:
+def substitute(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -> Expr:
     """The expression with `change` applied from the top; what stands around a change is typed again.
 
     `change` gives None to go on to the children. Raises `planproof_engine.expr.function.Mismatch` where a function does
@@ -25,10 +25,10 @@ def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -
     found = change(expr)
     if found is not None:
         return found
-    made = rebuild(expr, lambda child: substituted(child, change, conf))
+    made = rebuild(expr, lambda child: substitute(child, change, conf))
     if made is expr:
         return expr
-    typed = derived(made, conf)
+    typed = retype(made, conf)
     if isinstance(expr, Call) and expr.function.name in NAMING and not keeps_names(expr, typed):
         raise Mismatch("", f"{expr.function.name} would name a field otherwise")
     if isinstance(expr, Call) and not keeps_variables(expr, typed):
@@ -36,12 +36,12 @@ def substituted(expr: Expr, change: Callable[[Expr], Expr | None], conf: Conf) -
     return typed
 
 
-def with_variables(expr: Expr, values: Mapping[int, Expr], conf: Conf) -> Expr:
+def replace_variables(expr: Expr, values: Mapping[int, Expr], conf: Conf) -> Expr:
     """The expression with the variables of these ids replaced. A value keeps its meaning: ids are never captured."""
-    return substituted(expr, lambda e: values.get(e.id) if isinstance(e, Variable) else None, conf)
+    return substitute(expr, lambda e: values.get(e.id) if isinstance(e, Variable) else None, conf)
 
 
-def derived(expr: Expr, conf: Conf) -> Expr:
+def retype(expr: Expr, conf: Conf) -> Expr:
     """The node with its type and flag derived anew from its children."""
     if isinstance(expr, Call):
         function = expr.function
@@ -69,7 +69,7 @@ def keeps_names(old: Expr, new: Expr) -> bool:
     place is not known yet, and counts as another one."""
     pairs = zip(old.children, new.children)
     moved = any(isinstance(b, Variable) and a != b for a, b in pairs)
-    return not moved and _names(old.type) == _names(new.type)
+    return not moved and _field_names(old.type) == _field_names(new.type)
 
 
 def keeps_variables(old: Expr, new: Expr) -> bool:
@@ -79,7 +79,7 @@ def keeps_variables(old: Expr, new: Expr) -> bool:
     return all(a.type == b.type for a, b in zip(old.children, new.children) if isinstance(a.type, (Array, Map)))
 
 
-def _names(data_type: DataType) -> tuple[str, ...]:
+def _field_names(data_type: DataType) -> tuple[str, ...]:
     fields = data_type.element if isinstance(data_type, Array) else data_type
     return fields.names if isinstance(fields, Struct) else ()
 

@@ -79,10 +79,10 @@ def _begins_by_more(c: Cursor, at: int) -> bool:
     if kind in _BEFORE_EXPRESSION:
         return c.kinds[at + 1] not in _NOT_EXPRESSION
     if kind == "WINDOW":
-        literal = c.kinds[at + 1] == "IDENTIFIER" and c.identifier_literal_at(at + 1)
+        literal = c.kinds[at + 1] == "IDENTIFIER" and c.is_identifier_literal(at + 1)
         return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] == "AS")
     if kind == "SET":
-        literal = c.kinds[at + 1] == "IDENTIFIER" and c.identifier_literal_at(at + 1)
+        literal = c.kinds[at + 1] == "IDENTIFIER" and c.is_identifier_literal(at + 1)
         return literal or (c.kinds[at + 1] in WORDS and c.kinds[at + 2] in _SET_ASSIGNMENT)
     return False
 
@@ -95,7 +95,7 @@ def is_name(c: Cursor, columns: bool = False) -> bool:
     """
     if not begins_clause(c, c.i):
         return True
-    return _name_may_end(c, c.i + 1, columns) and c.first_reading()
+    return _name_may_end(c, c.i + 1, columns) and c.is_first_reading()
 
 
 def _name_may_end(c: Cursor, at: int, columns: bool) -> bool:
@@ -119,30 +119,30 @@ def named_expression(c: Cursor) -> q.Node:
     node = expression(c)
     kind = c.kind
     if kind == "AS" and c.peek() not in ENDS:
-        if not _as_is_a_name(c):
+        if not _is_as_name(c):
             c.advance()
         if c.kind == "(":
-            return _aliases(c, node)
+            return _wrap_aliases(c, node)
     elif kind == "(" and c.peek() in WORDS:
-        return _aliases(c, node)
+        return _wrap_aliases(c, node)
     elif kind not in WORDS or (kind != "IDENTIFIER_TOKEN" and not is_name(c)):
         return node
     alias = c.captured_identifier()
     start = node.span[0]
-    return c.placed(q.Alias(node, alias), start)
+    return c.place(q.Alias(node, alias), start)
 
 
-def _as_is_a_name(c: Cursor, columns: bool = False) -> bool:
+def _is_as_name(c: Cursor, columns: bool = False) -> bool:
     """Whether the AS at hand is the name itself, and a clause follows: `SELECT total AS FROM orders`. Where the word
     after it may be the name, too, it is."""
     if not begins_clause(c, c.i + 1):
         return False
-    return not (_name_may_end(c, c.i + 2, columns) and c.first_reading())
+    return not (_name_may_end(c, c.i + 2, columns) and c.is_first_reading())
 
 
-def _aliases(c: Cursor, node: q.Node) -> q.Node:
+def _wrap_aliases(c: Cursor, node: q.Node) -> q.Node:
     start = node.span[0]
-    return c.placed(q.Aliases(node, c.identifier_list()), start)
+    return c.place(q.Aliases(node, c.identifier_list()), start)
 
 
 def named_expressions(c: Cursor) -> list[q.Node]:
@@ -157,13 +157,13 @@ def table_alias(c: Cursor) -> q.TableAlias | None:
     """An alias of a relation, with or without AS, perhaps with column names; None where none stands."""
     start, kind = c.start, c.kind
     if kind == "AS" and c.peek() != "(":
-        if c.peek() in ALIAS_WORDS and not _as_is_a_name(c, columns=True):
+        if c.peek() in ALIAS_WORDS and not _is_as_name(c, columns=True):
             c.advance()
     elif kind not in ALIAS_WORDS or (kind != "IDENTIFIER_TOKEN" and not is_name(c, columns=True)):
         return None
     name = c.identifier(ALIAS_WORDS)
     columns = c.identifier_list() if c.kind == "(" else ()
-    return c.placed(q.TableAlias(name, columns), start)
+    return c.place(q.TableAlias(name, columns), start)
 
 
 def bare_alias(c: Cursor) -> q.Identifier | None:
@@ -175,7 +175,7 @@ def bare_alias(c: Cursor) -> q.Identifier | None:
     return c.captured_identifier()
 
 
-def ordered(c: Cursor) -> list[q.Ordered]:
+def sort_items(c: Cursor) -> list[q.Ordered]:
     """Spark's `sortItem`s: `desc` a flag, `nulls_first` True, False or None where nothing is said."""
     found = [sort_item(c)]
     while c.skip(","):
@@ -195,4 +195,4 @@ def sort_item(c: Cursor) -> q.Ordered:
         c.advance()
         nulls_first = c.kind == "FIRST"
         c.advance()
-    return c.placed(q.Ordered(operand, desc, nulls_first), start)
+    return c.place(q.Ordered(operand, desc, nulls_first), start)

@@ -34,8 +34,8 @@ def call(c: Cursor, name: str | q.IdentifierClause, start: int, parts: tuple[str
     node = q.Call(name, given, parts, distinct)
     c.take(")")
     if c.kind in _TRAILERS:
-        _trailers(c, node)
-    return c.placed(node, start)
+        _parse_trailers(c, node)
+    return c.place(node, start)
 
 
 def arguments(c: Cursor) -> list[q.Node]:
@@ -53,13 +53,13 @@ def argument(c: Cursor) -> q.Node:
     start = c.start
     name = c.identifier()
     c.advance()
-    return c.placed(q.Kwarg(name, c.rules.expression(c)), start)
+    return c.place(q.Kwarg(name, c.rules.expression(c)), start)
 
 
-def _trailers(c: Cursor, node: q.Call) -> None:
+def _parse_trailers(c: Cursor, node: q.Call) -> None:
     """What may follow a call's closing parenthesis, in Spark's order."""
     if c.kind == "WITHIN" and c.peek() == "GROUP" and "WITHIN GROUP" not in c.lacks:
-        _within_group(c, node)
+        _parse_within_group(c, node)
     if c.kind == "FILTER" and c.peek() == "(" and c.peek(2) == "WHERE":
         c.advance()
         c.advance()
@@ -75,7 +75,7 @@ def _trailers(c: Cursor, node: q.Call) -> None:
         node.over = window_spec(c)
 
 
-def _within_group(c: Cursor, node: q.Call) -> None:
+def _parse_within_group(c: Cursor, node: q.Call) -> None:
     for word in ("WITHIN", "GROUP", "(", "ORDER", "BY"):
         c.take(word)
     node.within_group = c.rules.ordered(c)
@@ -86,12 +86,12 @@ def window_spec(c: Cursor) -> q.Window:
     """`w`, `(w)` or `(PARTITION BY .. ORDER BY .. frame)`."""
     start = c.start
     if c.kind != "(":
-        return c.placed(q.Window(reference=c.identifier()), start)
+        return c.place(q.Window(reference=c.identifier()), start)
     c.advance()
     if c.kind in WORDS and c.peek() == ")":
         node = q.Window(reference=c.identifier())
         c.advance()
-        return c.placed(node, start)
+        return c.place(node, start)
     node = q.Window()
     if c.kind in ("PARTITION", "DISTRIBUTE", "CLUSTER") and c.peek() == "BY":
         node.cluster = c.kind == "CLUSTER"
@@ -108,7 +108,7 @@ def window_spec(c: Cursor) -> q.Window:
     if c.kind in ("ROWS", "RANGE"):
         node.frame = _frame(c)
     c.take(")")
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def _frame(c: Cursor) -> q.WindowFrame:
@@ -120,7 +120,7 @@ def _frame(c: Cursor) -> q.WindowFrame:
     if between:
         c.take("AND")
         node.end, node.end_side = _bound(c)
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 _NOT_CONSTANT = (q.Column, q.Call, q.SpecialCall, q.Subquery)
@@ -138,7 +138,7 @@ def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
         bound = c.rules.expression(c)
         if any(isinstance(n, _NOT_CONSTANT) for n in bound.walk()):
             message = "Invalid SQL syntax: Frame bound value must be a literal."
-            c.later("INVALID_SQL_SYNTAX.INVALID_WINDOW_FRAME_BOUND", message, at, c.stops[c.i - 1])
+            c.keep_error("INVALID_SQL_SYNTAX.INVALID_WINDOW_FRAME_BOUND", message, at, c.stops[c.i - 1])
     side = c.kind
     if side not in ("PRECEDING", "FOLLOWING"):
         c.fail()
@@ -148,7 +148,7 @@ def _bound(c: Cursor) -> tuple[q.Node | str, str | None]:
 
 def _form(c: Cursor, start: int, name: str, form: str, arguments: list[q.Node]) -> q.SpecialCall:
     c.take(")")
-    return c.placed(q.SpecialCall(name, arguments, form=form), start)
+    return c.place(q.SpecialCall(name, arguments, form=form), start)
 
 
 def _enter(c: Cursor) -> tuple[int, str]:
@@ -169,7 +169,7 @@ def _cast(c: Cursor) -> q.Node | None:
     c.take("AS")
     target = data_type(c)
     c.take(")")
-    return c.placed(kind(operand, target), start)
+    return c.place(kind(operand, target), start)
 
 
 def _struct(c: Cursor) -> q.Node | None:
@@ -181,11 +181,11 @@ def _struct(c: Cursor) -> q.Node | None:
     fields = [c.rules.named_expression(c)]
     while c.skip(","):
         if c.peek() == "=>":
-            c.back(at)
+            c.go_back(at)
             return None
         fields.append(c.rules.named_expression(c))
     if c.kind == ")" and c.peek() in ("OVER", "FILTER"):
-        c.back(at)
+        c.go_back(at)
         return None
     return _form(c, start, name, "struct", fields)
 
@@ -211,13 +211,13 @@ def _percentile(c: Cursor) -> q.Node | None:
     node = q.Call(name, [c.rules.value(c)])
     if not (c.skip(")") and c.kind == "WITHIN" and c.peek() == "GROUP"):
         return None
-    _within_group(c, node)
+    _parse_within_group(c, node)
     if len(node.within_group) > 1:
-        c.back(c.starts.index(node.within_group[1].span[0]) - 1)
+        c.go_back(c.starts.index(node.within_group[1].span[0]) - 1)
         c.fail()  # At the comma: this rule takes one key.
     if c.kind in ("FILTER", "OVER"):
-        _trailers(c, node)
-    return c.placed(node, start)
+        _parse_trailers(c, node)
+    return c.place(node, start)
 
 
 def _extract(c: Cursor) -> q.Node | None:
@@ -301,7 +301,7 @@ def _unit_call(c: Cursor) -> q.Node | None:
     if c.kind != ")":
         return None
     if unit_text:
-        c.later(
+        c.keep_error(
             "INVALID_PARAMETER_VALUE.DATETIME_UNIT",
             f"The value of parameter(s) `unit` in `{name}` is invalid: expects one of the units without quotes "
             "YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND, "

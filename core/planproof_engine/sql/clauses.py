@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import begins_clause, named_expression, ordered
+from planproof_engine.sql.aliases import begins_clause, named_expression, sort_items
 from planproof_engine.sql.calls import call, window_spec
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression, expressions
@@ -33,16 +33,16 @@ def hints(c: Cursor) -> q.Hint | None:
             if c.kind == "(":
                 found.append(call(c, name.text, start))
             else:
-                found.append(c.placed(q.Call(name.text), start))
+                found.append(c.place(q.Call(name.text), start))
             c.skip(",")
-    return c.placed(q.Hint(found), first) if found else None
+    return c.place(q.Hint(found), first) if found else None
 
 
 def where(c: Cursor) -> q.Where:
     """WHERE and its condition."""
     start = c.start
     c.take("WHERE")
-    return c.placed(q.Where(expression(c)), start)
+    return c.place(q.Where(expression(c)), start)
 
 
 def group(c: Cursor, aliases: bool = False) -> q.Group:
@@ -66,7 +66,7 @@ def group(c: Cursor, aliases: bool = False) -> q.Group:
     only = found[0]
     if len(found) == 1 and isinstance(only, q.Column) and len(only.parts) == 1:
         node.is_all = only.parts[0].text.upper() == "ALL" and not only.parts[0].quoted
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def _grouping(c: Cursor, aliases: bool) -> q.Node:
@@ -81,9 +81,9 @@ def _grouping_analytics(c: Cursor) -> q.Node | None:
     if c.kind in ("ROLLUP", "CUBE") and c.peek() == "(":
         kind = q.Rollup if c.kind == "ROLLUP" else q.Cube
         c.advance()
-        return c.placed(kind(_grouping_list(c, _grouping_set)), start)
+        return c.place(kind(_grouping_list(c, _grouping_set)), start)
     if c.skip_all("GROUPING", "SETS"):
-        return c.placed(q.GroupingSets(_grouping_list(c, _grouping_element)), start)
+        return c.place(q.GroupingSets(_grouping_list(c, _grouping_element)), start)
     return None
 
 
@@ -107,7 +107,7 @@ def _grouping_set(c: Cursor) -> q.Node:
         start = c.start
         c.advance()
         c.advance()
-        return c.placed(q.Tuple(()), start)
+        return c.place(q.Tuple(()), start)
     return expression(c)
 
 
@@ -119,7 +119,7 @@ def windows(c: Cursor) -> list[q.NamedWindow]:
         found.append(_named_window(c))
         name = found[-1].name
         if any(w.name.text == name.text for w in found[:-1]):
-            c.later(
+            c.keep_error(
                 "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
                 f"Invalid SQL syntax: The definition of window `{name.text}` is repetitive.",
                 *name.span,
@@ -138,36 +138,36 @@ def _check_references(c: Cursor, windows: list[q.NamedWindow]) -> None:
         meant = defined.get(reference.text)
         if meant is None:
             text = f"Invalid SQL syntax: Cannot resolve window reference `{reference.text}`."
-            c.later("INVALID_SQL_SYNTAX.UNRESOLVED_WINDOW_REFERENCE", text, *reference.span)
+            c.keep_error("INVALID_SQL_SYNTAX.UNRESOLVED_WINDOW_REFERENCE", text, *reference.span)
         elif meant.reference is not None:
             text = f"Invalid SQL syntax: Window reference `{reference.text}` is not a window specification."
-            c.later("INVALID_SQL_SYNTAX.INVALID_WINDOW_REFERENCE", text, *reference.span)
+            c.keep_error("INVALID_SQL_SYNTAX.INVALID_WINDOW_REFERENCE", text, *reference.span)
 
 
 def _named_window(c: Cursor) -> q.NamedWindow:
     start = c.start
     name = c.captured_identifier()
     c.take("AS")
-    return c.placed(q.NamedWindow(name, window_spec(c)), start)
+    return c.place(q.NamedWindow(name, window_spec(c)), start)
 
 
-def organization(c: Cursor, node: q.Query) -> None:
+def parse_organization(c: Cursor, node: q.Query) -> None:
     """Spark's `queryOrganization`: ORDER BY, CLUSTER BY, DISTRIBUTE BY, SORT BY, WINDOW, LIMIT, OFFSET."""
     first = start = c.start
     if c.skip_all("ORDER", "BY"):
-        node.order = c.placed(q.Order(ordered(c)), start)
+        node.order = c.place(q.Order(sort_items(c)), start)
     start = c.start
     if c.skip_all("CLUSTER", "BY"):
-        node.cluster = c.placed(q.Cluster(expressions(c)), start)
+        node.cluster = c.place(q.Cluster(expressions(c)), start)
     start = c.start
     if c.skip_all("DISTRIBUTE", "BY"):
-        node.distribute = c.placed(q.Distribute(expressions(c)), start)
+        node.distribute = c.place(q.Distribute(expressions(c)), start)
     start = c.start
     if c.skip_all("SORT", "BY"):
-        node.sort = c.placed(q.Sort(ordered(c)), start)
+        node.sort = c.place(q.Sort(sort_items(c)), start)
     given = [c for c in (node.order, node.cluster, node.distribute, node.sort) if c is not None]
     if len(given) > 2 or (len(given) == 2 and given != [node.distribute, node.sort]):
-        c.later(
+        c.keep_error(
             "UNSUPPORTED_FEATURE.COMBINATION_QUERY_RESULT_CLAUSES",
             "The feature is not supported: Combination of ORDER BY/SORT BY/DISTRIBUTE BY/CLUSTER BY.",
             first,
@@ -175,19 +175,19 @@ def organization(c: Cursor, node: q.Query) -> None:
         )
     if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = [*node.windows, *windows(c)]
-    _limits(c, node)
+    _parse_limits(c, node)
 
 
-def _limits(c: Cursor, node: q.Query) -> None:
+def _parse_limits(c: Cursor, node: q.Query) -> None:
     start = c.start
     if c.kind == "LIMIT":
         c.advance()
         if c.kind == "ALL":
             c.advance()
-            count: q.Node = c.placed(q.Var("ALL"), c.starts[c.i - 1])
+            count: q.Node = c.place(q.Var("ALL"), c.starts[c.i - 1])
         else:
             count = expression(c)
-        node.limit = c.placed(q.Limit(count), start)
+        node.limit = c.place(q.Limit(count), start)
     start = c.start
     if c.skip("OFFSET"):
-        node.offset = c.placed(q.Offset(expression(c)), start)
+        node.offset = c.place(q.Offset(expression(c)), start)

@@ -17,7 +17,7 @@ from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import data_type
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
-from planproof_engine.sql.primary import closing, column, identifier_clause, multipart, primary, query_at
+from planproof_engine.sql.primary import column, find_closing, identifier_clause, is_query_at, multipart, primary
 from planproof_engine.sql.queries import query, relation_name
 
 _NAMESPACES = ("SCHEMA", "DATABASE", "NAMESPACE")
@@ -36,7 +36,7 @@ def parenthesized_text(c: Cursor) -> str:
     start = c.start
     if c.kind != "(":
         c.fail()
-    c.back(closing(c, c.i))
+    c.go_back(find_closing(c, c.i))
     c.take(")")
     return c.text[start : c.stop]
 
@@ -77,10 +77,10 @@ def create(c: Cursor) -> q.Node:
             c.advance()
         return node
     if kind in ("MATERIALIZED", "STREAMING", "FLOW"):
-        c.unknown(f"CREATE {kind}")
+        c.refuse_construct(f"CREATE {kind}")
     if kind not in ("ROLE", "INDEX", "MACRO"):
         c.fail()
-    c.back(at)
+    c.go_back(at)
     return command(c)
 
 
@@ -97,11 +97,11 @@ def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.
         elif c.skip_all("WITH", "SCHEMA"):
             binding = schema_binding(c)
         elif c.skip_all("DEFAULT", "COLLATION"):
-            c.unknown("DEFAULT COLLATION")
+            c.refuse_construct("DEFAULT COLLATION")
         elif c.skip_all("PARTITIONED", "ON") or c.skip("TBLPROPERTIES"):
             parenthesized_text(c)
         elif (c.kind, c.peek()) in (("WITH", "METRICS"), ("LANGUAGE", "IDENTIFIER_TOKEN")):
-            c.unknown("a metric view")
+            c.refuse_construct("a metric view")
         else:
             c.fail()
     c.advance()
@@ -110,7 +110,7 @@ def _create_view(c: Cursor, replace: bool, temporary: bool, global_: bool) -> q.
 
 def _provider_follows(c: Cursor) -> bool:
     """Whether USING comes next, perhaps after a list of columns."""
-    at = closing(c, c.i) + 1 if c.kind == "(" else c.i
+    at = find_closing(c, c.i) + 1 if c.kind == "(" else c.i
     return c.kinds[at] == "USING"
 
 
@@ -181,7 +181,7 @@ def column_definition(c: Cursor) -> q.ColumnDef:
             _step_over_option(c)
         else:
             c.fail()
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def _step_over_option(c: Cursor) -> None:
@@ -206,7 +206,7 @@ def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> 
             c.advance()
         return like
     node = CreateTable(name, replace=replace, temporary=temporary, external=external, exists=exists)
-    if c.kind == "(" and not query_at(c, c.i):
+    if c.kind == "(" and not is_query_at(c, c.i):
         node.columns = column_types(c)
     clauses: dict[str, str] = {}
     while True:
@@ -224,23 +224,23 @@ def _create_table(c: Cursor, replace: bool, temporary: bool, external: bool) -> 
         else:
             break
     node.clauses = clauses
-    if c.skip("AS") or query_at(c, c.i):
+    if c.skip("AS") or is_query_at(c, c.i):
         node.query = query(c)
     return node
 
 
 def _step_over_clause(c: Cursor) -> None:
     c.advance()
-    while c.kind not in _AFTER_CLAUSES or (c.kind in ("AS", "WITH") and _within_clause(c)):
+    while c.kind not in _AFTER_CLAUSES or (c.kind in ("AS", "WITH") and _is_within_clause(c)):
         if c.kind == "(":
-            if query_at(c, c.i) and c.kinds[c.i - 1] not in ("BY", "OPTIONS", "TBLPROPERTIES"):
+            if is_query_at(c, c.i) and c.kinds[c.i - 1] not in ("BY", "OPTIONS", "TBLPROPERTIES"):
                 return
             parenthesized_text(c)
         else:
             c.advance()
 
 
-def _within_clause(c: Cursor) -> bool:
+def _is_within_clause(c: Cursor) -> bool:
     """Whether AS or WITH belongs to `STORED AS x` or `WITH SERDEPROPERTIES`."""
     return c.kinds[c.i - 1] == "STORED" or (c.kind == "WITH" and c.peek() == "SERDEPROPERTIES")
 
@@ -277,15 +277,15 @@ def _create_function(c: Cursor, replace: bool, temporary: bool) -> q.Node:
         node.parameters = column_types(c)
     if c.kind == "RETURNS" and c.peek() != "NULL":
         c.advance()
-        _returns(c, node)
+        _parse_returns(c, node)
     while c.kind in _CHARACTERISTICS or c.kind in ("COMMENT", "DEFAULT"):
-        _characteristic(c)
+        _parse_characteristic(c)
     c.take("RETURN")
-    node.body = query(c) if query_at(c, c.i) else expression(c)
+    node.body = query(c) if is_query_at(c, c.i) else expression(c)
     return node
 
 
-def _returns(c: Cursor, node: CreateFunction) -> None:
+def _parse_returns(c: Cursor, node: CreateFunction) -> None:
     if c.kind != "TABLE":
         node.returns = data_type(c)
         return
@@ -293,13 +293,13 @@ def _returns(c: Cursor, node: CreateFunction) -> None:
     node.returns_table = column_types(c) if c.kind == "(" else ()
 
 
-def _characteristic(c: Cursor) -> None:
+def _parse_characteristic(c: Cursor) -> None:
     if c.skip("COMMENT"):
         c.string()
     elif c.kind == "LANGUAGE":
         c.advance()
         if c.kind != "SQL":
-            c.unknown(f"a function in {c.token()}")
+            c.refuse_construct(f"a function in {c.token()}")
         c.advance()
     elif c.skip("SPECIFIC"):
         c.captured_identifier()
@@ -308,7 +308,7 @@ def _characteristic(c: Cursor) -> None:
             c.advance()
         c.take("INPUT")
     elif c.skip_all("DEFAULT", "COLLATION"):
-        c.unknown("DEFAULT COLLATION")
+        c.refuse_construct("DEFAULT COLLATION")
     else:
         at = c.i
         for words in _FIXED:
@@ -328,7 +328,7 @@ def declare(c: Cursor) -> q.Node:
         names.append(_variable(c))
     node = DeclareVariable(names, replace=replace)
     if c.kind == "CURSOR" or (c.kind in ("ASENSITIVE", "INSENSITIVE") and c.peek() == "CURSOR"):
-        c.unknown("a cursor")
+        c.refuse_construct("a cursor")
     if c.kind in WORDS and c.kind != "DEFAULT":
         node.type = data_type(c)
     if c.skip("DEFAULT") or c.skip("="):
@@ -361,4 +361,4 @@ def command(c: Cursor) -> Command:
     while c.kind not in ("EOF", ";"):
         c.advance()
     words = " ".join(c.kinds[first : min(first + 2, c.i)])
-    return c.placed(Command(words, c.text[start : c.stop]), start)
+    return c.place(Command(words, c.text[start : c.stop]), start)

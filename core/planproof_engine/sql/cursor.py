@@ -10,9 +10,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.keywords import WORDS
-from planproof_engine.sql.strings import unescape, verbatim
+from planproof_engine.sql.strings import unescape, unquote
 from planproof_engine.sql.tokens import tokens_of
-from planproof_engine.sql.versions import lacking
+from planproof_engine.sql.versions import list_lacking
 
 Node = TypeVar("Node", bound=q.Node)
 
@@ -38,7 +38,7 @@ class Cursor:
 
     def __init__(self, text: str, conf: Conf, rules: Rules, as_far: bool = False) -> None:
         tokens = tokens_of(text, conf, as_far)
-        self.lacks = lacking(conf.grammar)
+        self.lacks = list_lacking(conf.grammar)
         self.bar_is_pipe = "bar before a pipe's word" not in self.lacks
         self.text, self.conf, self.rules = text, conf, rules
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
@@ -55,13 +55,13 @@ class Cursor:
             self.i += 1
             self.kind = self.kinds[self.i]
 
-    def back(self, to: int) -> None:
+    def go_back(self, to: int) -> None:
         if to < self.i and self._later:
             self._later = [kept for kept in self._later if kept[0] < to]
         self.i = to
         self.kind = self.kinds[to]
 
-    def first_reading(self) -> bool:
+    def is_first_reading(self) -> bool:
         """Whether the keyword at hand, which the next tokens allow two readings, has the first of them: always, unless
         what follows it could not be read so."""
         if self.i in self._second:
@@ -79,7 +79,7 @@ class Cursor:
         too many."""
         if error.condition != "PARSE_SYNTAX_ERROR":
             raise error
-        if self._furthest is None or _start(self._furthest) < _start(error):
+        if self._furthest is None or _start_of(self._furthest) < _start_of(error):
             self._furthest = error
         if not self.may_be_read_anew(start):
             raise self._furthest from None
@@ -89,9 +89,9 @@ class Cursor:
         last = max(self._first)
         self._first.discard(last)
         self._second = {at for at in self._second if at < last} | {last}
-        self.back(start)
+        self.go_back(start)
 
-    def later(self, condition: str, message: str, start: int, stop: int) -> None:
+    def keep_error(self, condition: str, message: str, start: int, stop: int) -> None:
         """Keeps an error that Spark reports only after the whole text was parsed: a syntax error comes first."""
         self._later.append((self.i, AnalysisError(condition, message, place(self.text, start, stop))))
 
@@ -115,7 +115,7 @@ class Cursor:
         at = self.i
         if tuple(self.kinds[at : at + len(kinds)]) != kinds:
             return False
-        self.back(at + len(kinds))
+        self.go_back(at + len(kinds))
         return True
 
     def take(self, kind: str) -> None:
@@ -137,7 +137,7 @@ class Cursor:
         """The offset after the last token taken."""
         return self.stops[self.i - 1]
 
-    def placed(self, node: Node, start: int) -> Node:
+    def place(self, node: Node, start: int) -> Node:
         """The node, with its span: from `start` to the last token taken."""
         node.span = (start, self.stops[self.i - 1])
         return node
@@ -154,18 +154,18 @@ class Cursor:
         hint = " Is the comma before FROM one too many?" if comma else ""
         raise AnalysisError("PARSE_SYNTAX_ERROR", f"Syntax error at or near {shown}.{hint}", self.origin())
 
-    def unknown(self, construct: str, start: int | None = None) -> NoReturn:
+    def refuse_construct(self, construct: str, start: int | None = None) -> NoReturn:
         raise Unknown(construct, self.origin(start))
 
     def string_value(self, at: int) -> str:
         token = self.token(at)
-        return verbatim(token) if self.conf.escaped_string_literals else unescape(token)
+        return unquote(token) if self.conf.escaped_string_literals else unescape(token)
 
     def string(self) -> str:
         """The value of one or more adjacent string tokens."""
         if self.kind != "STRING_LITERAL":
             if self.kind == "?" or (self.kind == ":" and self.peek() in WORDS):
-                self.unknown("a parameter marker in place of a string")
+                self.refuse_construct("a parameter marker in place of a string")
             self.fail()
         value = self.string_value(self.i)
         self.advance()
@@ -180,7 +180,7 @@ class Cursor:
         kind = self.kind
         if kind not in allowed:
             self.fail()
-        if kind == "IDENTIFIER" and literals and self.identifier_literal_at(self.i):
+        if kind == "IDENTIFIER" and literals and self.is_identifier_literal(self.i):
             return self._identifier_literal()
         token = self.text[self.starts[self.i] : self.stops[self.i]]
         if kind == "BACKQUOTED":
@@ -190,14 +190,14 @@ class Cursor:
             if "/" in token or not token.isascii():
                 if not token.isascii() and "letters beyond ASCII" in self.lacks:
                     self.fail()
-                self.bad_identifier(token, self.start)
+                self.keep_identifier_error(token, self.start)
             node = q.Identifier(token)
         node.span = (self.starts[self.i], self.stops[self.i])
         self.i += 1
         self.kind = self.kinds[self.i]
         return node
 
-    def identifier_literal_at(self, at: int) -> bool:
+    def is_identifier_literal(self, at: int) -> bool:
         """Whether `IDENTIFIER('name')` stands at the token with this index: a name wherever a name may stand."""
         if self.kinds[at : at + 3] != ["IDENTIFIER", "(", "STRING_LITERAL"] or self.conf.legacy_identifier_clause:
             return False
@@ -224,11 +224,11 @@ class Cursor:
                 f"{shown} is not a valid identifier as it has more than 1 name parts.",
                 self.origin(start, self.stop),
             )
-        return self.placed(parts[0], start)
+        return self.place(parts[0], start)
 
-    def bad_identifier(self, name: str, start: int) -> None:
+    def keep_identifier_error(self, name: str, start: int) -> None:
         message = f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`."
-        self.later("INVALID_IDENTIFIER", message, start, start + len(name))
+        self.keep_error("INVALID_IDENTIFIER", message, start, start + len(name))
 
     def captured_identifier(self) -> q.Identifier:
         """Spark's `errorCapturingIdentifier`: a name that an unquoted hyphen must not follow."""
@@ -238,7 +238,7 @@ class Cursor:
             while self.kind == "-" and self.peek() in WORDS:
                 self.advance()
                 self.advance()
-            self.bad_identifier(self.text[start : self.stop], start)
+            self.keep_identifier_error(self.text[start : self.stop], start)
         return found
 
     def identifiers(self) -> list[q.Identifier]:
@@ -255,5 +255,5 @@ class Cursor:
         return found
 
 
-def _start(error: AnalysisError) -> int:
+def _start_of(error: AnalysisError) -> int:
     return (error.origin.start if error.origin is not None else None) or 0

@@ -30,7 +30,7 @@ def _read(text: str, timestamp_ntz: bool) -> DataType:
 def data_type(c: Cursor) -> q.TypeName:
     """A type. Raises `AnalysisError` UNSUPPORTED_DATATYPE or INCOMPLETE_TYPE_DEFINITION where Spark does."""
     first, start = c.i, c.start
-    _type_extent(c)
+    _skip_type(c)
     text = c.text[start : c.stop]
     if "--" in text or "/*" in text:
         text = " ".join(c.token(at) for at in range(first, c.i))
@@ -38,34 +38,34 @@ def data_type(c: Cursor) -> q.TypeName:
         found = _read(text, c.conf.timestamp_type == "TIMESTAMP_NTZ")
     except TypeSyntaxError:
         if c._later:
-            return c.placed(q.TypeName(text, VOID), start)
-        c.unknown(f"the type {text}", start)
-    return c.placed(q.TypeName(text, found), start)
+            return c.place(q.TypeName(text, VOID), start)
+        c.refuse_construct(f"the type {text}", start)
+    return c.place(q.TypeName(text, found), start)
 
 
-def _type_extent(c: Cursor) -> None:
+def _skip_type(c: Cursor) -> None:
     kind = c.kind
     if kind in c.lacks:
-        _named_extent(c)
+        _skip_named(c)
     elif kind in _PLAIN:
         c.advance()
     elif kind in ("ARRAY", "MAP"):
         c.advance()
         if not _open_angle(c, kind):
             return
-        _type_extent(c)
+        _skip_type(c)
         if kind == "MAP":
             c.take(",")
-            _type_extent(c)
+            _skip_type(c)
         _close_angle(c)
     elif kind == "STRUCT":
-        _struct_extent(c)
+        _skip_struct(c)
     elif kind in _LENGTHS:
-        _length_extent(c)
+        _skip_length(c)
     elif kind == "INTERVAL":
-        _interval_extent(c)
+        _skip_interval(c)
     elif kind in WORDS:
-        _named_extent(c)
+        _skip_named(c)
     else:
         c.fail()
 
@@ -75,7 +75,7 @@ def _open_angle(c: Cursor, kind: str) -> bool:
         shown = {"ARRAY": 'Provide an element type. For example: "ARRAY<elementType>".'}.get(
             kind, 'Provide a key type and a value type. For example: "MAP<TIMESTAMP, INT>".'
         )
-        c.later(
+        c.keep_error(
             f"INCOMPLETE_TYPE_DEFINITION.{kind}",
             f'Incomplete complex type: The definition of "{kind}" type is incomplete. {shown}',
             c.starts[c.i - 1],
@@ -97,12 +97,12 @@ def _close_angle(c: Cursor) -> None:
     c.take(">")
 
 
-def _struct_extent(c: Cursor) -> None:
+def _skip_struct(c: Cursor) -> None:
     c.advance()
     if c.skip("<>"):
         return
     if c.kind != "<":
-        c.later(
+        c.keep_error(
             "INCOMPLETE_TYPE_DEFINITION.STRUCT",
             'Incomplete complex type: The definition of "STRUCT" type is incomplete. '
             'You must provide at least one field type. For example: "STRUCT<Field1: INT>".',
@@ -117,7 +117,7 @@ def _struct_extent(c: Cursor) -> None:
     while True:
         c.identifier()
         c.skip(":")
-        _type_extent(c)
+        _skip_type(c)
         if c.kind in ("NOT", "!"):
             c.advance()
             c.take("NULL")
@@ -128,7 +128,7 @@ def _struct_extent(c: Cursor) -> None:
     _close_angle(c)
 
 
-def _lengths(c: Cursor) -> bool:
+def _skip_lengths(c: Cursor) -> bool:
     """Steps over lengths in parentheses. Returns whether there were any."""
     if c.kind == "(" and c.peek() in ("INTEGER_VALUE", "ANY"):
         c.advance()
@@ -138,42 +138,42 @@ def _lengths(c: Cursor) -> bool:
         c.take(")")
         return True
     elif c.kind == "(" and c.peek() in ("?", ":"):
-        c.unknown("a parameter marker in a type")
+        c.refuse_construct("a parameter marker in a type")
     return False
 
 
-def _length_extent(c: Cursor) -> None:
+def _skip_length(c: Cursor) -> None:
     kind = c.kind
     start = c.start
     c.advance()
-    if not _lengths(c) and kind in _SIZED:
+    if not _skip_lengths(c) and kind in _SIZED:
         name = c.text[start : c.stop]
         message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
-        c.later("DATATYPE_MISSING_SIZE", message, start, c.stop)
+        c.keep_error("DATATYPE_MISSING_SIZE", message, start, c.stop)
     if kind.startswith("TIMESTAMP") and c.kinds[c.i - 1] == ")":
-        _precision(c, kind, start)
+        _check_precision(c, kind, start)
     if kind in ("TIME", "TIMESTAMP"):
         c.skip_all("WITH", "LOCAL", "TIME", "ZONE")
         c.skip_all("WITHOUT", "TIME", "ZONE")
     elif c.kind == "COLLATE" and "COLLATE of CHAR" not in c.lacks:
-        _collation_extent(c)
+        _skip_collation(c)
 
 
-def _precision(c: Cursor, kind: str, start: int) -> None:
+def _check_precision(c: Cursor, kind: str, start: int) -> None:
     """Refuses a number of digits for a second that no timestamp has
     (`DataTypeAstBuilder.parseTimestampNtzNanosPrecision`)."""
     digits = int(c.token(c.i - 2))
     if "precision of timestamps" in c.lacks:
-        _unsupported(c, c.text[start : c.stop].upper(), start)
+        _keep_unsupported(c, c.text[start : c.stop].upper(), start)
     elif digits in (7, 8, 9) and not c.conf.timestamp_nanos:
         message = "The feature Nanosecond-precision timestamp types is not enabled."
-        c.later("FEATURE_NOT_ENABLED", message, start, c.stop)
+        c.keep_error("FEATURE_NOT_ENABLED", message, start, c.stop)
     elif not 6 <= digits <= 9:
         message = f"The seconds precision {digits} of {kind} is invalid. Expected an integer in [7, 9], or 6."
-        c.later("INVALID_TIMESTAMP_PRECISION", message, start, c.stop)
+        c.keep_error("INVALID_TIMESTAMP_PRECISION", message, start, c.stop)
 
 
-def _interval_extent(c: Cursor) -> None:
+def _skip_interval(c: Cursor) -> None:
     c.advance()
     for units, last in ((_YEAR_MONTH, ("MONTH",)), (_DAY_TIME, _DAY_TIME[1:])):
         if c.kind in units:
@@ -184,7 +184,7 @@ def _interval_extent(c: Cursor) -> None:
             return
 
 
-def _collation_extent(c: Cursor) -> None:
+def _skip_collation(c: Cursor) -> None:
     c.advance()
     name = c.identifier()
     while c.kind == "." and c.peek() in WORDS:
@@ -197,37 +197,37 @@ def check_collation(c: Cursor, name: q.Identifier) -> None:
     """Keeps an error for later where this Spark has no collations that trim."""
     if "trimming collations" in c.lacks and name.text.upper().endswith("_RTRIM"):
         message = "The feature is not supported: TRIM specifier in the collation."
-        c.later("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
+        c.keep_error("UNSUPPORTED_FEATURE.TRIM_COLLATION", message, *name.span)
 
 
-def _named_extent(c: Cursor) -> None:
+def _skip_named(c: Cursor) -> None:
     kind, start, name = c.kind, c.start, c.token()
     c.advance()
     opened = c.i
-    sized = _lengths(c)
+    sized = _skip_lengths(c)
     if kind == "STRING" and c.kind == "COLLATE" and "COLLATE" not in c.lacks:
-        _collation_extent(c)
+        _skip_collation(c)
     if kind not in _NAMED or kind in c.lacks or (kind in ("GEOMETRY", "GEOGRAPHY") and not sized):
         shown = c.text[start : c.stop].upper() if not name.startswith("`") else name
-        _unsupported(c, shown, start)
+        _keep_unsupported(c, shown, start)
     elif sized and kind in _DECIMALS:
-        _decimal(c, [int(c.token(at)) for at in range(opened + 1, c.i, 2)], start)
+        _check_decimal(c, [int(c.token(at)) for at in range(opened + 1, c.i, 2)], start)
     elif sized and kind == "STRING":
-        _unsupported(c, c.text[start : c.stop].upper(), start)
+        _keep_unsupported(c, c.text[start : c.stop].upper(), start)
 
 
-def _decimal(c: Cursor, given: list[int], start: int) -> None:
+def _check_decimal(c: Cursor, given: list[int], start: int) -> None:
     """Refuses a precision and a scale that no decimal has (`DecimalType`)."""
     precision, scale = (*given, 0)[:2]
     if len(given) > 2:
-        _unsupported(c, c.text[start : c.stop].upper(), start)
+        _keep_unsupported(c, c.text[start : c.stop].upper(), start)
     elif scale > precision:
         message = f"Decimal scale ({scale}) cannot be greater than precision ({precision})."
-        c.later("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start, c.stop)
+        c.keep_error("DECIMAL_SCALE_EXCEEDS_PRECISION", message, start, c.stop)
     elif precision > _WIDEST:
         message = f"Decimal precision {precision} exceeds max precision {_WIDEST}."
-        c.later("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start, c.stop)
+        c.keep_error("DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", message, start, c.stop)
 
 
-def _unsupported(c: Cursor, shown: str, start: int) -> None:
-    c.later("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, c.stop)
+def _keep_unsupported(c: Cursor, shown: str, start: int) -> None:
+    c.keep_error("UNSUPPORTED_DATATYPE", f'Unsupported data type "{shown}".', start, c.stop)

@@ -6,10 +6,10 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql.tokens import tokenize
 
 
-def unterminated(text: str) -> str:
+def drop_terminators(text: str) -> str:
     """The text without its closing semicolons and what follows them (only comments can).
 
-    >>> unterminated("select ';' as a ; -- the end")
+    >>> drop_terminators("select ';' as a ; -- the end")
     "select ';' as a"
     """
     text = text.strip()

@@ -11,7 +11,7 @@ from planproof_engine.sql.calls import ENDS
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.keywords import PIPE_WORDS
 from planproof_engine.sql.literals import string_literal
-from planproof_engine.sql.primary import closing, primary, query_at
+from planproof_engine.sql.primary import find_closing, is_query_at, primary
 from planproof_engine.sql.tokens import NUMBERS
 
 _BINARY: dict[str, tuple[int, type[q.Binary]]] = {
@@ -52,7 +52,7 @@ def expression(c: Cursor) -> q.Node:
     operands = [left]
     while c.skip("OR"):
         operands.append(_conjunction(c))
-    return _balanced(q.Or, operands)
+    return _balance(q.Or, operands)
 
 
 def _conjunction(c: Cursor) -> q.Node:
@@ -62,7 +62,7 @@ def _conjunction(c: Cursor) -> q.Node:
     operands = [left]
     while c.skip("AND"):
         operands.append(_negation(c))
-    return _balanced(q.And, operands)
+    return _balance(q.And, operands)
 
 
 def _negation(c: Cursor) -> q.Node:
@@ -70,14 +70,14 @@ def _negation(c: Cursor) -> q.Node:
     if kind in ("NOT", "!"):
         start = c.start
         c.advance()
-        return c.placed(q.Not(_negation(c)), start)
-    if kind == "EXISTS" and c.peek() == "(" and query_at(c, c.i + 2):
+        return c.place(q.Not(_negation(c)), start)
+    if kind == "EXISTS" and c.peek() == "(" and is_query_at(c, c.i + 2):
         start = c.start
         c.advance()
         c.advance()
         node = q.Exists(c.rules.query(c))
         c.take(")")
-        return c.placed(node, start)
+        return c.place(node, start)
     left = value(c)
     kind = c.kind
     if kind in _PREDICATES or kind == "IS":
@@ -99,7 +99,7 @@ def value(c: Cursor, floor: int = 1) -> q.Node:
     if unary is not None and not (kind == "-" and c.kinds[c.i + 1] in NUMBERS):
         start = c.start
         c.advance()
-        left: q.Node = c.placed(unary(value(c, 8)), start)
+        left: q.Node = c.place(unary(value(c, 8)), start)
     else:
         left = primary(c)
     while True:
@@ -120,7 +120,7 @@ def _predicate(c: Cursor, left: q.Node) -> q.Node:
     start = left.span[0]
     if c.skip("IS"):
         return _is(c, left, start)
-    negated = _inner_not(c)
+    negated = _is_inner_not(c)
     kind = c.kind
     c.advance()
     if kind == "BETWEEN":
@@ -136,24 +136,24 @@ def _predicate(c: Cursor, left: q.Node) -> q.Node:
     else:
         pattern = value(c)
         node = _LIKES[kind](left, pattern, _escape_character(c) if c.skip("ESCAPE") else None)
-    c.placed(node, start)
-    return c.placed(q.Not(node, inner=True), start) if negated else node
+    c.place(node, start)
+    return c.place(q.Not(node, inner=True), start) if negated else node
 
 
 def _escape_character(c: Cursor) -> q.Literal:
     start = c.start
     text = string_literal(c)
     if len(text.text) != 1:
-        c.later("INVALID_ESC", "The escape string of LIKE is one character.", start, c.start)
+        c.keep_error("INVALID_ESC", "The escape string of LIKE is one character.", start, c.start)
     return text
 
 
-def _inner_not(c: Cursor) -> bool:
+def _is_inner_not(c: Cursor) -> bool:
     """Whether NOT stands here, within a predicate; `!` is one only under `spark.sql.legacy.bangEqualsNot`."""
     if c.kind not in ("NOT", "!"):
         return False
     if c.kind == "!" and not c.conf.bang_equals_not:
-        c.later(
+        c.keep_error(
             "SYNTAX_DISCONTINUED.BANG_EQUALS_NOT",
             "Support of the clause or keyword: '!' has been discontinued in this context.",
             c.start,
@@ -164,14 +164,14 @@ def _inner_not(c: Cursor) -> bool:
 
 
 def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
-    negated = _inner_not(c)
+    negated = _is_inner_not(c)
     kind, at = c.kind, c.start
     if kind == "DISTINCT":
         c.advance()
         c.take("FROM")
         right = value(c)
         distinct = q.NullSafeEQ if negated else q.NullSafeNEQ
-        return c.placed(distinct(left, right), start)
+        return c.place(distinct(left, right), start)
     tests: dict[str, q.Null | q.Boolean | q.Var] = {
         "NULL": q.Null(),
         "TRUE": q.Boolean(True),
@@ -182,16 +182,16 @@ def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
     if test is None:
         c.fail()
     c.advance()
-    c.placed(test, at)
-    return c.placed(q.Is(left, test, negated), start)
+    c.place(test, at)
+    return c.place(q.Is(left, test, negated), start)
 
 
 def _in(c: Cursor, left: q.Node) -> q.Node:
     start = c.start
     c.take("(")
-    if query_at(c, c.i) and not _calls_values(c):
+    if is_query_at(c, c.i) and not _calls_values(c):
         if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
-            c.later(
+            c.keep_error(
                 "UNSUPPORTED_TYPED_LITERAL",
                 'Literals of the type "SELECT" are not supported: behind IN, Spark reads an expression before a '
                 "query. Give the subquery's column a name.",
@@ -200,9 +200,9 @@ def _in(c: Cursor, left: q.Node) -> q.Node:
             )
         query = q.Subquery(c.rules.query(c))
         c.take(")")
-        return q.In(left, query=c.placed(query, start))
+        return q.In(left, query=c.place(query, start))
     if c.kind == ")":
-        c.later(
+        c.keep_error(
             "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE",
             "Invalid SQL syntax: IN predicate requires at least one value. Empty IN clauses like 'IN ()' are not "
             "allowed. Consider using 'WHERE FALSE' if you need an always-false condition.",
@@ -216,7 +216,7 @@ def _in(c: Cursor, left: q.Node) -> q.Node:
 
 def _calls_values(c: Cursor) -> bool:
     """Whether Spark reads `values (1)` as a call of a function: behind IN it tries expressions before queries."""
-    return c.kind == "VALUES" and c.peek() == "(" and c.kinds[closing(c, c.i + 1) + 1] in (",", ")")
+    return c.kind == "VALUES" and c.peek() == "(" and c.kinds[find_closing(c, c.i + 1) + 1] in (",", ")")
 
 
 def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:
@@ -232,7 +232,7 @@ def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: i
     patterns = expressions(c)
     c.take(")")
     node = q.QuantifiedLike(left, patterns, kind, quantifier, negated)
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def expressions(c: Cursor) -> list[q.Node]:
@@ -243,12 +243,12 @@ def expressions(c: Cursor) -> list[q.Node]:
     return found
 
 
-def _balanced(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:
+def _balance(kind: type[q.Binary], operands: list[q.Node]) -> q.Node:
     """One tree of a chain of ANDs or ORs, as low as can be: Spark's parser builds it so, and names columns by it."""
     if len(operands) == 1:
         return operands[0]
     middle = (len(operands) + 1) // 2
-    left, right = _balanced(kind, operands[:middle]), _balanced(kind, operands[middle:])
+    left, right = _balance(kind, operands[:middle]), _balance(kind, operands[middle:])
     node = kind(left, right)
     node.span = (left.span[0], right.span[1])
     return node

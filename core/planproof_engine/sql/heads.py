@@ -104,9 +104,9 @@ def _table_of(c: Cursor, clauses: dict[str, Any]) -> Statement:
             c.fail()
         clauses[key] = value
     if is_empty:
-        _closed(c)
+        _require_end(c)
         return Statement("empty_table", relation, "", clauses)
-    return Statement("table", relation, _rest(c), clauses)
+    return Statement("table", relation, _following_text(c), clauses)
 
 
 def _clause(c: Cursor) -> tuple[str, Any]:
@@ -143,14 +143,14 @@ def _view_of(c: Cursor, kind: str) -> Statement:
     relation = _parts(c)
     clauses: dict[str, Any] = {}
     if c.kind == "(":
-        clauses["columns"] = _commented(c)
+        clauses["columns"] = _commented_columns(c)
     while not c.skip("AS"):
         if c.skip("COMMENT"):
             clauses["comment"] = c.string()
         else:
             c.take("TBLPROPERTIES")
             clauses["tblproperties"] = _pairs(c)
-    return Statement(kind, relation, _rest(c), clauses)
+    return Statement(kind, relation, _following_text(c), clauses)
 
 
 def _insert_into(c: Cursor) -> Statement:
@@ -168,7 +168,7 @@ def _insert(c: Cursor, overwrite: bool) -> Statement:
         clauses["partition_by"] = _names(c)
     if c.kind != "SELECT":
         return c.fail() if overwrite or len(clauses) > 1 else _insert_some(c, relation)
-    return Statement("insert", relation, _rest(c), clauses)
+    return Statement("insert", relation, _following_text(c), clauses)
 
 
 def _insert_plain(c: Cursor) -> Statement:
@@ -186,7 +186,7 @@ def _insert_some(c: Cursor, relation: tuple[str, ...]) -> Statement:
     c.skip("(")
     if c.kind != "SELECT":
         c.fail()
-    return Statement("insert_some", relation, _rest(c), {"columns": columns})
+    return Statement("insert_some", relation, _following_text(c), {"columns": columns})
 
 
 def _delete(c: Cursor) -> Statement:
@@ -196,11 +196,11 @@ def _delete(c: Cursor) -> Statement:
 
 def _merge(c: Cursor) -> Statement:
     relation = _parts(c)
-    _word(c, "AS", "DBT_INTERNAL_DEST", "USING")
+    _take_words(c, "AS", "DBT_INTERNAL_DEST", "USING")
     source = _parts(c)
-    _word(c, "AS", "DBT_INTERNAL_SOURCE", "ON")
-    _end_of_text(c)
-    text = f"ON {_rest(c)}"
+    _take_words(c, "AS", "DBT_INTERNAL_SOURCE", "ON")
+    _require_whole_text(c)
+    text = f"ON {_following_text(c)}"
     kinds = [kind for kind in c.kinds[c.i :] if kind not in ("EOF", ";")]
     all_rows = kinds[-len(_ALL_ROWS) :] == _ALL_ROWS and "MATCHED" not in kinds[: -len(_ALL_ROWS)]
     return Statement("merge" if all_rows else "merge_some", relation, text, {"source": source})
@@ -209,22 +209,22 @@ def _merge(c: Cursor) -> Statement:
 def _alter(c: Cursor) -> Statement:
     relation = _parts(c)
     if c.skip_all("ADD", "COLUMNS"):
-        return Statement("add_columns", relation, _rest(c), {"columns": _typed(c)})
+        return Statement("add_columns", relation, _following_text(c), {"columns": _typed_columns(c)})
     if c.skip_all("ADD", "CONSTRAINT"):
-        return Statement("constrain", relation, _rest(c))
+        return Statement("constrain", relation, _following_text(c))
     if c.skip_all("RENAME", "TO"):
         return Statement("rename", relation, "", {"to": _parts(c)})
     if c.skip_all("CHANGE", "COLUMN"):
         c.identifier()
-        _word(c, "SET", "NOT", "NULL")
+        _take_words(c, "SET", "NOT", "NULL")
         return Statement("constrain", relation)
-    _word(c, "ALTER", "COLUMN")
+    _take_words(c, "ALTER", "COLUMN")
     c.identifier()
     c.take("TYPE")
-    return Statement("retype_column", relation, _rest(c))
+    return Statement("retype_column", relation, _following_text(c))
 
 
-def _word(c: Cursor, *words: str) -> None:
+def _take_words(c: Cursor, *words: str) -> None:
     """Steps over these words, keywords or not."""
     for word in words:
         if c.token().upper() != word:
@@ -232,7 +232,7 @@ def _word(c: Cursor, *words: str) -> None:
         c.advance()
 
 
-def _rest(c: Cursor) -> str:
+def _following_text(c: Cursor) -> str:
     """What follows as it is written: a query may begin with a comment, and end with a semicolon."""
     text = c.text[c.stop :].lstrip()
     if not text or c.kind == ";":
@@ -244,15 +244,15 @@ def _is_over(c: Cursor) -> bool:
     return c.kind in ("EOF", ";")
 
 
-def _closed(c: Cursor) -> None:
+def _require_end(c: Cursor) -> None:
     """The statement ends here, or after a semicolon."""
-    _end_of_text(c)
+    _require_whole_text(c)
     c.skip(";")
     if c.kind != "EOF":
         c.fail()
 
 
-def _end_of_text(c: Cursor) -> None:
+def _require_whole_text(c: Cursor) -> None:
     """The lexer could read all of the text."""
     if c.starts[-1] != len(c.text):
         c.fail()
@@ -313,7 +313,7 @@ def _value_of_property(c: Cursor) -> str:
     return text if kind in NUMBERS else text.lower()
 
 
-def _commented(c: Cursor) -> tuple[tuple[str, str | None], ...]:
+def _commented_columns(c: Cursor) -> tuple[tuple[str, str | None], ...]:
     """``(`a` comment 'text', b)``: a view's columns with their comments."""
     c.take("(")
     found: list[tuple[str, str | None]] = []
@@ -325,10 +325,10 @@ def _commented(c: Cursor) -> tuple[tuple[str, str | None], ...]:
             return tuple(found)
 
 
-def _typed(c: Cursor) -> tuple[tuple[str, str], ...]:
+def _typed_columns(c: Cursor) -> tuple[tuple[str, str], ...]:
     """Columns and their types, up to the end."""
     found = _definitions(c)
-    _closed(c)
+    _require_end(c)
     return found
 
 
@@ -374,7 +374,7 @@ class Query:
         while self.words and self.words[-1] == ";":
             self.words.pop()
 
-    def stands_in(self, text: str | Sequence[str]) -> bool:
+    def is_in(self, text: str | Sequence[str]) -> bool:
         """Whether this query stands in the text, or in its words, as a query of its own: in parentheses, or up to the
         text's end."""
         words = _words(text) if isinstance(text, str) else list(text)

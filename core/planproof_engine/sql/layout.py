@@ -26,10 +26,10 @@ class _Token:
     inner: list[_Token] = field(default_factory=list)
 
 
-def laid_out(sql: str, width: int = 100) -> str:
+def lay_out(sql: str, width: int = 100) -> str:
     """The query with a line per clause, none wider than `width` where blanks allow it.
 
-    >>> print(laid_out("SELECT a, max('x  (y') AS b FROM (SELECT a, b FROM `t`) AS s WHERE a > 1 GROUP BY a"))
+    >>> print(lay_out("SELECT a, max('x  (y') AS b FROM (SELECT a, b FROM `t`) AS s WHERE a > 1 GROUP BY a"))
     SELECT a, max('x  (y') AS b
     FROM (
       SELECT a, b
@@ -39,10 +39,10 @@ def laid_out(sql: str, width: int = 100) -> str:
     GROUP BY a
     """
     found = [_Token(m[0], m.start() > 0 and sql[m.start() - 1].isspace()) for m in _TOKEN.finditer(sql)]
-    return "\n".join(_block(_nested(iter(found)), "", width))
+    return "\n".join(_lay_out_block(_nest(iter(found)), "", width))
 
 
-def _nested(tokens: Iterator[_Token]) -> list[_Token]:
+def _nest(tokens: Iterator[_Token]) -> list[_Token]:
     """The tokens up to the closing parenthesis. Each inner pair of parentheses becomes one token that holds its
     content."""
     found = []
@@ -50,23 +50,23 @@ def _nested(tokens: Iterator[_Token]) -> list[_Token]:
         if token.text == ")":
             break
         if token.text == "(":
-            token.inner = [*_nested(tokens), _Token(")", False)]
+            token.inner = [*_nest(tokens), _Token(")", False)]
         found.append(token)
     return found
 
 
-def _block(tokens: Sequence[_Token], indent: str, width: int) -> list[str]:
+def _lay_out_block(tokens: Sequence[_Token], indent: str, width: int) -> list[str]:
     lines: list[str] = []
     clause: list[_Token] = []
     for i, token in enumerate(tokens):
-        if clause and _begins(tokens, i):
-            lines += _clause(clause, indent, width)
+        if clause and _begins_clause(tokens, i):
+            lines += _lay_out_clause(clause, indent, width)
             clause = []
         clause.append(token)
-    return lines + (_clause(clause, indent, width) if clause else [])
+    return lines + (_lay_out_clause(clause, indent, width) if clause else [])
 
 
-def _begins(tokens: Sequence[_Token], at: int) -> bool:
+def _begins_clause(tokens: Sequence[_Token], at: int) -> bool:
     """Whether a clause begins with the token."""
     word, before = tokens[at].text.upper(), tokens[at - 1].text.upper()
     following = tokens[at + 1].text if at + 1 < len(tokens) else ""
@@ -77,13 +77,13 @@ def _begins(tokens: Sequence[_Token], at: int) -> bool:
     return word in _CLAUSES and (word, before) != ("FROM", "DISTINCT")
 
 
-def _clause(tokens: Sequence[_Token], indent: str, width: int) -> list[str]:
+def _lay_out_clause(tokens: Sequence[_Token], indent: str, width: int) -> list[str]:
     """One clause: words up to the width, queries in it on lines of their own."""
     lines, line = list[str](), indent
-    for token in _flat(tokens):
+    for token in _flatten(tokens):
         if token.inner:
             line = f"{line}{' ' if token.is_apart and line.strip() else ''}("
-            lines += [line, *_block(token.inner[:-1], indent + _STEP, width)]
+            lines += [line, *_lay_out_block(token.inner[:-1], indent + _STEP, width)]
             line = f"{indent})"
             continue
         word = f"{' ' if token.is_apart and line.strip() else ''}{token.text}"
@@ -94,11 +94,11 @@ def _clause(tokens: Sequence[_Token], indent: str, width: int) -> list[str]:
     return [*lines, line]
 
 
-def _flat(tokens: Sequence[_Token]) -> Iterator[_Token]:
+def _flatten(tokens: Sequence[_Token]) -> Iterator[_Token]:
     """The words of a clause. Parentheses are flattened, unless a query stands in them."""
     for token in tokens:
         if token.inner and token.inner[0].text.upper() not in _QUERIES:
             yield _Token("(", token.is_apart)
-            yield from _flat(token.inner)
+            yield from _flatten(token.inner)
         else:
             yield token

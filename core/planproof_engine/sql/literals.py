@@ -33,7 +33,7 @@ def number(c: Cursor) -> q.Literal:
     bits = _BITS.get(kind)
     if bits is not None and not -(1 << bits) <= int(text[:-1]) < 1 << bits:
         name = kind.removesuffix("_LITERAL").lower()
-        c.later(
+        c.keep_error(
             "INVALID_NUMERIC_LITERAL_RANGE",
             f"Numeric literal {text[:-1]} is outside the valid range for {name} with minimum value of "
             f"{-(1 << bits)} and maximum value of {(1 << bits) - 1}. Please adjust the value accordingly.",
@@ -41,23 +41,23 @@ def number(c: Cursor) -> q.Literal:
             c.stops[c.i],
         )
     c.advance()
-    return c.placed(q.Literal(text, False, kind), start)
+    return c.place(q.Literal(text, False, kind), start)
 
 
 def string_literal(c: Cursor) -> q.Literal:
     """A string, or several side by side."""
     start = c.start
-    return c.placed(q.Literal(c.string(), True), start)
+    return c.place(q.Literal(c.string(), True), start)
 
 
 def parameter(c: Cursor) -> q.Placeholder:
     """`?` or `:name`."""
     start = c.start
     if c.skip("?"):
-        return c.placed(q.Placeholder(), start)
+        return c.place(q.Placeholder(), start)
     c.take(":")
     name = c.identifier()
-    return c.placed(q.Placeholder(name.text), start)
+    return c.place(q.Placeholder(name.text), start)
 
 
 def typed_literal(c: Cursor) -> q.TypedLiteral:
@@ -65,7 +65,7 @@ def typed_literal(c: Cursor) -> q.TypedLiteral:
     start = c.start
     kind = c.token().upper()
     if c.kind == "BACKQUOTED" or kind not in _TYPED or kind in c.lacks:
-        c.later(
+        c.keep_error(
             "UNSUPPORTED_TYPED_LITERAL",
             f'Literals of the type "{kind}" are not supported. '
             'Supported types are "DATE", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X", "TIME".',
@@ -75,14 +75,14 @@ def typed_literal(c: Cursor) -> q.TypedLiteral:
     c.advance()
     value = c.string_value(c.i)
     if kind == "X" and not _HEX.fullmatch(value):
-        c.later(
+        c.keep_error(
             "INVALID_TYPED_LITERAL",
             f'The value of the typed literal "X" is invalid: {c.token()}.',
             c.starts[c.i - 1],
             c.stops[c.i],
         )
     c.advance()
-    return c.placed(q.TypedLiteral(value, kind), start)
+    return c.place(q.TypedLiteral(value, kind), start)
 
 
 def interval_follows(c: Cursor) -> bool:
@@ -104,9 +104,9 @@ def interval(c: Cursor) -> q.IntervalLiteral:
     while to is None and _part_follows(c):
         parts.append(_interval_part(c))
         to = _to_unit(c, parts)
-    node = c.placed(q.IntervalLiteral(parts, to), start)
+    node = c.place(q.IntervalLiteral(parts, to), start)
     if to is not None and (len(parts) > 1 or _part_follows(c)):
-        c.later(
+        c.keep_error(
             "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",
             "Can only have a single from-to unit in the interval literal syntax",
             start,
@@ -141,7 +141,7 @@ def _interval_part(c: Cursor) -> q.IntervalPart:
     if unit not in INTERVAL_UNITS:
         c.fail()
     c.advance()
-    return c.placed(q.IntervalPart(value, unit, negative), start)
+    return c.place(q.IntervalPart(value, unit, negative), start)
 
 
 def constant(c: Cursor) -> q.Node:
@@ -158,7 +158,7 @@ def constant(c: Cursor) -> q.Node:
     if kind in ("NULL", "TRUE", "FALSE") and c.peek() != "STRING_LITERAL":
         c.advance()
         node: q.Node = q.Null() if kind == "NULL" else q.Boolean(kind == "TRUE")
-        return c.placed(node, start)
+        return c.place(node, start)
     if kind in WORDS and c.peek() == "STRING_LITERAL":
         return typed_literal(c)
     c.fail()

@@ -10,10 +10,10 @@ from planproof_engine.sql.splice import splice
 from planproof_engine.sql.tokens import Tokens, tokens_of
 
 
-def with_values(text: str, values: Mapping[str, str | None], conf: Conf) -> str:
+def replace_markers(text: str, values: Mapping[str, str | None], conf: Conf) -> str:
     """The text with each `:name` replaced by the SQL of its value, where that is given; names are in lower case.
 
-    >>> with_values("SELECT :a, v:a", {"a": "'x'"}, Conf())
+    >>> replace_markers("SELECT :a, v:a", {"a": "'x'"}, Conf())
     "SELECT 'x', v:a"
     """
     tokens = tokens_of(text, conf)

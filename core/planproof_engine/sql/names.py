@@ -5,7 +5,7 @@ from __future__ import annotations
 from planproof_engine.sql import nodes as q
 
 
-def bare(node: q.Node) -> q.Node:
+def drop_parentheses(node: q.Node) -> q.Node:
     """The node without the parentheses around it."""
     while isinstance(node, q.Paren):
         node = node.operand
@@ -23,6 +23,6 @@ def name_parts(node: q.Node) -> tuple[str, ...]:
     if isinstance(node, q.Identifier):
         return (node.text,)
     if isinstance(node, q.Dot):
-        before = name_parts(bare(node.operand))
+        before = name_parts(drop_parentheses(node.operand))
         return (*before, node.field.text) if before else ()
     return ()

@@ -10,11 +10,11 @@ from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.origin import AnalysisError, Unknown, place
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.aliases import named_expression, ordered
+from planproof_engine.sql.aliases import named_expression, sort_items
 from planproof_engine.sql.cursor import Cursor, Rules
 from planproof_engine.sql.expressions import expression, value
 from planproof_engine.sql.queries import query, query_primary
-from planproof_engine.sql.statements import setting, statement
+from planproof_engine.sql.statements import parse_setting, statement
 
 Read = TypeVar("Read", bound=q.Node)
 
@@ -23,7 +23,7 @@ Tree = q.Query
 
 _DEFAULT = Conf()
 
-RULES = Rules(expression, value, named_expression, ordered, query, query_primary)
+RULES = Rules(expression, value, named_expression, sort_items, query, query_primary)
 """Spark's cursor: a cursor over a text of its own is made with them."""
 
 
@@ -36,7 +36,7 @@ def parse(text: str, conf: Conf = _DEFAULT) -> q.Query:
     >>> parse("SELECT a FROM t")
     Select(items=[Column(parts=[Identifier(text='a')])], from_=From(relation=Table(parts=[Identifier(text='t')])))
     """
-    return _whole(text, conf, query)
+    return _parse_whole(text, conf, query)
 
 
 def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
@@ -45,11 +45,11 @@ def parse_statement(text: str, conf: Conf = _DEFAULT) -> q.Node:
     >>> parse_statement("SET spark.sql.ansi.enabled = false")
     SetConf(key='spark.sql.ansi.enabled', value='false')
     """
-    known = setting(text)
-    return _whole(text, conf, statement) if known is None else known
+    known = parse_setting(text)
+    return _parse_whole(text, conf, statement) if known is None else known
 
 
-def _whole(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
+def _parse_whole(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
     try:
         return deeply(lambda: _read(text, conf, read))
     except RecursionError:
@@ -64,7 +64,7 @@ def _read(text: str, conf: Conf, read: Callable[[Cursor], Read]) -> Read:
         raise AnalysisError("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.", place(text, 0))
     while True:
         try:
-            return _all(cursor, read)
+            return _read_all(cursor, read)
         except AnalysisError as error:
             cursor.read_anew(0, error)
 
@@ -82,7 +82,7 @@ def _refuse_substitution(cursor: Cursor) -> None:
                 raise Unknown("a ${...} variable", place(cursor.text, start, end + 1))
 
 
-def _all(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:
+def _read_all(cursor: Cursor, read: Callable[[Cursor], Read]) -> Read:
     tree = read(cursor)
     while cursor.skip(";"):
         pass

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expressions
 from planproof_engine.sql.calls import ENDS
-from planproof_engine.sql.clauses import group, hints, organization, quantifier, where, windows
+from planproof_engine.sql.clauses import group, hints, parse_organization, quantifier, where, windows
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
@@ -41,11 +41,11 @@ def _select(c: Cursor, before: q.Query) -> q.Pipe:
     node = q.PipeSelect(before, hints(c), quantifier(c), named_expressions(c))
     if c.kind == "GROUP" and c.peek() == "BY" and "grouping in pipe SELECT" not in c.lacks:
         node.group = group(c, aliases=True)
-    _windows(c, node)
+    _parse_windows(c, node)
     return node
 
 
-def _windows(c: Cursor, node: q.Pipe) -> None:
+def _parse_windows(c: Cursor, node: q.Pipe) -> None:
     if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = windows(c)
 
@@ -68,18 +68,18 @@ def assignment(c: Cursor) -> q.EQ:
     start = c.start
     name = column(c, multipart(c))
     c.take("=")
-    return c.placed(q.EQ(name, expression(c)), start)
+    return c.place(q.EQ(name, expression(c)), start)
 
 
 def _drop(c: Cursor, before: q.Query) -> q.Pipe:
     c.advance()
-    found = [_dropped(c)]
+    found = [_dropped_column(c)]
     while c.skip(","):
-        found.append(_dropped(c))
+        found.append(_dropped_column(c))
     return q.PipeDrop(before, found)
 
 
-def _dropped(c: Cursor) -> q.Column:
+def _dropped_column(c: Cursor) -> q.Column:
     return column(c, [c.identifier()] if "pipe DROP of fields" in c.lacks else multipart(c))
 
 
@@ -90,7 +90,7 @@ def _rename(c: Cursor, before: q.Query) -> q.Pipe:
 
 def _filter(c: Cursor, before: q.Query) -> q.Pipe:
     node = q.PipeWhere(before, where(c))
-    _windows(c, node)
+    _parse_windows(c, node)
     return node
 
 
@@ -113,13 +113,13 @@ def _check_aggregate(c: Cursor, node: q.PipeAggregate, start: int) -> None:
     plain = node.group is None or not (node.group.with_kind or node.group.is_all)
     if not plain or any(isinstance(key, q.GroupingAnalytics) for key in keys):
         text = "The pipe operator |> AGGREGATE does not support grouping sets or GROUP BY ALL."
-        c.later("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
+        c.keep_error("UNSUPPORTED_FEATURE.PIPE_OPERATOR_AGGREGATE_UNSUPPORTED_CASE", text, start, c.stops[c.i - 1])
     if node.group is None and not node.items:
         text = (
             "Operation not allowed: The AGGREGATE clause requires a list of aggregate expressions or a list of "
             "grouping expressions, or both."
         )
-        c.later("_LEGACY_ERROR_TEMP_0035", text, start, c.stops[c.i - 1])
+        c.keep_error("_LEGACY_ERROR_TEMP_0035", text, start, c.stops[c.i - 1])
 
 
 def _combine(c: Cursor, before: q.Query) -> q.Pipe:
@@ -147,9 +147,9 @@ def _sample_pipe(c: Cursor, before: q.Query) -> q.Pipe:
 
 def _organize(c: Cursor, before: q.Query) -> q.Pipe:
     node, start = q.PipeOrganize(before), c.start
-    organization(c, node)
+    parse_organization(c, node)
     if node.windows:
-        c.later(
+        c.keep_error(
             "UNSUPPORTED_FEATURE.CLAUSE_WITH_PIPE_OPERATORS",
             "The feature is not supported: The SQL pipe operator syntax using |> does not support the WINDOW clause.",
             start,
@@ -164,7 +164,7 @@ def _refuse_two(c: Cursor, node: q.PipeOrganize, start: int) -> None:
     cut = "LIMIT" if node.limit is not None else "OFFSET" if node.offset is not None else None
     if cut is not None and any((node.order, node.sort, node.distribute, node.cluster)):
         text = f"ORDER BY and its kin, and {cut}, cannot coexist in the same SQL pipe operator using '|>'."
-        c.later("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start, c.stops[c.i - 1])
+        c.keep_error("MULTIPLE_QUERY_RESULT_CLAUSES_WITH_PIPE_OPERATORS", text, start, c.stops[c.i - 1])
 
 
 _EXPRESSION_STARTS = frozenset(("(", "STRING_LITERAL", "-", "+", "~", "*", "!", "INTEGER_VALUE", "DECIMAL_VALUE"))

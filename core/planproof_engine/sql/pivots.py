@@ -22,7 +22,7 @@ def pivot(c: Cursor, tree: q.Node | None, start: int) -> q.Pivoted:
     c.take(")")
     c.take(")")
     alias = bare_alias(c) if "alias of PIVOT" not in c.lacks else None
-    return c.placed(q.Pivoted(tree, aggregates, columns, values, alias), start)
+    return c.place(q.Pivoted(tree, aggregates, columns, values, alias), start)
 
 
 def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
@@ -44,7 +44,7 @@ def unpivot(c: Cursor, tree: q.Node | None, start: int) -> q.Unpivoted:
     c.take(")")
     c.take(")")
     node = q.Unpivoted(tree, values, name, columns, multi, include_nulls, bare_alias(c))
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def _unpivot_set(c: Cursor, multi: bool) -> q.UnpivotSet:
@@ -59,4 +59,4 @@ def _unpivot_set(c: Cursor, multi: bool) -> q.UnpivotSet:
     alias = None
     if c.skip("AS") or c.kind in WORDS:
         alias = c.captured_identifier()
-    return c.placed(q.UnpivotSet(columns, alias), start)
+    return c.place(q.UnpivotSet(columns, alias), start)

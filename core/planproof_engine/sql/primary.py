@@ -79,13 +79,13 @@ def _postfix(c: Cursor, node: q.Node) -> q.Node | None:
         c.advance()
         index = c.rules.value(c)
         c.take("]")
-        return c.placed(q.Bracket(node, index), start)
+        return c.place(q.Bracket(node, index), start)
     if kind == ".":
         c.advance()
-        return c.placed(q.Dot(node, c.identifier()), start)
+        return c.place(q.Dot(node, c.identifier()), start)
     if kind == "::":
         c.advance()
-        return c.placed(q.Cast(node, data_type(c), colons=True), start)
+        return c.place(q.Cast(node, data_type(c), colons=True), start)
     if kind == "COLLATE":
         if c.peek() not in WORDS or "COLLATE" in c.lacks:
             return None
@@ -94,7 +94,7 @@ def _postfix(c: Cursor, node: q.Node) -> q.Node | None:
         while c.skip("."):
             name.append(c.captured_identifier())
         check_collation(c, name[-1])
-        return c.placed(q.Collate(node, column(c, name)), start)
+        return c.place(q.Collate(node, column(c, name)), start)
     if (c.peek() not in WORDS and c.peek() != "[") or "variant path" in c.lacks:
         return None
     return _variant_path(c, node, start)
@@ -112,7 +112,7 @@ def _variant_path(c: Cursor, node: q.Node, start: int) -> q.Node:
             c.identifier()
         else:
             _path_bracket(c, ("STRING_LITERAL", "INTEGER_VALUE", *WORDS))
-    return c.placed(q.VariantPath(node, c.text[at : c.stop]), start)
+    return c.place(q.VariantPath(node, c.text[at : c.stop]), start)
 
 
 def _path_bracket(c: Cursor, allowed: tuple[str, ...]) -> None:
@@ -138,13 +138,13 @@ def _word(c: Cursor, kind: str) -> q.Node:
     if following == "->":
         parameter = c.identifier()
         c.advance()
-        return c.placed(q.Lambda([parameter], c.rules.expression(c)), start)
+        return c.place(q.Lambda([parameter], c.rules.expression(c)), start)
     if following != ".":
-        return c.placed(q.Column([c.identifier()]), start)
-    return dotted(c, [c.identifier()], start)
+        return c.place(q.Column([c.identifier()]), start)
+    return parse_dotted(c, [c.identifier()], start)
 
 
-def dotted(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
+def parse_dotted(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     """Reads on after a name, over dots and parentheses: it is a column, a call, or the star of a relation or
     struct."""
     while c.kind == ".":
@@ -159,9 +159,9 @@ def dotted(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
         # `t.IDENTIFIER('a')` calls the function t.identifier.
         parts.append(c.identifier(literals=False))
     if c.kind == "(":
-        name, given = called(parts)
+        name, given = function_name(parts)
         return call(c, name, start, given)
-    return c.placed(q.Column(parts), start)
+    return c.place(q.Column(parts), start)
 
 
 def column(c: Cursor, parts: list[q.Identifier]) -> q.Column:
@@ -173,7 +173,7 @@ def column(c: Cursor, parts: list[q.Identifier]) -> q.Column:
 
 def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
     node = q.Star(qualifier)
-    if c.kind == "EXCEPT" and c.peek() == "(" and _columns_are_excepted(c):
+    if c.kind == "EXCEPT" and c.peek() == "(" and _has_except(c):
         c.advance()
         c.advance()
         names = [multipart(c)]
@@ -181,11 +181,11 @@ def _star(c: Cursor, start: int, qualifier: list[q.Identifier]) -> q.Star:
             names.append(multipart(c))
         c.take(")")
         node.except_ = [column(c, name) for name in names]
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
-def _columns_are_excepted(c: Cursor) -> bool:
-    return "star EXCEPT" not in c.lacks and not query_at(c, c.i + 2)
+def _has_except(c: Cursor) -> bool:
+    return "star EXCEPT" not in c.lacks and not is_query_at(c, c.i + 2)
 
 
 def multipart(c: Cursor) -> list[q.Identifier]:
@@ -205,7 +205,7 @@ def _special(c: Cursor, kind: str, following: str) -> q.Node | None:
             at = c.i
             found = reader(c)
             if found is None:
-                c.back(at)
+                c.go_back(at)
             return found
         if kind == "IDENTIFIER":
             return _identifier_clause(c)
@@ -231,12 +231,12 @@ def _case(c: Cursor) -> q.Node:
         c.advance()
         condition = c.rules.expression(c)
         c.take("THEN")
-        branches.append(c.placed(q.When(condition, c.rules.expression(c)), at))
+        branches.append(c.place(q.When(condition, c.rules.expression(c)), at))
     if not branches:
         c.fail()
     default = c.rules.expression(c) if c.skip("ELSE") else None
     c.take("END")
-    return c.placed(q.Case(operand, branches, default), start)
+    return c.place(q.Case(operand, branches, default), start)
 
 
 def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
@@ -248,13 +248,13 @@ def identifier_clause(c: Cursor) -> q.IdentifierClause | list[q.Identifier]:
     c.take(")")
     text = constant_text(argument)
     if text is None:
-        return c.placed(q.IdentifierClause(argument), start)
+        return c.place(q.IdentifierClause(argument), start)
     inner = Cursor(text, c.conf, c.rules)
     parts = multipart(inner)
     if inner.kind != "EOF":
         inner.fail()
     for part in parts:
-        c.placed(part, start)
+        c.place(part, start)
     return parts
 
 
@@ -264,23 +264,23 @@ def _identifier_clause(c: Cursor) -> q.Node:
     if isinstance(found, list) and c.kind != "(":
         # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
         literal = q.Literal(".".join(backticked(part.text) for part in found), True)
-        return c.placed(q.IdentifierClause(c.placed(literal, start)), start)
+        return c.place(q.IdentifierClause(c.place(literal, start)), start)
     if isinstance(found, list):
-        return dotted(c, found, start)
+        return parse_dotted(c, found, start)
     return call(c, found, start) if c.kind == "(" else found
 
 
 def _parenthesis(c: Cursor) -> q.Node:
     start = c.start
-    if query_at(c, c.i + 1) and not _rows_of_calls(c):
+    if is_query_at(c, c.i + 1) and not _is_row_of_calls(c):
         c.advance()
         subquery = q.Subquery(c.rules.query(c))
         c.take(")")
-        return c.placed(subquery, start)
+        return c.place(subquery, start)
     if c.kinds[c.i + 1] in WORDS and c.kinds[c.i + 2] == "," and _parameters_follow(c):
         parameters = c.identifier_list()
         c.take("->")
-        return c.placed(q.Lambda(parameters, c.rules.expression(c)), start)
+        return c.place(q.Lambda(parameters, c.rules.expression(c)), start)
     c.advance()
     first = c.rules.named_expression(c)
     if c.kind == ",":
@@ -288,17 +288,17 @@ def _parenthesis(c: Cursor) -> q.Node:
         while c.skip(","):
             members.append(c.rules.named_expression(c))
         c.take(")")
-        return c.placed(q.Tuple(members), start)
+        return c.place(q.Tuple(members), start)
     if isinstance(first, (q.Alias, q.Aliases)):
         c.fail()
     c.take(")")
-    return c.placed(q.Paren(first), start)
+    return c.place(q.Paren(first), start)
 
 
-def _rows_of_calls(c: Cursor) -> bool:
+def _is_row_of_calls(c: Cursor) -> bool:
     """Whether Spark reads `(values (1), (2))` as a row, which it tries before a query: a call of `values` comes first
     in it."""
-    return c.peek() == "VALUES" and c.peek(2) == "(" and c.kinds[closing(c, c.i + 2) + 1] == ","
+    return c.peek() == "VALUES" and c.peek(2) == "(" and c.kinds[find_closing(c, c.i + 2) + 1] == ","
 
 
 def _parameters_follow(c: Cursor) -> bool:
@@ -308,12 +308,12 @@ def _parameters_follow(c: Cursor) -> bool:
     return kinds[at] == ")" and kinds[at + 1] == "->"
 
 
-def query_at(c: Cursor, at: int) -> bool:
+def is_query_at(c: Cursor, at: int) -> bool:
     """Whether a query, not an expression, begins at the token with this index."""
     kinds = c.kinds
     kind = kinds[at]
     if kind == "(":
-        return query_at(c, at + 1) and kinds[closing(c, at) + 1] in _AFTER_QUERY
+        return is_query_at(c, at + 1) and kinds[find_closing(c, at) + 1] in _AFTER_QUERY
     if kind not in _QUERY_WORDS:
         return False
     following = kinds[at + 1]
@@ -324,7 +324,7 @@ def query_at(c: Cursor, at: int) -> bool:
     return following in WORDS or (following == "STRING_LITERAL" and kind != "TABLE")
 
 
-def closing(c: Cursor, at: int) -> int:
+def find_closing(c: Cursor, at: int) -> int:
     """The index of the parenthesis that closes the one at `at`. Where none does, the index of the last token but
     one."""
     depth = 0
@@ -344,7 +344,7 @@ _POSTFIX = frozenset(("[", ".", "::", "COLLATE", ":"))
 _SPECIAL = frozenset((*SPECIAL_CALLS, "NULL", "TRUE", "FALSE", "CASE", "INTERVAL", "IDENTIFIER"))
 
 
-def called(parts: list[q.Identifier]) -> tuple[str, tuple[str, ...] | None]:
+def function_name(parts: list[q.Identifier]) -> tuple[str, tuple[str, ...] | None]:
     """A function's name as it is written, and its parts where it is dotted or quoted."""
     names = tuple(part.text for part in parts)
     return ".".join(names), None if len(parts) == 1 and not parts[0].quoted else names

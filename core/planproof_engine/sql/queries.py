@@ -8,14 +8,14 @@ from __future__ import annotations
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.aliases import begins_clause, named_expressions
-from planproof_engine.sql.clauses import group, hints, organization, quantifier, where, windows
+from planproof_engine.sql.clauses import group, hints, parse_organization, quantifier, where, windows
 from planproof_engine.sql.cursor import Cursor
 from planproof_engine.sql.datatypes import data_type
 from planproof_engine.sql.expressions import expression, expressions
 from planproof_engine.sql.keywords import PIPE_WORDS, WORDS
 from planproof_engine.sql.literals import number
 from planproof_engine.sql.pipes import SETS, pipe
-from planproof_engine.sql.primary import closing, identifier_clause, multipart, query_at
+from planproof_engine.sql.primary import find_closing, identifier_clause, is_query_at, multipart
 from planproof_engine.sql.relations import from_clause, inline_table, lateral_view, lateral_view_follows, table_name
 
 _AFTER_QUERY = frozenset((")", "EOF", ";"))
@@ -49,10 +49,10 @@ def _query(c: Cursor) -> q.Query:
     start = c.start
     with_ = ctes(c) if c.kind == "WITH" else None
     node = _query_term(c, 1)
-    organization(c, node)
+    parse_organization(c, node)
     if with_ is not None:
         node.with_ = with_
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def ctes(c: Cursor) -> q.With:
@@ -65,22 +65,22 @@ def ctes(c: Cursor) -> q.With:
     found = [_cte(c)]
     while c.skip(","):
         found.append(_cte(c))
-    return c.placed(q.With(found, recursive), start)
+    return c.place(q.With(found, recursive), start)
 
 
 def _cte(c: Cursor) -> q.CTE:
     start = c.start
     name = c.captured_identifier()
     columns = []
-    if c.kind == "(" and not query_at(c, c.i + 1):
+    if c.kind == "(" and not is_query_at(c, c.i + 1):
         columns = c.identifier_list()
-    alias = c.placed(q.TableAlias(name, columns), start)
+    alias = c.place(q.TableAlias(name, columns), start)
     most = number(c) if c.skip_all("MAX", "RECURSION", "LEVEL") else None
     c.skip("AS")
     c.take("(")
     inner = query(c)
     c.take(")")
-    return c.placed(q.CTE(alias, most, inner), start)
+    return c.place(q.CTE(alias, most, inner), start)
 
 
 def _query_term(c: Cursor, floor: int) -> q.Query:
@@ -97,10 +97,10 @@ def _query_term(c: Cursor, floor: int) -> q.Query:
             c.advance()
             distinct = quantifier(c) is not False
             right = _query_term(c, strength + 1)
-            left = c.placed(SETS[kind](left, right, distinct), start)
+            left = c.place(SETS[kind](left, right, distinct), start)
         elif floor == 1 and (kind == "|>" or (kind == "|" and c.peek() in PIPE_WORDS and c.bar_is_pipe)):
             c.advance()
-            left = c.placed(pipe(c, left), start)
+            left = c.place(pipe(c, left), start)
         else:
             return left
 
@@ -109,22 +109,22 @@ def query_primary(c: Cursor) -> q.Query:
     """One query without set operations: SELECT, FROM, VALUES, TABLE, MAP, REDUCE, or a query in parentheses."""
     kind, start = c.kind, c.start
     if kind == "SELECT":
-        return c.placed(select(c, None), start)
+        return c.place(select(c, None), start)
     if kind == "(":
         c.advance()
         subquery = q.Subquery(query(c))
         c.take(")")
-        return c.placed(subquery, start)
+        return c.place(subquery, start)
     if kind == "VALUES":
         return inline_table(c)
     if kind == "TABLE":
         c.advance()
-        return c.placed(q.TableQuery(relation_name(c)), start)
+        return c.place(q.TableQuery(relation_name(c)), start)
     if kind == "FROM":
         return _from_statement(c, start)
     if kind in ("MAP", "REDUCE"):
         c.advance()
-        return c.placed(_transform(c, None), start)
+        return c.place(_transform(c, None), start)
     c.fail()
 
 
@@ -135,7 +135,7 @@ def relation_name(c: Cursor) -> q.Table:
         return table_name(c, multipart(c))
     found = identifier_clause(c)
     if not isinstance(found, list):
-        return c.placed(q.Table((), found), start)
+        return c.place(q.Table((), found), start)
     while c.kind == "." and c.peek() in WORDS:
         c.advance()
         found.append(c.captured_identifier())
@@ -151,16 +151,16 @@ def _from_statement(c: Cursor, start: int) -> q.Query:
         c.advance()
         body = _select_body(c, source) if c.kinds[c.i - 1] == "SELECT" else _transform(c, source)
         body.from_first = True
-        organization(c, body)
-        bodies.append(c.placed(body, at))
+        parse_organization(c, body)
+        bodies.append(c.place(body, at))
     if not bodies:
         if "bare FROM" in c.lacks:
             c.fail()
-        star = c.placed(q.Star(), start)
-        bodies.append(c.placed(q.Select(items=[star], from_=source, from_only=True), start))
+        star = c.place(q.Star(), start)
+        bodies.append(c.place(q.Select(items=[star], from_=source, from_only=True), start))
     node: q.Query = bodies[0]
     for body in bodies[1:]:
-        node = c.placed(q.Union(node, body, False), start)
+        node = c.place(q.Union(node, body, False), start)
     return node
 
 
@@ -176,22 +176,22 @@ def _select_body(c: Cursor, source: q.From | None) -> q.Block:
         c.advance()
         return _transform(c, source)
     node = q.Select(hints(c), quantifier(c), named_expressions(c))
-    _specification(c, node, source)
+    _parse_specification(c, node, source)
     if c.kind == "QUALIFY":
         start = c.start
         c.advance()
-        node.qualify = c.placed(q.Qualify(expression(c)), start)
+        node.qualify = c.place(q.Qualify(expression(c)), start)
     return node
 
 
-def _specification(c: Cursor, node: q.Block, source: q.From | None) -> None:
+def _parse_specification(c: Cursor, node: q.Block, source: q.From | None) -> None:
     """FROM to WINDOW of a query specification."""
     start = c.start
     if source is None and c.kind == "FROM":
         source = from_clause(c)
     while lateral_view_follows(c):
         view = lateral_view(c, source.relation if source is not None else None, start)
-        source = c.placed(q.From(view), start)
+        source = c.place(q.From(view), start)
     node.from_ = source
     if c.kind == "WHERE":
         node.where = where(c)
@@ -200,14 +200,14 @@ def _specification(c: Cursor, node: q.Block, source: q.From | None) -> None:
     if c.kind == "HAVING":
         start = c.start
         c.advance()
-        node.having = c.placed(q.Having(expression(c)), start)
+        node.having = c.place(q.Having(expression(c)), start)
     if c.kind == "WINDOW" and begins_clause(c, c.i):
         node.windows = windows(c)
 
 
 def _transform_follows(c: Cursor) -> bool:
     """Whether this is `TRANSFORM (..) USING`, not a call of the function `transform`."""
-    at = closing(c, c.i + 1) + 1
+    at = find_closing(c, c.i + 1) + 1
     return c.kinds[at] in ("USING", "ROW", "RECORDWRITER")
 
 
@@ -221,17 +221,17 @@ def _transform(c: Cursor, source: q.From | None) -> q.Transform:
     node.items = expressions(c)
     if grouped:
         c.take(")")
-    row_format = _row_format(c)
+    row_format = _skip_row_format(c)
     if c.skip("RECORDWRITER"):
         c.string()
     c.take("USING")
     node.script = c.string()
     if c.skip("AS"):
         node.columns = _transform_columns(c)
-    node.row_format = _row_format(c) or row_format
+    node.row_format = _skip_row_format(c) or row_format
     if c.skip("RECORDREADER"):
         c.string()
-    _specification(c, node, source)
+    _parse_specification(c, node, source)
     return node
 
 
@@ -252,17 +252,17 @@ def _transform_column(c: Cursor) -> q.ColumnDef:
     name = c.captured_identifier()
     typed = c.kind in WORDS and not begins_clause(c, c.i) and c.kind != "ROW"
     kind = data_type(c) if typed else None
-    return c.placed(q.ColumnDef(name, kind), start)
+    return c.place(q.ColumnDef(name, kind), start)
 
 
-def _row_format(c: Cursor) -> bool:
+def _skip_row_format(c: Cursor) -> bool:
     """Steps over a ROW FORMAT. Returns whether there was one."""
     if not c.skip_all("ROW", "FORMAT"):
         return False
     if c.skip("SERDE"):
         c.string()
         if c.skip_all("WITH", "SERDEPROPERTIES"):
-            c.back(closing(c, c.i))
+            c.go_back(find_closing(c, c.i))
             c.take(")")
         return True
     c.take("DELIMITED")

@@ -18,7 +18,14 @@ from planproof_engine.sql.expressions import expression, expressions, value
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import number, string_literal
 from planproof_engine.sql.pivots import pivot, unpivot
-from planproof_engine.sql.primary import called, closing, dotted, identifier_clause, multipart, query_at
+from planproof_engine.sql.primary import (
+    find_closing,
+    function_name,
+    identifier_clause,
+    is_query_at,
+    multipart,
+    parse_dotted,
+)
 
 _JOIN_WORDS = frozenset(("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "NATURAL", "ASOF"))
 _SAMPLES = frozenset(("(", "SYSTEM", "BERNOULLI"))
@@ -37,8 +44,8 @@ def from_clause(c: Cursor) -> q.From:
     while lateral_view_follows(c):
         tree = lateral_view(c, tree, start)
     while c.kind in ("PIVOT", "UNPIVOT") and begins_clause(c, c.i):
-        tree = _pivoting(c, tree)
-    return c.placed(q.From(tree), start)
+        tree = _parse_pivoting(c, tree)
+    return c.place(q.From(tree), start)
 
 
 def lateral_view_follows(c: Cursor) -> bool:
@@ -62,19 +69,19 @@ def lateral_view(c: Cursor, tree: q.Node | None, start: int) -> q.LateralView:
         while c.kind == "," and c.peek() in WORDS:
             c.advance()
             columns.append(c.identifier())
-    alias = c.placed(q.TableAlias(name, columns), at)
-    return c.placed(q.LateralView(tree, call, alias, outer), start)
+    alias = c.place(q.TableAlias(name, columns), at)
+    return c.place(q.LateralView(tree, call, alias, outer), start)
 
 
 def _generator(c: Cursor) -> q.Call:
     """The call of a LATERAL VIEW: Spark's rule has expressions in it and no named arguments, unlike other calls."""
     start = c.start
-    call = dotted(c, [c.identifier()], start)
+    call = parse_dotted(c, [c.identifier()], start)
     if not isinstance(call, q.Call):
         c.fail()
     for given in call.arguments:
         if isinstance(given, q.Kwarg):
-            c.back(c.starts.index(given.span[0]) + 1)
+            c.go_back(c.starts.index(given.span[0]) + 1)
             c.fail()
     return call
 
@@ -89,16 +96,16 @@ def _relation(c: Cursor, left: q.Node | None) -> q.Node:
     if lateral:
         _check_lateral(c, tree)
     if left is not None:
-        tree = c.placed(q.Joined(left, tree, "INNER", comma=True, lateral=lateral), start)
+        tree = c.place(q.Joined(left, tree, "INNER", comma=True, lateral=lateral), start)
     elif lateral:
-        tree = c.placed(q.Joined(None, tree, "INNER", comma=True, lateral=True), start)
+        tree = c.place(q.Joined(None, tree, "INNER", comma=True, lateral=True), start)
     while True:
         if c.kind in _JOIN_WORDS and join_follows(c):
             tree = join(c, tree, tree.span[0])
         elif c.kind in ("PIVOT", "UNPIVOT") and begins_clause(c, c.i):
-            tree = _pivoting(c, tree)
+            tree = _parse_pivoting(c, tree)
         elif c.kind == "BIN" and c.peek() == "BY":
-            c.unknown("BIN BY")
+            c.refuse_construct("BIN BY")
         else:
             return tree
 
@@ -106,7 +113,7 @@ def _relation(c: Cursor, left: q.Node | None) -> q.Node:
 def _check_lateral(c: Cursor, relation: q.Node) -> None:
     if not isinstance(relation, (q.Subquery, q.TableFunction, q.Unnest)):
         start, stop = relation.span
-        c.later(
+        c.keep_error(
             "INVALID_SQL_SYNTAX.LATERAL_WITHOUT_SUBQUERY_OR_TABLE_VALUED_FUNC",
             "Invalid SQL syntax: LATERAL can only be used with subquery and table-valued functions.",
             start,
@@ -124,14 +131,16 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
     natural = c.skip("NATURAL")
     kind = _join_kind(c)
     if c.kind == "ASOF":
-        c.unknown("ASOF JOIN")
+        c.refuse_construct("ASOF JOIN")
     c.take("JOIN")
     lateral = c.skip("LATERAL")
     right = relation_primary(c)
     if lateral:
         _check_lateral(c, right)
         if natural:
-            c.later("INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, c.stop)
+            c.keep_error(
+                "INCOMPATIBLE_JOIN_TYPES", "The join types LATERAL and NATURAL are incompatible.", start, c.stop
+            )
     node = q.Joined(left, right, kind, natural=natural, lateral=lateral)
     if natural:
         _check_natural(c, kind, start)
@@ -141,23 +150,23 @@ def join(c: Cursor, left: q.Node | None, start: int) -> q.Joined:
         c.advance()
         node.using = c.identifier_list()
         if lateral:
-            c.later(
+            c.keep_error(
                 "UNSUPPORTED_FEATURE.LATERAL_JOIN_USING",
                 "The feature is not supported: JOIN USING with LATERAL correlation.",
                 start,
                 c.stop,
             )
     elif c.kind in ("APPROX", "EXACT") and c.peek() == "NEAREST":
-        c.unknown("NEAREST BY")
-    return c.placed(node, start)
+        c.refuse_construct("NEAREST BY")
+    return c.place(node, start)
 
 
 def _check_natural(c: Cursor, kind: str, start: int) -> None:
     """NATURAL stands before inner and outer joins alone (`AstBuilder.withJoinRelations`, `NaturalJoin`)."""
     if kind == "CROSS":
-        c.later("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", start, c.stop)
+        c.keep_error("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", start, c.stop)
     elif kind.endswith(("SEMI", "ANTI")):
-        c.later("IllegalArgumentException", f"Unsupported natural join type {kind}.", start, c.stop)
+        c.keep_error("IllegalArgumentException", f"Unsupported natural join type {kind}.", start, c.stop)
 
 
 def _join_kind(c: Cursor) -> str:
@@ -187,7 +196,7 @@ def relation_primary(c: Cursor) -> q.Node:
     if kind == "UNNEST" and c.peek() == "(":
         return _unnest(c, start)
     if kind == "JSON_TABLE" and c.peek() == "(":
-        c.unknown("JSON_TABLE")
+        c.refuse_construct("JSON_TABLE")
     if kind == "STREAM" and (c.peek() == "(" or c.peek() in WORDS) and not _name_ends(c, 1):
         return _stream(c, start)
     if kind == "IDENTIFIER" and c.peek() == "(":
@@ -200,12 +209,12 @@ def relation_primary(c: Cursor) -> q.Node:
 def _stream(c: Cursor, start: int) -> q.Table:
     """`STREAM t` or `STREAM (t)`: on Databricks, all rows that the table gets. Spark takes it in its pipelines."""
     if not c.conf.databricks:
-        c.unknown("STREAM")
+        c.refuse_construct("STREAM")
     c.advance()
     closes = c.skip("(")
     node = table_name(c, multipart(c))
     if c.kind == "(":
-        c.unknown("STREAM")
+        c.refuse_construct("STREAM")
     if closes:
         c.take(")")
     node.is_stream = True
@@ -244,7 +253,7 @@ def _identifier_relation(c: Cursor, start: int) -> q.Node:
 
 def _named_relation(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
     if c.kind == "(":
-        name, given = called(parts)
+        name, given = function_name(parts)
         return _table_function(c, name, start, given)
     if c.kind == "@" and "time travel by @" in c.lacks:
         c.fail()
@@ -253,25 +262,25 @@ def _named_relation(c: Cursor, parts: list[q.Identifier], start: int) -> q.Node:
 
 def table_name(c: Cursor, parts: list[q.Identifier]) -> q.Table:
     """A dotted name as a Table."""
-    return c.placed(q.Table(parts), parts[0].span[0])
+    return c.place(q.Table(parts), parts[0].span[0])
 
 
 def _table(c: Cursor, node: q.Table, start: int) -> q.Table:
     """What may follow a table's name."""
     if c.kind == "CHANGES" and c.peek() == "FROM":
-        c.unknown("CHANGES")
+        c.refuse_construct("CHANGES")
     node.version = _version_in_name(c) if c.kind == "@" else _time_travel(c)
     if c.kind == "WITH" and c.peek() == "(" and "table options" not in c.lacks:
         node.options = properties_text(c)
-    _sample_and_alias(c, node)
-    return c.placed(node, start)
+    _parse_sample_and_alias(c, node)
+    return c.place(node, start)
 
 
 def properties_text(c: Cursor) -> str:
     """`WITH (key = value, ...)`, as text: it changes no schema here."""
     c.advance()
-    start, at = c.start, closing(c, c.i)
-    c.back(at)
+    start, at = c.start, find_closing(c, c.i)
+    c.go_back(at)
     c.take(")")
     return c.text[start : c.stop]
 
@@ -281,10 +290,10 @@ def _version_in_name(c: Cursor) -> q.Version:
     start = c.start
     text = c.text[c.starts[c.i + 1] : c.stops[c.i + 1]]
     if not re.fullmatch(r"[vV]?\d+", text):
-        c.unknown("time travel by @")
+        c.refuse_construct("time travel by @")
     c.advance()
     c.advance()
-    return c.placed(q.Version("VERSION", q.Literal(text.lstrip("vV"), False)), start)
+    return c.place(q.Version("VERSION", q.Literal(text.lstrip("vV"), False)), start)
 
 
 def _time_travel(c: Cursor) -> q.Version | None:
@@ -295,7 +304,7 @@ def _time_travel(c: Cursor) -> q.Version | None:
     if c.peek(ahead + 1) != "AS" or c.peek(ahead + 2) != "OF":
         return None
     start = c.start
-    c.back(c.i + ahead + 3)
+    c.go_back(c.i + ahead + 3)
     kind = "VERSION" if word.endswith("VERSION") else "TIMESTAMP"
     if kind == "VERSION":
         if c.kind in ("-", "+"):
@@ -306,15 +315,15 @@ def _time_travel(c: Cursor) -> q.Version | None:
         named = (n.parts[-1].text.lower() for n in at.find_all(q.Column))
         if not any(at.find_all(q.Query)) and any(not name.startswith(("current_", "local")) for name in named):
             text = "Invalid time travel spec: timestamp expression cannot refer to any columns."
-            c.later("_LEGACY_ERROR_TEMP_0056", text, *at.span)
-    return c.placed(q.Version(kind, at), start)
+            c.keep_error("_LEGACY_ERROR_TEMP_0056", text, *at.span)
+    return c.place(q.Version(kind, at), start)
 
 
-def _sample_and_alias(c: Cursor, node: q.Table | q.Subquery | q.Grouped) -> None:
-    if c.kind == "TABLESAMPLE" and c.peek() in _SAMPLES and (c.peek() != "(" or c.first_reading()):
+def _parse_sample_and_alias(c: Cursor, node: q.Table | q.Subquery | q.Grouped) -> None:
+    if c.kind == "TABLESAMPLE" and c.peek() in _SAMPLES and (c.peek() != "(" or c.is_first_reading()):
         node.sample = sample(c)
     if c.kind == "WATERMARK" and c.peek() not in (*ENDS, ".", "="):
-        c.unknown("WATERMARK")
+        c.refuse_construct("WATERMARK")
     node.alias = table_alias(c)
 
 
@@ -335,12 +344,12 @@ def sample(c: Cursor) -> q.TableSample:
         if c.skip("ON"):
             node.bucket_field = value(c)
             message = "TABLESAMPLE (BUCKET x OUT OF y ON ..) is not supported."
-            c.later("_LEGACY_ERROR_TEMP_0015", message, start, c.stops[c.i])
+            c.keep_error("_LEGACY_ERROR_TEMP_0015", message, start, c.stops[c.i])
         else:
             # So many buckets out of none are no share of a table.
             _check_fraction(c, taken / of if of else math.inf, start)
     elif c.kind == ")":
-        c.later("_LEGACY_ERROR_TEMP_0014", "TABLESAMPLE does not accept empty inputs.", start, c.stops[c.i])
+        c.keep_error("_LEGACY_ERROR_TEMP_0014", "TABLESAMPLE does not accept empty inputs.", start, c.stops[c.i])
     else:
         size = expression(c)
         if c.kind == "PERCENT":
@@ -358,14 +367,14 @@ def sample(c: Cursor) -> q.TableSample:
         c.advance()
         node.seed = number(c)
         c.take(")")
-    return c.placed(node, start)
+    return c.place(node, start)
 
 
 def _refuse_bytes(c: Cursor, size: q.Node) -> None:
     """Spark's grammar has samples by a number of bytes. Its parser refuses them, with one of two conditions."""
     text = c.text[slice(*size.span)]
     condition = "_LEGACY_ERROR_TEMP_0015" if re.fullmatch(r"\d+[bkmgBKMG]", text) else "_LEGACY_ERROR_TEMP_0016"
-    c.later(condition, "TABLESAMPLE takes PERCENT, ROWS or BUCKET, not a size.", *size.span)
+    c.keep_error(condition, "TABLESAMPLE takes PERCENT, ROWS or BUCKET, not a size.", *size.span)
 
 
 def _check_percentage(c: Cursor, size: q.Node, start: int) -> None:
@@ -387,19 +396,19 @@ def _whole(c: Cursor) -> tuple[int, q.Literal]:
 def _check_fraction(c: Cursor, fraction: float, start: int) -> None:
     if not -1e-6 <= fraction <= 1 + 1e-6:
         message = f"Sampling fraction ({fraction}) must be on interval [0, 1]."
-        c.later("INVALID_TABLESAMPLE_FRACTION", message, start, c.stops[c.i])
+        c.keep_error("INVALID_TABLESAMPLE_FRACTION", message, start, c.stops[c.i])
 
 
 def _parenthesized_relation(c: Cursor, start: int) -> q.Node:
-    query = query_at(c, c.i + 1)
+    query = is_query_at(c, c.i + 1)
     c.advance()
     if query:
         node: q.Subquery | q.Grouped = q.Subquery(c.rules.query(c))
     else:
         node = q.Grouped(_relation(c, None))
     c.take(")")
-    _sample_and_alias(c, node)
-    return c.placed(node, start)
+    _parse_sample_and_alias(c, node)
+    return c.place(node, start)
 
 
 def inline_table(c: Cursor) -> q.Values:
@@ -407,7 +416,7 @@ def inline_table(c: Cursor) -> q.Values:
     start = c.start
     c.take("VALUES")
     rows = expressions(c)
-    return c.placed(q.Values(rows, table_alias(c)), start)
+    return c.place(q.Values(rows, table_alias(c)), start)
 
 
 def _unnest(c: Cursor, start: int) -> q.Unnest:
@@ -416,7 +425,7 @@ def _unnest(c: Cursor, start: int) -> q.Unnest:
     arguments = expressions(c)
     c.take(")")
     ordinality = c.skip_all("WITH", "ORDINALITY")
-    return c.placed(q.Unnest(arguments, ordinality, table_alias(c)), start)
+    return c.place(q.Unnest(arguments, ordinality, table_alias(c)), start)
 
 
 def _table_function(
@@ -429,10 +438,10 @@ def _table_function(
         while c.skip(","):
             arguments.append(_table_function_argument(c))
     c.take(")")
-    call = c.placed(q.Call(name, arguments, parts), start)
+    call = c.place(q.Call(name, arguments, parts), start)
     if (c.kind, c.peek()) in (("IDENTIFIED", "BY"), ("WATERMARK", "(")):
-        c.unknown(c.kind)
-    return c.placed(q.TableFunction(call, table_alias(c)), start)
+        c.refuse_construct(c.kind)
+    return c.place(q.TableFunction(call, table_alias(c)), start)
 
 
 def _table_function_argument(c: Cursor) -> q.Node:
@@ -442,7 +451,7 @@ def _table_function_argument(c: Cursor) -> q.Node:
         start = c.start
         name = c.identifier()
         c.advance()
-        return c.placed(q.Kwarg(name, _table_argument(c)), start)
+        return c.place(q.Kwarg(name, _table_argument(c)), start)
     return argument(c)
 
 
@@ -451,24 +460,24 @@ def _table_argument(c: Cursor) -> q.TableArgument:
     c.advance()
     if c.skip("("):
         relation: q.Table | q.Query
-        relation = c.rules.query(c) if query_at(c, c.i) else table_name(c, multipart(c))
+        relation = c.rules.query(c) if is_query_at(c, c.i) else table_name(c, multipart(c))
         c.take(")")
     else:
         relation = table_name(c, multipart(c))
     node = q.TableArgument(relation)
     if "partitioned table argument" in c.lacks:
-        return c.placed(node, start)
+        return c.place(node, start)
     if c.skip_all("WITH", "SINGLE", "PARTITION"):
         node.single = True
     elif c.skip_all("PARTITION", "BY") or c.skip_all("DISTRIBUTE", "BY"):
-        node.partition_by = _maybe_parenthesized(c, expression)
+        node.partition_by = _parse_in_parentheses(c, expression)
     if c.skip_all("ORDER", "BY") or c.skip_all("SORT", "BY"):
-        node.order = _maybe_parenthesized(c, sort_item)
-    return c.placed(node, start)
+        node.order = _parse_in_parentheses(c, sort_item)
+    return c.place(node, start)
 
 
-def _maybe_parenthesized(c: Cursor, read: Callable[[Cursor], Part]) -> list[Part]:
-    grouped = c.kind == "(" and c.kinds[closing(c, c.i) + 1] in (",", ")", "ORDER", "SORT")
+def _parse_in_parentheses(c: Cursor, read: Callable[[Cursor], Part]) -> list[Part]:
+    grouped = c.kind == "(" and c.kinds[find_closing(c, c.i) + 1] in (",", ")", "ORDER", "SORT")
     if not grouped:
         return [read(c)]
     c.advance()
@@ -479,6 +488,6 @@ def _maybe_parenthesized(c: Cursor, read: Callable[[Cursor], Part]) -> list[Part
     return found
 
 
-def _pivoting(c: Cursor, tree: q.Node) -> q.Pivoted | q.Unpivoted:
+def _parse_pivoting(c: Cursor, tree: q.Node) -> q.Pivoted | q.Unpivoted:
     start = tree.span[0]
     return pivot(c, tree, start) if c.kind == "PIVOT" else unpivot(c, tree, start)

@@ -28,32 +28,32 @@ def stand_in(
     ('select m.a from `s` AS `m`, x.m as n', 1)
     """
     tree = parse(text, conf)
-    readings = {table.span: table for table in _tables(tree, conf) if _is_read(table, target, namespace)}
+    readings = {table.span: table for table in _find_tables(tree, conf) if _is_read(table, target, namespace)}
     if readings:
         _refuse_full_names(tree, target, text)
     bare = {query.table.span for query in tree.find_all(q.TableQuery)}
-    edits = [_edit(table, replacement, text, span in bare) for span, table in readings.items()]
+    edits = [_make_edit(table, replacement, text, span in bare) for span, table in readings.items()]
     return splice(text, edits), len(edits)
 
 
-def _tables(tree: q.Node, conf: Conf) -> Iterator[q.Table]:
+def _find_tables(tree: q.Node, conf: Conf) -> Iterator[q.Table]:
     """The relations that a query names, without those that are its CTEs."""
     waiting: list[tuple[q.Node, frozenset[str]]] = [(tree, frozenset())]
     while waiting:
         node, ctes = waiting.pop()
         if isinstance(node, q.Table):
             parts = name_parts(node)
-            if len(parts) != 1 or _case(parts[0], conf) not in ctes:
+            if len(parts) != 1 or _fold_case(parts[0], conf) not in ctes:
                 yield node
         clause = node.with_ if isinstance(node, q.Query) else None
         for cte in clause.ctes if clause is not None else ():
-            name = _case(cte.alias.name.text, conf)
+            name = _fold_case(cte.alias.name.text, conf)
             waiting.append((cte, ctes | {name} if clause is not None and clause.recursive else ctes))
             ctes |= {name}
         waiting += [(child, ctes) for child in node.children if child is not clause]
 
 
-def _case(name: str, conf: Conf) -> str:
+def _fold_case(name: str, conf: Conf) -> str:
     return name if conf.case_sensitive else name.lower()
 
 
@@ -73,7 +73,7 @@ def _refuse_full_names(tree: q.Node, target: RelationName, text: str) -> None:
             raise Unknown("a column's table by its full name, for a relation in its place", place(text, *node.span))
 
 
-def _edit(table: q.Table, replacement: str, text: str, bare: bool) -> tuple[int, int, str]:
+def _make_edit(table: q.Table, replacement: str, text: str, bare: bool) -> tuple[int, int, str]:
     """The edit that puts the replacement in; `bare` of a relation that takes no alias: `TABLE t`."""
     odd = "version" if table.version is not None else "options" if table.options is not None else None
     start, stop = table.parts[0].span[0], table.parts[-1].span[1]

@@ -27,7 +27,7 @@ from planproof_engine.sql.expressions import expression
 from planproof_engine.sql.keywords import WORDS
 from planproof_engine.sql.literals import interval, string_literal
 from planproof_engine.sql.pipes import assignment
-from planproof_engine.sql.primary import closing, column, multipart, query_at
+from planproof_engine.sql.primary import column, find_closing, is_query_at, multipart
 from planproof_engine.sql.queries import ctes, query, relation_name
 from planproof_engine.sql.relations import properties_text
 
@@ -36,7 +36,7 @@ _SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*)", re.I | re.S)
 _NO_SETTING = re.compile(rf"(?:VAR|VARIABLE|ROLE|CATALOG|PATH)\b(?!\s*=|\s*\.)|TIME{_SPACE}+ZONE\b", re.I)
 
 
-def setting(text: str) -> q.Node | None:
+def parse_setting(text: str) -> q.Node | None:
     """The node of a SET or RESET of a configuration; None for any other statement.
 
     Read from the raw text, as Spark does: a value need not be made of SQL tokens.
@@ -63,28 +63,28 @@ def statement(c: Cursor) -> q.Node:
     start = c.start
     reader = _READERS.get(c.kind)
     if reader is not None:
-        return c.placed(reader(c), start)
-    if query_at(c, c.i) or c.kind == "(":
+        return c.place(reader(c), start)
+    if is_query_at(c, c.i) or c.kind == "(":
         return _query_statement(c)
     if c.kind in _COMMANDS:
         return command(c)
     if c.kind == "BEGIN":
-        c.unknown("a SQL script")
+        c.refuse_construct("a SQL script")
     if c.kind == "AUTO" and c.peek() == "CDC":
-        c.unknown("AUTO CDC")
+        c.refuse_construct("AUTO CDC")
     c.fail()
 
 
 def _query_statement(c: Cursor) -> q.Node:
     """A query, or a WITH before an INSERT."""
     if c.kind == "FROM" and "INSERT" in c.kinds:
-        c.unknown("INSERT after FROM")
+        c.refuse_construct("INSERT after FROM")
     if c.kind != "WITH":
         return query(c)
     at = c.i
     with_ = ctes(c)
     if c.kind not in ("INSERT", "MERGE", "UPDATE", "DELETE"):
-        c.back(at)
+        c.go_back(at)
         return query(c)
     node = statement(c)
     if isinstance(node, Insert):
@@ -100,12 +100,12 @@ def _set_statement(c: Cursor) -> q.Node:
         c.advance()
         start = c.start
         if c.kind == "STRING_LITERAL":
-            name = c.placed(q.Table([q.Identifier(c.string(), True)]), start)
+            name = c.place(q.Table([q.Identifier(c.string(), True)]), start)
         else:
             name = relation_name(c)
         return Use(name, catalog=True)
     if c.kind in ("ROLE", "PATH"):
-        c.unknown(f"SET {c.kind}")
+        c.refuse_construct(f"SET {c.kind}")
     c.advance()
     if c.kind == "(" or c.kind not in WORDS:
         return _set_row(c)
@@ -135,7 +135,7 @@ def _time_zone(c: Cursor) -> q.Literal | q.IntervalLiteral | q.Var:
         return interval(c)
     start = c.start
     c.take("LOCAL")
-    return c.placed(q.Var("LOCAL"), start)
+    return c.place(q.Var("LOCAL"), start)
 
 
 def _use(c: Cursor) -> Use:
@@ -153,7 +153,7 @@ def _drop_statement(c: Cursor) -> q.Node:
         c.advance()
     kind = _DROPPED.get(c.kind)
     if kind is None:
-        c.back(at)
+        c.go_back(at)
         return command(c)
     c.advance()
     exists = c.skip_all("IF", "EXISTS")
@@ -167,14 +167,14 @@ def _alter(c: Cursor) -> q.Node:
     at = c.i
     c.advance()
     if not c.skip("VIEW"):
-        c.back(at)
+        c.go_back(at)
         return command(c)
     name = relation_name(c)
     if c.skip_all("WITH", "SCHEMA"):
         return AlterView(name, schema_binding=schema_binding(c))
-    if c.skip("AS") or query_at(c, c.i):
+    if c.skip("AS") or is_query_at(c, c.i):
         return AlterView(name, query(c))
-    c.back(at)
+    c.go_back(at)
     return command(c)
 
 
@@ -186,7 +186,7 @@ def _insert(c: Cursor) -> q.Node:
         c.fail()
     c.advance()
     if c.kind in ("DIRECTORY", "LOCAL") and c.peek() in ("DIRECTORY", "STRING_LITERAL", "USING"):
-        c.unknown("INSERT OVERWRITE DIRECTORY")
+        c.refuse_construct("INSERT OVERWRITE DIRECTORY")
     if c.kind == "TABLE" and c.peek() in WORDS:
         c.advance()
     node = Insert(relation_name(c), overwrite=overwrite)
@@ -197,10 +197,10 @@ def _insert(c: Cursor) -> q.Node:
         node.partition = parenthesized_text(c)
     c.skip_all("IF", "NOT", "EXISTS")
     if c.kind == "REPLACE" or (c.kind in WORDS and c.peek() == "REPLACE"):
-        c.unknown("INSERT .. REPLACE")
+        c.refuse_construct("INSERT .. REPLACE")
     if c.skip_all("BY", "NAME"):
         node.by_name = True
-    elif c.kind == "(" and not query_at(c, c.i + 1):
+    elif c.kind == "(" and not is_query_at(c, c.i + 1):
         node.columns = c.identifier_list()
     node.query = query(c)
     return node
@@ -222,7 +222,7 @@ def _execute(c: Cursor) -> ExecuteImmediate:
             into.append(column(c, multipart(c)))
         node.into = into
     if c.skip("USING"):
-        grouped = c.kind == "(" and c.kinds[closing(c, c.i) + 1] in ("EOF", ";")
+        grouped = c.kind == "(" and c.kinds[find_closing(c, c.i) + 1] in ("EOF", ";")
         if grouped:
             c.advance()
         node.arguments = named_expressions(c)

@@ -39,7 +39,7 @@ def _code_point(code: int) -> str:
     return chr(code) if code <= 0x10FFFF else "\ufffd"
 
 
-def verbatim(token: str) -> str:
+def unquote(token: str) -> str:
     """The value of a string token while `spark.sql.parser.escapedStringLiterals` is on: nothing is unescaped.
 
     Spark then takes the `r` of a raw string for its opening quote, and the quote for text.

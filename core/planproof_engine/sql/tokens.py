@@ -14,7 +14,7 @@ from functools import lru_cache
 from planproof_engine.conf import SPARKS, Conf
 from planproof_engine.origin import AnalysisError, Unknown, place
 from planproof_engine.sql.keywords import SPELLINGS, keywords
-from planproof_engine.sql.versions import lacking
+from planproof_engine.sql.versions import list_lacking
 
 _TOKEN = r"""
   [\s\u00a0]*(?:
@@ -45,9 +45,9 @@ _YOUNGER = {
 
 
 @lru_cache(maxsize=16)
-def _lexer(spark: str, doubled_quotes: bool) -> re.Pattern[str]:
+def _build_lexer(spark: str, doubled_quotes: bool) -> re.Pattern[str]:
     pattern = _TOKEN
-    unread = lacking(spark) if doubled_quotes else {*lacking(spark), "doubled quotes"}
+    unread = list_lacking(spark) if doubled_quotes else {*list_lacking(spark), "doubled quotes"}
     for construct in _YOUNGER.keys() & unread:
         for text, older in _YOUNGER[construct]:
             pattern = pattern.replace(text, older)
@@ -99,7 +99,7 @@ def tokenize(
     tokens = Tokens([], [], [])
     end = len(text)
     try:
-        _read(text, tokens, double_quoted_identifiers, spark, _lexer(spark, doubled_quotes))
+        _read(text, tokens, double_quoted_identifiers, spark, _build_lexer(spark, doubled_quotes))
     except (AnalysisError, Unknown):
         if not as_far:
             raise
@@ -126,7 +126,7 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
     while at < size:
         found = match(text, at)
         if found is None:
-            raise _unreadable(text, at)
+            raise _make_error(text, at)
         group = found.lastgroup or ""
         at, stop = found.span(group)
         if group == "word":
@@ -137,23 +137,23 @@ def _read(text: str, tokens: Tokens, double_quoted_identifiers: bool, spark: str
             if kind in _SPELLINGS:
                 kind = _SPELLINGS[kind]
         elif group == "comment":
-            at = _after_block_comment(text, at) if text[at] == "/" else stop
+            at = _skip_block_comment(text, at) if text[at] == "/" else stop
             continue
         elif group == "end":
             break
         else:
-            if group == "dollar" and "dollar quotes" in lacking(spark):
-                raise _unreadable(text, at)
-            kind = _other(group, text, at, stop, double_quoted_identifiers)
+            if group == "dollar" and "dollar quotes" in list_lacking(spark):
+                raise _make_error(text, at)
+            kind = _kind_of_other(group, text, at, stop, double_quoted_identifiers)
         add_kind(kind)
         add_start(at)
         add_stop(stop)
         at = stop
 
 
-def _other(group: str, text: str, at: int, stop: int, double_quoted_identifiers: bool) -> str:
+def _kind_of_other(group: str, text: str, at: int, stop: int, double_quoted_identifiers: bool) -> str:
     if group == "number":
-        return _number(text[at:stop].upper())
+        return _kind_of_number(text[at:stop].upper())
     if group == "DOUBLE":
         return "BACKQUOTED" if double_quoted_identifiers and text[at] == '"' else "STRING_LITERAL"
     if group == "uri":
@@ -167,7 +167,7 @@ def _other(group: str, text: str, at: int, stop: int, double_quoted_identifiers:
     return group
 
 
-def _number(text: str) -> str:
+def _kind_of_number(text: str) -> str:
     if text.endswith("BD"):
         return "BIGDECIMAL_LITERAL"
     kind = _SUFFIXES.get(text[-1])
@@ -181,7 +181,7 @@ def _number(text: str) -> str:
 _BLOCK = re.compile(r"/\*|\*/")
 
 
-def _after_block_comment(text: str, at: int) -> int:
+def _skip_block_comment(text: str, at: int) -> int:
     """The offset after the bracketed comment that starts at `at`; such comments nest."""
     depth = 0
     for found in _BLOCK.finditer(text, at):
@@ -195,7 +195,7 @@ def _after_block_comment(text: str, at: int) -> int:
     )
 
 
-def _unreadable(text: str, at: int) -> Exception:
+def _make_error(text: str, at: int) -> Exception:
     at = len(text) - len(text[at:].lstrip())
     if text.startswith("${", at):
         return Unknown("a ${...} variable", place(text, at))

@@ -43,7 +43,7 @@ class Node:
     @property
     def children(self) -> Iterator[Node]:
         """The nodes in its fields, in the order in which the fields are declared."""
-        for value in _parts(type(self))(self):
+        for value in _build_reader(type(self))(self):
             if isinstance(value, Node):
                 yield value
             elif type(value) is list:
@@ -80,7 +80,7 @@ _PLAIN = frozenset(("str", "str | None", "bool", "bool | None", "DataType", "tup
 _READERS: dict[type, Callable[[Node], tuple[Any, ...]]] = {}
 
 
-def _parts(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
+def _build_reader(kind: type[Node]) -> Callable[[Node], tuple[Any, ...]]:
     """What reads the fields of a class that can hold nodes; those that are given by keyword only come last."""
     found = _READERS.get(kind)
     if found is None:

@@ -42,7 +42,7 @@ _UNTIL = {"percentiles": "4.0"}  # PERCENTILE_CONT(x) WITHIN GROUP (ORDER BY y) 
 
 
 @lru_cache(maxsize=16)
-def lacking(spark: str) -> frozenset[str]:
+def list_lacking(spark: str) -> frozenset[str]:
     """The constructs that the grammar of a version does not have."""
     asked = release(spark)[:2]
     younger = {construct for construct, since in _SINCE.items() if asked < release(since)}

@@ -15,7 +15,7 @@ from planproof import AnalysisError, Conf, Unknown
 from planproof_engine.api import plan
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.sql.unparse import unparse
-from planproof_engine.sql.unparse.texts import text
+from planproof_engine.sql.unparse.texts import write_node
 
 _SPEC = importlib.util.spec_from_file_location("random_plans", Path(__file__).parent / "random_plans.py")
 assert _SPEC is not None
@@ -104,7 +104,7 @@ def test_real_spark_gives_random_plans_their_schemas(spark: Any, ansi: bool) -> 
     differ = []
     for made in drawn(conf, 1500, 1):
         # The plan's own text has its names, the text of its root node the relations that Spark gives.
-        for query in (unparse(made), text(made)):
+        for query in (unparse(made), write_node(made)):
             expected, found = ours(query, conf), real.answer(query)
             if found != expected:
                 differ.append((query, expected, found))

@@ -13,7 +13,7 @@ from planproof_engine.functions.bind import apply, cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_expressions
-from planproof_engine.optimizer.equivalence import alike, equivalent
+from planproof_engine.optimizer.equivalence import is_alike, is_equivalent
 from planproof_engine.types import LONG
 
 CATALOG = Catalog({"t": [("a", "int", True), ("b", "int", True), ("xs", "array<int>", True)]})
@@ -31,7 +31,7 @@ def root(sql: str) -> Plan:
     ],
 )
 def test_names_of_variables_do_not_matter(one: str, other: str) -> None:
-    assert equivalent(root(one), root(other))
+    assert is_equivalent(root(one), root(other))
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_names_of_variables_do_not_matter(one: str, other: str) -> None:
     ],
 )
 def test_what_is_computed_does(one: str, other: str) -> None:
-    assert not equivalent(root(one), root(other))
+    assert not is_equivalent(root(one), root(other))
 
 
 def test_equal_bodies_are_alike_and_other_columns_are_not() -> None:
     items = root("SELECT exists(xs, x -> x = a), exists(xs, y -> y = a), exists(xs, x -> x = b) FROM t").expressions
     one, same, other = (item.children[0] for item in items)
-    assert alike(one, same)
-    assert not alike(one, other)
+    assert is_alike(one, same)
+    assert not is_alike(one, other)
 
 
 def widened(plan: Plan, conf: Conf, registry: Registry) -> Plan:

@@ -208,7 +208,7 @@ MODEL = Query("-- all\nselect id, 'a (select 1) b' as s from t;")
     ],
 )
 def test_a_query_is_found_where_it_is_a_query(text: str, within: bool) -> None:
-    assert MODEL.stands_in(text) is within
+    assert MODEL.is_in(text) is within
 
 
 def test_a_statement_is_parsed_once_for_all_that_is_asked_of_it() -> None:
@@ -217,7 +217,7 @@ def test_a_statement_is_parsed_once_for_all_that_is_asked_of_it() -> None:
     assert (found.text, found.words[:4]) == (text, ["create", "table", "s", "."])
     assert found.query_words == ["(", "select", "1", "as", "`a b`", ")", ";"]
     assert {"t", "a b"} <= found.names
-    assert Query("select 1 as `a b`").stands_in(found.words)
+    assert Query("select 1 as `a b`").is_in(found.words)
     assert read("merge into s.t as DBT_INTERNAL_DEST using x as DBT_INTERNAL_SOURCE on a = b").query_words[-1] == "b"
     assert read("no statement $x").words == ["no", "statement", "$x"]
 
@@ -225,15 +225,15 @@ def test_a_statement_is_parsed_once_for_all_that_is_asked_of_it() -> None:
 def test_a_short_query_is_not_found_inside_of_another() -> None:
     """By its text alone `select 1` stands in both, and in the literal of the last."""
     query = Query("select 1")
-    assert not query.stands_in("select 1 as id")
-    assert not query.stands_in("select 10")
-    assert not query.stands_in("select 'select 1' as id")
-    assert query.stands_in("select * from (select 1)")
-    assert not Query("").stands_in("select 1")
+    assert not query.is_in("select 1 as id")
+    assert not query.is_in("select 10")
+    assert not query.is_in("select 'select 1' as id")
+    assert query.is_in("select * from (select 1)")
+    assert not Query("").is_in("select 1")
 
 
 def test_a_query_that_ends_with_a_semicolon_stands_in_parentheses() -> None:
-    assert Query("select 1;").stands_in("select * from (\nselect 1;\n) as t where false limit 0")
+    assert Query("select 1;").is_in("select * from (\nselect 1;\n) as t where false limit 0")
 
 
 def test_names_are_read_without_literals_and_comments() -> None:
@@ -242,6 +242,6 @@ def test_names_are_read_without_literals_and_comments() -> None:
 
 def test_a_query_beyond_the_lexer_is_compared_by_words() -> None:
     query = Query("select $tag$ a ) b $tag$ as x")
-    assert query.stands_in("select  $tag$ a ) b $tag$ as x")
-    assert query.stands_in("select x from (\n select $tag$ a ) b $tag$ as x\n ) as model_subq")
-    assert not query.stands_in("select $tag$ a ) c $tag$ as x")
+    assert query.is_in("select  $tag$ a ) b $tag$ as x")
+    assert query.is_in("select x from (\n select $tag$ a ) b $tag$ as x\n ) as model_subq")
+    assert not query.is_in("select $tag$ a ) c $tag$ as x")

@@ -8,7 +8,7 @@ import pytest
 
 import planproof
 from planproof import Catalog
-from planproof_engine.sql.layout import laid_out
+from planproof_engine.sql.layout import lay_out
 from planproof_engine.sql.unparse import unparse
 
 CATALOG = Catalog({"t": [("a", "int", True), ("b", "string", True), ("xs", "array<int>", True), ("from", "int", True)]})
@@ -28,14 +28,14 @@ QUERIES = (
 def test_only_blanks_change(query: str) -> None:
     planned = planproof.plan(query, CATALOG)
     for text in (query, unparse(planned.root)):
-        shown = laid_out(text, 60)
+        shown = lay_out(text, 60)
         assert re.sub(r"\s+", "", shown) == re.sub(r"\s+", "", text)
         assert [f.type for f in planproof.plan(shown, CATALOG).schema] == [f.type for f in planned.schema]
-    assert max(map(len, laid_out(unparse(planned.root), 60).splitlines())) < 90
+    assert max(map(len, lay_out(unparse(planned.root), 60).splitlines())) < 90
 
 
 def test_a_line_for_each_clause_and_deeper_inside() -> None:
-    shown = laid_out(
+    shown = lay_out(
         "SELECT a FROM t LEFT OUTER JOIN (SELECT b FROM u) AS v ON (a = b) WHERE left(b, 1) = 'x' ORDER BY a"
     )
     assert shown.splitlines() == [

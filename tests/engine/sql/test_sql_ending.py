@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planproof_engine.sql.ending import unterminated
+from planproof_engine.sql.ending import drop_terminators
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from planproof_engine.sql.ending import unterminated
     ],
 )
 def test_only_what_closes_a_query_is_taken_away(text: str, bare: str) -> None:
-    assert unterminated(text) == bare
+    assert drop_terminators(text) == bare

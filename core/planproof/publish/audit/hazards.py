@@ -24,7 +24,7 @@ from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames
-from planproof_engine.texts import together, unterminated
+from planproof_engine.texts import drop_terminators, together
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
@@ -91,7 +91,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
     origin, counting, instead = check.finding.origin, check.counting, stand_in(check.finding.found or "")
     if not check.alone or counting is None or instead is None or origin is None or origin.start is None:
         return False
-    sql = unterminated(draft.model.sql)
+    sql = drop_terminators(draft.model.sql)
     start, stop = origin.start, origin.stop
     other = f"{sql[:start]}if({counting.at_value}, {instead}, {sql[start:stop]}){sql[stop:]}"
     column = quoted((check.alone[0],))

@@ -29,7 +29,7 @@ from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, String, Varchar
 
 FOOTERS = 200
@@ -148,7 +148,7 @@ def audit_query(job: Job) -> None:
         draft.mark_absent(plane, "a view stores nothing")
     draft.mark_not_enforced("I2", "a view stores nothing")
     draft.mark_not_enforced("I5", "a view stores nothing")
-    relation = f"(\n{unterminated(job.model.sql)}\n)"
+    relation = f"(\n{drop_terminators(job.model.sql)}\n)"
     if not draft.has_violation():
         failing = count(draft, job.session, relation)
         draft.add(judge_constraints(job.session, job.model, relation, relation, failing))

@@ -20,7 +20,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decoded
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class Replacement:
@@ -58,7 +58,7 @@ class Replacement:
             clauses.append(f"PARTITIONED BY ({', '.join(quoted((name.strip('`'),)) for name in model.partition_by)})")
         if model.comment is not None:
             clauses.append(f"COMMENT {literal(model.comment)}")
-        statement = "\n".join([*clauses, "AS", unterminated(job.examined.sql)])
+        statement = "\n".join([*clauses, "AS", drop_terminators(job.examined.sql)])
         job.session.write(statement)
         return statement
 

@@ -12,7 +12,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.schema import PhysicalSchema, by_name
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import same_type, without_lengths
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -37,7 +37,7 @@ class RowsReplaced(Whole):
 
     def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
-        statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{unterminated(job.examined.sql)}"
+        statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{drop_terminators(job.examined.sql)}"
         with job.session.settings({_MODE: "static"}):
             job.session.write(statement)
         return statement

@@ -17,7 +17,7 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Transactional
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class Whole:
@@ -62,7 +62,7 @@ class Replacement(Whole):
 
     def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
-        statement = f"INSERT INTO {publication.entry.staging}\n{unterminated(job.examined.sql)}"
+        statement = f"INSERT INTO {publication.entry.staging}\n{drop_terminators(job.examined.sql)}"
         written = job.session.write(statement)
         # A query that Python feeds is written with a watch in it: its plans are not the query's alone.
         if written is not None and not job.examined.planes.python_fed:

@@ -26,7 +26,7 @@ from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import Char, Varchar, same_type, without_lengths
 
 LOOKED_AT = 200
@@ -115,7 +115,7 @@ def _find_too_long(job: Job) -> bool:
     }
     terms = [count_queries.Term(path, t.length) for path, t in limited.items()]
     try:
-        facts = count_queries.count_terms(job.session, f"(\n{unterminated(job.examined.sql)}\n)", terms)
+        facts = count_queries.count_terms(job.session, f"(\n{drop_terminators(job.examined.sql)}\n)", terms)
     except (AnalysisError, SparkFailure):
         return False
     for path, number in facts.too_long.items():
@@ -130,7 +130,7 @@ def list_changed_values(job: Job) -> list[Check]:
     """The counts, over the model's query, of values that are stored as other ones: of all rows, once."""
     if job.after_quarantine:
         return []
-    query = f"FROM (\n{unterminated(job.examined.sql)}\n)"
+    query = f"FROM (\n{drop_terminators(job.examined.sql)}\n)"
     return [
         Check(a.finding, f"SELECT count_if({a.changed}) {query}", "rows hold another value than is stored")
         for a in list_assignments(job)

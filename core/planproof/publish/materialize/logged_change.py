@@ -9,19 +9,19 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
     """Runs the statement on what is staged under a name, and returns it. `columns` are those of the table by then."""
     known, produced = ColumnNames(columns.names), job.examined.planes.analyzed.names
-    text, strategy = unterminated(job.examined.sql), job.model.incremental_strategy
+    text, strategy = drop_terminators(job.examined.sql), job.model.incremental_strategy
     # A merge's clauses say what is stored; they may ask for other columns, too.
     if strategy != "merge" and any(name not in known for name in produced):
         kept = ", ".join(quoted((name,)) for name in produced if name in known)
         text = f"SELECT {kept} FROM (\n{text}\n)"
     if strategy == "merge":
-        clauses = unterminated(write_merge_clauses(job))
+        clauses = drop_terminators(write_merge_clauses(job))
         using = f"USING (\n{text}\n) AS DBT_INTERNAL_SOURCE"
         statement = f"MERGE INTO {staging} AS DBT_INTERNAL_DEST {using}\n{clauses}"
     else:

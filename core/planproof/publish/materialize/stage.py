@@ -15,7 +15,7 @@ from planproof.session.store import decoded
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_ddl
 
 _OWN_PROPERTIES = (
@@ -39,7 +39,7 @@ def write(publication: JournaledPublication, examined: Examined, schema: Physica
     if not examined.planes.python_fed and publication.write_files(examined.runs):
         return examined.sql
     location = publication.entry.stage_location
-    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{unterminated(examined.sql)}"
+    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{drop_terminators(examined.sql)}"
     publication.run(statement)
     return statement
 
@@ -73,7 +73,7 @@ def create(publication: JournaledPublication, model: Model, examined: Examined, 
         if is_as_asked and publication.write_files(examined.runs):
             return sql
         publication.drop(entry.staging)
-    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", unterminated(sql)])
+    statement = "\n".join([f"CREATE TABLE {entry.staging}", *clauses, "AS", drop_terminators(sql)])
     publication.run(statement)
     return statement
 
@@ -107,7 +107,7 @@ def fill(
     if entry.columns:
         publication.run(f"ALTER TABLE {entry.staging} ADD COLUMNS ({column_list(entry.columns)})")
     known = ColumnNames((*target.schema.names, *(name for name, _ in entry.columns)))
-    text = unterminated(sql)
+    text = drop_terminators(sql)
     if any(name not in known for name in produced):
         kept = [name for name in produced if name in known]
         text = f"SELECT {_columns(kept)} FROM (\n{text}\n)"

@@ -12,7 +12,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class View:
@@ -46,7 +46,7 @@ def _is_changed(job: Job, target: StoredTable) -> bool:
     """Whether the view gets another text, or columns that may be others."""
     return (
         target.text is None
-        or target.text.strip() != unterminated(job.examined.sql).strip()
+        or target.text.strip() != drop_terminators(job.examined.sql).strip()
         or "columns" in job.model.options
     )
 

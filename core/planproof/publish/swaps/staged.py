@@ -18,7 +18,7 @@ from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_ddl
 
 _GLOB = frozenset("*?[]{}\\")
@@ -71,7 +71,7 @@ class StagedFiles:
         name = f"`{PREFIX}_staged_{uuid.uuid4().hex}`"
         if self._is_view:
             names = column_names(job.model.options.get("columns") or ())
-            definition = f"{name}{names} AS\n{unterminated(job.examined.sql)}"
+            definition = f"{name}{names} AS\n{drop_terminators(job.examined.sql)}"
         elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
             columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
             definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
@@ -129,4 +129,4 @@ class StagedFiles:
 
 
 def _as_subquery(sql: str) -> str:
-    return f"(\n{unterminated(sql)}\n)"
+    return f"(\n{drop_terminators(sql)}\n)"

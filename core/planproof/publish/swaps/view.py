@@ -18,7 +18,7 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.session.protocol import StoredTable
 from planproof_engine.quoting import literal, quoted
-from planproof_engine.texts import unterminated
+from planproof_engine.texts import drop_terminators
 
 
 class View:
@@ -88,20 +88,20 @@ class View:
 
 def digest_of(query: str) -> str:
     """A digest of a view's query, as the statement gives it and the catalog tells it."""
-    return hashlib.sha256(unterminated(query).strip().encode()).hexdigest()
+    return hashlib.sha256(drop_terminators(query).strip().encode()).hexdigest()
 
 
 def statement_of(name: str, model: Model, sql: str, target: StoredTable | None = None) -> str:
     """What gives the model's query to the view that stands there as `target`, or to a new one."""
     if target is not None and _keeps_all_but_its_query(target, model):
-        return f"ALTER VIEW {name} AS\n{unterminated(sql)}"
+        return f"ALTER VIEW {name} AS\n{drop_terminators(sql)}"
     clauses = [f"CREATE OR REPLACE VIEW {name}{column_names(model.options.get('columns') or ())}"]
     if model.comment is not None:
         clauses.append(f"COMMENT {literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
     if properties:
         clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
-    return "\n".join([*clauses, "AS", unterminated(sql)])
+    return "\n".join([*clauses, "AS", drop_terminators(sql)])
 
 
 def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:

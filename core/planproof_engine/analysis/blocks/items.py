@@ -50,7 +50,7 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.sql.names import drop_parentheses, name_parts
 
 
 @dataclass(slots=True)
@@ -209,12 +209,12 @@ def named_item(node: q.Node, ctx: Context) -> Expr:
 
 def _auto_name(bound: Expr, node: q.Node) -> str:
     """`ResolveAliases.assignAliases`: a path takes its last name, a cast of a name that name, all else its SQL."""
-    inner = bare(node)
+    inner = drop_parentheses(node)
     parts = name_parts(inner)
     if parts and isinstance(bound, _NAMED):
         return _path_name(bound, parts)
     if isinstance(inner, q.Cast) and isinstance(bound, Cast):
-        operand = bare(inner.operand)
+        operand = drop_parentheses(inner.operand)
         if isinstance(bound.child, Column) and name_parts(operand):
             return bound.child.name
         if isinstance(bound.child, (Alias, LateralReference)):

@@ -26,7 +26,7 @@ from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 binders(BINDERS)
@@ -96,7 +96,7 @@ def _of_dangling(query: q.Query, unknown: set[str], env: Environment) -> Analysi
         if not reads:
             continue
         for item in (*((child.where,) if child.where is not None else ()), *child.items):
-            if any(item.find_all(q.Star)) and not isinstance(bare(item), q.Call):
+            if any(item.find_all(q.Star)) and not isinstance(drop_parentheses(item), q.Call):
                 text = "Invalid usage of '*' in Project."
                 return env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
             named = next(iter(item.find_all(q.Column)), None)

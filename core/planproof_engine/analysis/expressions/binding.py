@@ -14,7 +14,7 @@ from planproof_engine.expr.function import Mismatch
 from planproof_engine.functions.bind import apply
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.sql.names import drop_parentheses, name_parts
 
 Binder = Callable[[Any, Context], Expr]
 
@@ -79,7 +79,7 @@ def bind_item(node: q.Node, ctx: Context) -> Expr:
 def bind_member(node: q.Node, ctx: Context) -> Expr:
     """A value of a struct. A function that is named without parentheses names its field, as it is written
     (`CreateStruct.create` takes it for a column, and puts a `NamePlaceholder`)."""
-    found, parts = bind_item(node, ctx), name_parts(bare(node))
+    found, parts = bind_item(node, ctx), name_parts(drop_parentheses(node))
     if len(parts) == 1 and isinstance(found, Call):
         return Alias(found, parts[0], UNNUMBERED, explicit=False)
     return found

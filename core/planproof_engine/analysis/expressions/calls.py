@@ -42,7 +42,7 @@ from planproof_engine.functions.registry import named
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types import INT, STRING, Array, Struct
 
 
@@ -416,7 +416,7 @@ def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
     given = found.type
     assert isinstance(given, Array)
     assert isinstance(given.element, Struct)
-    unnamed = [_means_input(name_parts(bare(n)), a, ctx) for n, a in zip(nodes, found.args)]
+    unnamed = [_means_input(name_parts(drop_parentheses(n)), a, ctx) for n, a in zip(nodes, found.args)]
     fields = (evolve(f, name=str(at)) if unnamed[at] else f for at, f in enumerate(given.element.fields))
     return evolve(found, type=Array(Struct(tuple(fields)), given.contains_null))
 

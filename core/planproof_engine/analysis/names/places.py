@@ -9,7 +9,7 @@ from planproof_engine.expr.nodes import Span
 from planproof_engine.origin import Origin, place
 from planproof_engine.records import record
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.sql.names import drop_parentheses, name_parts
 
 
 @record(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def _spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span |
     found: list[Span | None] = []
     for item in query.items:
         width = widths.get(id(item), 1)
-        star = bare(item)
+        star = drop_parentheses(item)
         if isinstance(star, q.Star):
             spans = _behind(star, query, widths, ctes)
             found += spans if spans is not None and len(spans) == width else [item.span] * width

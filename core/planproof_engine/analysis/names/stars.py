@@ -12,13 +12,13 @@ from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import bare, name_parts
+from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types import STRING, Struct
 
 
 def expand(star: q.Node, ctx: Context) -> list[Expr]:
     """The columns that a star stands for, in order; struct fields become aliases of their names."""
-    star = bare(star)
+    star = drop_parentheses(star)
     pattern = _pattern(star) if ctx.conf.regex_column_names else None
     if pattern is not None:
         return _matching(star, pattern, ctx)
@@ -36,7 +36,7 @@ def refuse_star(star: q.Node, ctx: Context) -> None:
 
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
     """Refuses `* AS x`. Spark parses it, and refuses it before it looks at the items beside it."""
-    if isinstance(node, (q.Alias, q.Aliases)) and isinstance(bare(node.operand), q.Star):
+    if isinstance(node, (q.Alias, q.Aliases)) and isinstance(drop_parentheses(node.operand), q.Star):
         raise ctx.env.rejected(
             "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
         )
@@ -44,7 +44,7 @@ def refuse_named_star(node: q.Node, ctx: Context) -> None:
 
 def is_star(node: q.Node, ctx: Context) -> bool:
     """A star, or under `spark.sql.parser.quotedRegexColumnNames` a column whose quoted name is a pattern."""
-    node = bare(node)
+    node = drop_parentheses(node)
     if isinstance(node, q.Star):
         return True
     return ctx.conf.regex_column_names and _pattern(node) is not None

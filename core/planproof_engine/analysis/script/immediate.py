@@ -15,7 +15,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import commands as c
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.markers import with_values
+from planproof_engine.sql.markers import replace_markers
 from planproof_engine.sql.parse import parse, parse_statement
 from planproof_engine.types import FLOAT, STRING
 
@@ -47,7 +47,7 @@ def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
     statement = _statement(text, env)
     if statement is None:
         # A marker may stand for a name or a part of a literal. The text with its markers has no tree then.
-        text = with_values(text, {name: _spelled(value) for name, value in given if name}, env.conf)
+        text = replace_markers(text, {name: _spelled(value) for name, value in given if name}, env.conf)
         statement = _statement(text, env)
     if isinstance(statement, c.ExecuteImmediate):
         return executed(statement, evolve(env, text=text))

@@ -42,7 +42,7 @@ Calls = frozenset[str | tuple[str, str]]
 a lambda whose body is its call."""
 
 
-def _each(outer: Iterable[str], *inner: str) -> Calls:
+def _pair_each(outer: Iterable[str], *inner: str) -> Calls:
     return frozenset((one, other) for one in outer for other in inner)
 
 
@@ -53,16 +53,16 @@ _LOOPING = named(lambda f: f.traits.loop is not None)
 
 
 OVER: dict[Rule, Calls] = {
-    transform_fewer: _each((*_COUNTING, *_TAKING, "slice"), "transform"),
-    count_to_exists: _each(_COUNTING, "filter"),
-    fuse_exists: _each(_STOPPING, "transform"),
-    entries_to_sides: _each((*_COUNTING, "map_keys"), "map_filter")
-    | _each(["map_values"], "map_filter", "transform_values")
-    | _each(_LOOPING, "map_entries"),
+    transform_fewer: _pair_each((*_COUNTING, *_TAKING, "slice"), "transform"),
+    count_to_exists: _pair_each(_COUNTING, "filter"),
+    fuse_exists: _pair_each(_STOPPING, "transform"),
+    entries_to_sides: _pair_each((*_COUNTING, "map_keys"), "map_filter")
+    | _pair_each(["map_values"], "map_filter", "transform_values")
+    | _pair_each(_LOOPING, "map_entries"),
     spell_out: frozenset(named(lambda f: f.traits.twice)),
-    filter_to_slice: _each(["filter"], "<", "<=") | _each(["filter"], ">", ">="),
-    exists_to_overlap: _each(["exists"], "exists"),
-    exists_to_contains: _each(["exists"], "="),
+    filter_to_slice: _pair_each(["filter"], "<", "<=") | _pair_each(["filter"], ">", ">="),
+    exists_to_overlap: _pair_each(["exists"], "exists"),
+    exists_to_contains: _pair_each(["exists"], "="),
     hoist_invariants: frozenset((LAMBDA,)),
     share_loops: frozenset((LAMBDA,)),
 }

@@ -11,7 +11,7 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
-from planproof_engine.optimizer.construct import FALSE, applied
+from planproof_engine.optimizer.construct import FALSE, make_call
 from planproof_engine.optimizer.retype import fits
 
 _SOME = {(">", 0): True, (">=", 1): True, ("=", 0): False}
@@ -20,7 +20,7 @@ which is -1."""
 
 CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_deterministic", True),
+    Condition("is deterministic", "_is_deterministic", True),
     Condition("a null of the test keeps nothing", "_may_be_null", False),
     Condition("no flag changes", "_keeps_flags", True),
 )
@@ -50,29 +50,29 @@ def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(count_to_exists, "size(filter(xs, x -> 1 / x > 1)) > 0")
     'size(filter(xs, x -> 1 / x > 1)) > 0'
     """
-    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _found(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _found(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The exists that a comparison asks for; None for any other expression."""
     if not isinstance(expr, Call) or expr.span is None:
         return None
-    asked = _asked(expr)
+    asked = _read_comparison(expr)
     if asked is None:
         return None
     kept, some = asked
-    found = _exists(kept, conf, registry)
+    found = _make_exists(kept, conf, registry)
     if found is None:
         return None
-    made = found if some else applied("not", (found,), conf, registry)
+    made = found if some else make_call("not", (found,), conf, registry)
     return made if _keeps_flags(made, expr) else None
 
 
-def _asked(comparison: Call) -> tuple[Call, bool] | None:
+def _read_comparison(comparison: Call) -> tuple[Call, bool] | None:
     """The filter whose size is compared, and whether some (True) or none is asked for."""
     inner = comparison.args[0] if comparison.function.name == "not" else None
     if isinstance(inner, Call) and inner.span == comparison.span:  # `!=` is one text and two calls.
-        equal = _asked(inner)
+        equal = _read_comparison(inner)
         return None if equal is None else (equal[0], not equal[1])
     if len(comparison.args) != 2:
         return None
@@ -88,24 +88,24 @@ def _asked(comparison: Call) -> tuple[Call, bool] | None:
     return kept, some
 
 
-def _exists(kept: Call, conf: Conf, registry: Registry) -> Expr | None:
+def _make_exists(kept: Call, conf: Conf, registry: Registry) -> Expr | None:
     array, function = kept.args
     if not isinstance(function, Lambda) or len(function.parameters) != 1:
         return None
     test = function.body
-    if not (_cannot_raise(test, conf) and _deterministic(test)):
+    if not (_cannot_raise(test, conf) and _is_deterministic(test)):
         return None
     if _may_be_null(test):
-        test = applied("coalesce", (test, FALSE), conf, registry)
-    return applied("exists", (array, Lambda(function.parameters, test)), conf, registry)
+        test = make_call("coalesce", (test, FALSE), conf, registry)
+    return make_call("exists", (array, Lambda(function.parameters, test)), conf, registry)
 
 
 def _cannot_raise(test: Expr, conf: Conf) -> bool:
     return not laws.may_raise(test, conf)
 
 
-def _deterministic(test: Expr) -> bool:
-    return laws.deterministic(test)
+def _is_deterministic(test: Expr) -> bool:
+    return laws.is_deterministic(test)
 
 
 def _may_be_null(test: Expr) -> bool:

@@ -11,9 +11,9 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer.accesses import keeps_elements
 from planproof_engine.optimizer.condition import NAMES_KEPT, VARIABLES_KEPT, Condition
-from planproof_engine.optimizer.construct import applied
+from planproof_engine.optimizer.construct import make_call
 from planproof_engine.optimizer.element_paths import uses_itself
-from planproof_engine.optimizer.retype import derived, fits, substituted, with_variables
+from planproof_engine.optimizer.retype import fits, replace_variables, retype, substitute
 from planproof_engine.records import evolve
 from planproof_engine.types import Array
 
@@ -22,7 +22,7 @@ _OVER_SIDE = {("map_filter", 0): "filter", ("map_filter", 1): "filter", ("transf
 """What gives the keys (0) or values (1) of a map function's result, over the keys or values of its argument."""
 
 CONDITIONS = (
-    Condition("uses one side alone", "_one_side", True),
+    Condition("uses one side alone", "_uses_one_side", True),
     Condition("no flag changes", "_keeps_flags", True),
     VARIABLES_KEPT,
     NAMES_KEPT,
@@ -55,37 +55,37 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     def change(expr: Expr) -> Expr:
         try:
-            return _changed(expr, conf, registry)
+            return _rewrite(expr, conf, registry)
         except Mismatch:
             return expr
 
     return map_lambdas(plan, lambda expr: transform_up(expr, change))
 
 
-def _changed(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.span is None:
         return expr
     name = expr.function.name
     if name == "size":
-        found = _counted(expr, conf, registry)
+        found = _count_side(expr, conf, registry)
     elif name in _SIDES:
-        found = _side(expr.args[0], _SIDES.index(name), conf, registry)
+        found = _make_side(expr.args[0], _SIDES.index(name), conf, registry)
     else:
-        found = _over_entries(expr, conf, registry)
+        found = _rewrite_over_entries(expr, conf, registry)
     return found if found is not None and _keeps_flags(found, expr) else expr
 
 
-def _counted(size: Call, conf: Conf, registry: Registry) -> Expr | None:
+def _count_side(size: Call, conf: Conf, registry: Registry) -> Expr | None:
     """`size(map_filter(m, (k, v) -> ..))` as the size of the filtered side."""
     inner = size.args[0]
     if not isinstance(inner, Call) or inner.function.name != "map_filter":
         return None
-    sides = (_side(inner, at, conf, registry) for at in (0, 1))
+    sides = (_make_side(inner, at, conf, registry) for at in (0, 1))
     kept = next((side for side in sides if side is not None), None)
-    return None if kept is None else applied("size", (kept,), conf, registry)
+    return None if kept is None else make_call("size", (kept,), conf, registry)
 
 
-def _side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
+def _make_side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
     """The keys (0) or values (1) of `map_filter` or `transform_values`, made of the map's keys or values alone."""
     name = _OVER_SIDE.get((made.function.name, at)) if isinstance(made, Call) else None
     if name is None:
@@ -95,15 +95,15 @@ def _side(made: Expr, at: int, conf: Conf, registry: Registry) -> Expr | None:
     if not isinstance(function, Lambda) or len(function.parameters) != 2:
         return None
     variable, other = function.parameters[at], function.parameters[1 - at]
-    if not _one_side(function.body, other):
+    if not _uses_one_side(function.body, other):
         return None
-    side = applied(_SIDES[at], (made.args[0],), conf, registry)
-    value = _element(side, variable)
-    body = with_variables(function.body, {variable.id: value}, conf)
-    return applied(name, (side, Lambda((value,), body)), conf, registry)
+    side = make_call(_SIDES[at], (made.args[0],), conf, registry)
+    value = _make_element(side, variable)
+    body = replace_variables(function.body, {variable.id: value}, conf)
+    return make_call(name, (side, Lambda((value,), body)), conf, registry)
 
 
-def _lambda_place(call: Call) -> int | None:
+def _find_lambda(call: Call) -> int | None:
     """The place of the lambda, of a function that hands on nothing of its array but what the lambda makes of it."""
     loop = call.function.traits.loop
     if loop is None or len(loop.elements) > 1 or keeps_elements(call):
@@ -112,9 +112,9 @@ def _lambda_place(call: Call) -> int | None:
     return place
 
 
-def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
+def _rewrite_over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     """`exists(map_entries(m), e -> ..)` over the side of which alone the lambda reads."""
-    at = _lambda_place(call)
+    at = _find_lambda(call)
     entries = call.args[0] if at is not None else None
     if at is None or not isinstance(entries, Call) or entries.function.name != "map_entries":
         return None
@@ -126,23 +126,23 @@ def _over_entries(call: Call, conf: Conf, registry: Registry) -> Expr | None:
     if uses_itself(function.body, entry) or len({e.ordinal for e in read}) != 1:
         return None
     ordinal = read[0].ordinal
-    side = applied(_SIDES[ordinal], (entries.args[0],), conf, registry)
-    value = _element(side, entry)
-    body = substituted(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
+    side = make_call(_SIDES[ordinal], (entries.args[0],), conf, registry)
+    value = _make_element(side, entry)
+    body = substitute(function.body, lambda e: value if isinstance(e, GetField) and e.child == entry else None, conf)
     parameters = tuple(value if p is entry else p for p in function.parameters)
     args = tuple(side if a is entries else Lambda(parameters, body) if a is function else a for a in call.args)
-    return derived(evolve(call, args=args), conf)
+    return retype(evolve(call, args=args), conf)
 
 
 def _keeps_flags(new: Expr, old: Expr) -> bool:
     return fits(new, old)
 
 
-def _one_side(body: Expr, other: Variable) -> bool:
+def _uses_one_side(body: Expr, other: Variable) -> bool:
     return not any(e == other for e in body.walk())
 
 
-def _element(array: Expr, variable: Variable) -> Variable:
+def _make_element(array: Expr, variable: Variable) -> Variable:
     """The variable, as an element of another array."""
     assert isinstance(array.type, Array)
     return evolve(variable, type=array.type.element, nullable=array.type.contains_null)

@@ -14,10 +14,10 @@ from planproof_engine.optimizer.condition import Condition
 from planproof_engine.types import BYTE, DATE, INT, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, Array
 
 CONDITIONS = (
-    Condition("is never null", "_never_null", True),
+    Condition("is never null", "_is_never_null", True),
     Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_deterministic", True),
-    Condition("does not use the element", "_without", True),
+    Condition("is deterministic", "_is_deterministic", True),
+    Condition("does not use the element", "_is_independent", True),
 )
 
 _PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
@@ -49,14 +49,14 @@ def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not conf.three_valued_exists:
         return plan
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _contained(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _contained(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.function.name != "exists" or expr.span is None:
         return expr
     array, function = expr.args
-    value = _sought(function, conf) if isinstance(function, Lambda) else None
+    value = _find_value(function, conf) if isinstance(function, Lambda) else None
     contains = registry.find("array_contains")
     if value is None or contains is None or not isinstance(array.type, Array) or array.type.element != value.type:
         return expr
@@ -65,19 +65,19 @@ def _contained(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     return apply(contains, (array, value), conf)
 
 
-def _sought(function: Lambda, conf: Conf) -> Expr | None:
+def _find_value(function: Lambda, conf: Conf) -> Expr | None:
     """The value with which the body compares the element; None where the conditions do not hold."""
     body, element = function.body, function.parameters[0]
     if len(function.parameters) != 1 or not isinstance(body, Call) or body.function.name != "=":
         return None
     left, right = body.args
     value = right if left == element else left if right == element else None
-    if value is None or not _without(value, element):
+    if value is None or not _is_independent(value, element):
         return None
-    return value if _never_null(value) and _cannot_raise(value, conf) and _deterministic(value) else None
+    return value if _is_never_null(value) and _cannot_raise(value, conf) and _is_deterministic(value) else None
 
 
-def _never_null(value: Expr) -> bool:
+def _is_never_null(value: Expr) -> bool:
     return not value.nullable
 
 
@@ -85,9 +85,9 @@ def _cannot_raise(value: Expr, conf: Conf) -> bool:
     return not laws.may_raise(value, conf)
 
 
-def _deterministic(value: Expr) -> bool:
-    return laws.deterministic(value)
+def _is_deterministic(value: Expr) -> bool:
+    return laws.is_deterministic(value)
 
 
-def _without(value: Expr, element: Variable) -> bool:
+def _is_independent(value: Expr, element: Variable) -> bool:
     return element.id not in laws.free_variables(value)

@@ -10,14 +10,14 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
-from planproof_engine.optimizer.construct import FALSE, applied, number
+from planproof_engine.optimizer.construct import FALSE, make_call, make_int
 from planproof_engine.types import Array
 
 CONDITIONS = (
     Condition("may be null", "_may_be_null", False),
     Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_deterministic", True),
-    Condition("does not use the element", "_without", True),
+    Condition("is deterministic", "_is_deterministic", True),
+    Condition("does not use the element", "_is_independent", True),
 )
 
 
@@ -45,10 +45,10 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """
     if not conf.three_valued_exists:
         return plan
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _overlapping(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _overlapping(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.function.name != "exists" or expr.span is None:
         return expr
     left, outer = expr.args
@@ -57,14 +57,14 @@ def _overlapping(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     right, inner = outer.body.args
     if not isinstance(inner, Lambda) or not _compares(inner.body, outer.parameters[0], inner.parameters[0]):
         return expr
-    if not _hashed(left) or not _may_stand_outside(right, outer.parameters[0], conf):
+    if not _is_hashed(left) or not _may_stand_outside(right, outer.parameters[0], conf):
         return expr
-    found = applied("arrays_overlap", (left, right), conf, registry)
+    found = make_call("arrays_overlap", (left, right), conf, registry)
     if _may_be_null(right):
         if not _is_path(left):
             return expr
-        empty = applied("=", (applied("size", (left,), conf, registry), number(0)), conf, registry)
-        found = applied("if", (empty, FALSE, found), conf, registry)
+        empty = make_call("=", (make_call("size", (left,), conf, registry), make_int(0)), conf, registry)
+        found = make_call("if", (empty, FALSE, found), conf, registry)
     return found
 
 
@@ -72,13 +72,13 @@ def _compares(body: Expr, one: Variable, other: Variable) -> bool:
     return isinstance(body, Call) and body.function.name == "=" and body.args in ((one, other), (other, one))
 
 
-def _hashed(array: Expr) -> bool:
+def _is_hashed(array: Expr) -> bool:
     assert isinstance(array.type, Array)
     return array.type.element in laws.HASHED
 
 
 def _may_stand_outside(array: Expr, element: Variable, conf: Conf) -> bool:
-    return _without(array, element) and _cannot_raise(array, conf) and _deterministic(array)
+    return _is_independent(array, element) and _cannot_raise(array, conf) and _is_deterministic(array)
 
 
 def _is_path(expr: Expr) -> bool:
@@ -95,9 +95,9 @@ def _cannot_raise(array: Expr, conf: Conf) -> bool:
     return not laws.may_raise(array, conf)
 
 
-def _deterministic(array: Expr) -> bool:
-    return laws.deterministic(array)
+def _is_deterministic(array: Expr) -> bool:
+    return laws.is_deterministic(array)
 
 
-def _without(array: Expr, element: Variable) -> bool:
+def _is_independent(array: Expr, element: Variable) -> bool:
     return element.id not in laws.free_variables(array)

@@ -10,15 +10,15 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
-from planproof_engine.optimizer.construct import applied, number
+from planproof_engine.optimizer.construct import make_call, make_int
 from planproof_engine.types import INT
 
 CONDITIONS = (
-    Condition("is not negative", "_not_negative", True),
+    Condition("is not negative", "_is_not_negative", True),
     Condition("is below the greatest int", "_fits_an_int", True),
     Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_deterministic", True),
-    Condition("uses none of the variables", "_without", True),
+    Condition("is deterministic", "_is_deterministic", True),
+    Condition("uses none of the variables", "_is_independent", True),
 )
 
 
@@ -47,19 +47,19 @@ def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
     'filter(xs, (x, i) -> i < k + 1)'
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _sliced(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _sliced(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.function.name != "filter" or expr.span is None:
         return expr
-    size = _size(expr.args[1], conf, registry)
+    size = _find_size(expr.args[1], conf, registry)
     if size is None:
         return expr
-    return applied("slice", (expr.args[0], number(1), size), conf, registry)
+    return make_call("slice", (expr.args[0], make_int(1), size), conf, registry)
 
 
-def _size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _find_size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """How many elements `(x, i) -> i < n` (or `i <= n - 1`, or `n > i`) keeps; None for any other lambda."""
     if not isinstance(function, Lambda) or len(function.parameters) != 2 or not isinstance(function.body, Call):
         return None
@@ -72,22 +72,22 @@ def _size(function: Expr, conf: Conf, registry: Registry) -> Expr | None:
         return None
     shift = shifts[body.function.name]
     if isinstance(limit, Literal):
-        return _constant(limit.value + shift) if isinstance(limit.value, int) else None
-    held = shift == 0 and _without(limit, function) and _cannot_raise(limit, conf) and _deterministic(limit)
-    return _at_least_none(limit, conf, registry) if held else None
+        return _make_size(limit.value + shift) if isinstance(limit.value, int) else None
+    held = shift == 0 and _is_independent(limit, function) and _cannot_raise(limit, conf) and _is_deterministic(limit)
+    return _clamp_size(limit, conf, registry) if held else None
 
 
-def _constant(size: int) -> Expr | None:
-    return number(size) if _not_negative(size) and _fits_an_int(size) else None
+def _make_size(size: int) -> Expr | None:
+    return make_int(size) if _is_not_negative(size) and _fits_an_int(size) else None
 
 
-def _at_least_none(limit: Expr, conf: Conf, registry: Registry) -> Expr:
+def _clamp_size(limit: Expr, conf: Conf, registry: Registry) -> Expr:
     """The bound, where a NULL and a negative one keep nothing."""
-    known = applied("coalesce", (limit, number(0)), conf, registry) if limit.nullable else limit
-    return applied("greatest", (known, number(0)), conf, registry)
+    known = make_call("coalesce", (limit, make_int(0)), conf, registry) if limit.nullable else limit
+    return make_call("greatest", (known, make_int(0)), conf, registry)
 
 
-def _not_negative(size: int) -> bool:
+def _is_not_negative(size: int) -> bool:
     return size >= 0
 
 
@@ -99,9 +99,9 @@ def _cannot_raise(limit: Expr, conf: Conf) -> bool:
     return not laws.may_raise(limit, conf)
 
 
-def _deterministic(limit: Expr) -> bool:
-    return laws.deterministic(limit) and laws.row_local(limit)
+def _is_deterministic(limit: Expr) -> bool:
+    return laws.is_deterministic(limit) and laws.is_row_local(limit)
 
 
-def _without(limit: Expr, function: Lambda) -> bool:
+def _is_independent(limit: Expr, function: Lambda) -> bool:
     return not laws.free_variables(limit) & {p.id for p in function.parameters}

@@ -11,13 +11,13 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import NAMES_KEPT, Condition
-from planproof_engine.optimizer.construct import applied
-from planproof_engine.optimizer.retype import with_variables
+from planproof_engine.optimizer.construct import make_call
+from planproof_engine.optimizer.retype import replace_variables
 from planproof_engine.types import Array, Struct
 
 CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_deterministic", True),
+    Condition("is deterministic", "_is_deterministic", True),
     NAMES_KEPT,
 )
 
@@ -44,10 +44,10 @@ def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the test uses the transformed element once, outside of lambdas of its own. Elements that are structs
     are left alone: Spark reads only some of their fields under a transform, and all of them under an exists.
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _fused(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     loop = laws.loop_of(expr)
     if not isinstance(expr, Call) or expr.span is None or loop is None or not loop.stops:
         return expr
@@ -56,34 +56,36 @@ def _fused(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         return expr
     array, function = made.args
     assert isinstance(function, Lambda)
-    if not _pays(array, function, test) or not (_cannot_raise(function.body, conf) and _deterministic(function.body)):
+    if not _is_worth_it(array, function, test) or not (
+        _cannot_raise(function.body, conf) and _is_deterministic(function.body)
+    ):
         return expr
     (given,) = function.parameters
     element = Variable(fresh_id(), given.name, given.type, given.nullable)
     try:
-        value = with_variables(function.body, {given.id: element}, conf)
-        body = with_variables(test.body, {test.parameters[0].id: value}, conf)
+        value = replace_variables(function.body, {given.id: element}, conf)
+        body = replace_variables(test.body, {test.parameters[0].id: value}, conf)
     except Mismatch:
         return expr
-    return applied(expr.function.name, (array, Lambda((element,), body)), conf, registry)
+    return make_call(expr.function.name, (array, Lambda((element,), body)), conf, registry)
 
 
-def _pays(array: Expr, function: Lambda, test: Lambda) -> bool:
+def _is_worth_it(array: Expr, function: Lambda, test: Lambda) -> bool:
     assert isinstance(array.type, Array)
     plain = not isinstance(array.type.element, Struct)
-    return plain and len(function.parameters) == 1 and _uses(test.body, test.parameters[0]) <= 1
+    return plain and len(function.parameters) == 1 and _count_uses(test.body, test.parameters[0]) <= 1
 
 
-def _uses(body: Expr, variable: Variable) -> int:
+def _count_uses(body: Expr, variable: Variable) -> int:
     """How often an evaluation of the body reads the variable; an inner lambda may do so many times."""
     if isinstance(body, Lambda):
-        return 2 * sum(_uses(child, variable) for child in body.children)
-    return (body == variable) + sum(_uses(child, variable) for child in body.children)
+        return 2 * sum(_count_uses(child, variable) for child in body.children)
+    return (body == variable) + sum(_count_uses(child, variable) for child in body.children)
 
 
 def _cannot_raise(body: Expr, conf: Conf) -> bool:
     return not laws.may_raise(body, conf)
 
 
-def _deterministic(body: Expr) -> bool:
-    return laws.deterministic(body)
+def _is_deterministic(body: Expr) -> bool:
+    return laws.is_deterministic(body)

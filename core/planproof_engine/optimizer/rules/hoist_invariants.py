@@ -35,23 +35,23 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
-from planproof_engine.optimizer.construct import applied, bound_once, number
-from planproof_engine.optimizer.costs import costly, heavy
-from planproof_engine.optimizer.equivalence import alike
-from planproof_engine.optimizer.retype import fits, with_variables
+from planproof_engine.optimizer.construct import bind_once, make_call, make_int
+from planproof_engine.optimizer.costs import is_costly, is_heavy
+from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer.retype import fits, replace_variables
 from planproof_engine.types import VOID, String, Struct, walk
 from planproof_engine.types.casts import can_up_cast
 
 _READERS = (Call, GetField, GetFieldOfElements)
 
 CONDITIONS = (
-    Condition("uses none of the variables", "_reached", False),
+    Condition("uses none of the variables", "_is_reached", False),
     Condition("cannot raise", "_may_raise", False),
     Condition("evaluates first of all", "_nulls_before", []),
-    Condition("holds nothing that raises below", "_raises_below", False),
-    Condition("stands in no branch behind", "_in_a_branch", False, "planproof_engine.optimizer.laws"),
-    Condition("stands nowhere else", "_there_alone", True),
-    Condition("is deterministic", "_deterministic", True),
+    Condition("holds nothing that raises below", "_may_raise_below", False),
+    Condition("stands in no branch behind", "_is_in_branch", False, "planproof_engine.optimizer.laws"),
+    Condition("stands nowhere else", "_is_there_alone", True),
+    Condition("is deterministic", "_is_deterministic", True),
     NAMES_KEPT,
     PLAIN_STRINGS,
     Condition("no flag changes", "_keeps_flags", True),
@@ -95,30 +95,32 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the expression costs more than arithmetic, a lookup, cutting a text or `array_max`. A constant is left
     to Spark, which folds it. A call over aggregates, windows or subqueries stays as it is.
     """
-    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _hoisted(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _hoisted(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """The expression with its first invariant bound around it; None where it has none, and the traversal goes on to
     its children."""
     if not isinstance(expr, _READERS) or expr.span is None:
         return None
-    for call, function in _loops(expr):
-        if heavy(expr):
+    for call, function in _find_loops(expr):
+        if is_heavy(expr):
             return None
-        for found in _invariants(function, conf):
+        for found in _find_invariants(function, conf):
             if laws.operands_below(expr, found, conf):
                 continue
-            value = _value(call, found, conf, registry)
-            if value is None or (call is not expr and _may_raise(found, conf) and not _there_alone(found, [expr], 1)):
+            value = _make_value(call, found, conf, registry)
+            if value is None or (
+                call is not expr and _may_raise(found, conf) and not _is_there_alone(found, [expr], 1)
+            ):
                 continue
-            bound = bound_once(expr, found, value, conf, registry)
-            if bound is not None and laws.row_local(expr) and _keeps_flags(bound, expr):
+            bound = bind_once(expr, found, value, conf, registry)
+            if bound is not None and laws.is_row_local(expr) and _keeps_flags(bound, expr):
                 return bound
     return None
 
 
-def _loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
+def _find_loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
     """The calls in the expression that run a lambda, each with its lambda: the expression itself, and the calls below
     it that make the structs which it reads, as the `filter` in `filter(items, ..)[0].price`.
 
@@ -129,7 +131,7 @@ def _loops(expr: Expr) -> Iterator[tuple[Call, Lambda]]:
         if isinstance(inner, Call):
             # The fourth argument of `aggregate`, its finish, runs once: nothing is gained there.
             yield from ((inner, function) for function in inner.args[:3] if isinstance(function, Lambda))
-        source = None if laws.needed_twice(inner) else next(iter(inner.children), None)
+        source = None if laws.is_needed_twice(inner) else next(iter(inner.children), None)
         inner = source if isinstance(source, _READERS) and _holds_structs(source) else None
 
 
@@ -137,41 +139,41 @@ def _holds_structs(expr: Expr) -> bool:
     return any(isinstance(t, Struct) for t in walk(expr.type))
 
 
-def _value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
+def _make_value(call: Call, invariant: Call, conf: Conf, registry: Registry) -> Expr | None:
     """The invariant; where it may raise, `if(test, invariant, NULL)`; None where no test can be written."""
     if not _may_raise(invariant, conf):
         return invariant
-    test = _test(call, invariant, conf, registry)
-    return None if test is None else applied("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
+    test = _make_test(call, invariant, conf, registry)
+    return None if test is None else make_call("if", (test, invariant, Literal(None, VOID, "NULL")), conf, registry)
 
 
-def _invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
+def _find_invariants(function: Lambda, conf: Conf) -> Iterator[Call]:
     """The parts of the body that may be computed outside of the lambda, larger ones before the parts of them."""
     own = frozenset(p.id for p in function.parameters)
     pending = [(function.body, own, True)]
     while pending:
         expr, bound, surely = pending.pop()
-        if not _pays(expr, surely):
+        if not _is_worth_it(expr, surely):
             continue
-        if isinstance(expr, Call) and _movable(expr, bound):
+        if isinstance(expr, Call) and _is_movable(expr, bound):
             yield expr
             if not _may_raise(expr, conf):
                 continue
         inner = bound | {p.id for p in expr.parameters} if isinstance(expr, Lambda) else bound
-        pending.extend((c, inner, sure) for c, sure in reversed(_below(expr, surely)))
+        pending.extend((c, inner, sure) for c, sure in reversed(_list_below(expr, surely)))
 
 
-def _movable(expr: Call, bound: frozenset[int]) -> bool:
+def _is_movable(expr: Call, bound: frozenset[int]) -> bool:
     """Whether the expression may stand outside of the lambdas that bind the variables `bound`, given by id."""
     return (
-        not _reached(expr, bound)
-        and _not_folded(expr)
+        not _is_reached(expr, bound)
+        and _is_not_folded(expr)
         and (expr.span is not None or expr.function.name == "arrays_zip")
-        and _deterministic(expr)
+        and _is_deterministic(expr)
     )
 
 
-def _pays(expr: Expr, surely: bool) -> bool:
+def _is_worth_it(expr: Expr, surely: bool) -> bool:
     """Whether computing the expression, or a part of it, costs more than binding its value.
 
     Copying a part of a text costs less, and so does Spark's own loop over the elements (`array_max`). What Spark
@@ -180,34 +182,34 @@ def _pays(expr: Expr, surely: bool) -> bool:
     """
     return (
         isinstance(expr, Call)
-        and costly(expr)
+        and is_costly(expr)
         and expr.function.traits.cost is not Cost.SCANS
         and not (expr.function.traits.cost is Cost.COPIES and isinstance(expr.type, String))
-    ) or any(_pays(*below) for below in _below(expr, surely))
+    ) or any(_is_worth_it(*below) for below in _list_below(expr, surely))
 
 
-def _below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
+def _list_below(expr: Expr, surely: bool) -> list[tuple[Expr, bool]]:
     """The children that Spark does not compute once per row by itself, each with whether it is always evaluated."""
-    beforehand = laws.computed_before(expr) if surely else None
+    beforehand = laws.find_early_operand(expr) if surely else None
     branches = laws.lazy_operands(expr)
     return [(c, surely and not any(c is e for e in branches)) for c in expr.children if c is not beforehand]
 
 
-def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
+def _make_test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr | None:
     """SQL that is true where the lambda evaluates the invariant for at least one element; None where it cannot be said.
 
     `size(array) > 0`, or `exists(array, x -> x.f IS NOT NULL)` where the body stops at a null field before it comes
     to the invariant.
     """
     array, loop = call.args[0], call.function.traits.loop
-    if loop is None or len(loop.elements) > 1 or not _is_path(array) or _raises_below(invariant, conf):
+    if loop is None or len(loop.elements) > 1 or not _is_path(array) or _may_raise_below(invariant, conf):
         return None
     ((_, at, _),) = loop.elements
     function, before = call.args[at], call.args[1:at]
     assert isinstance(function, Lambda)
-    if not _there_alone(invariant, [e for e in call.args if e is not function]):
+    if not _is_there_alone(invariant, [e for e in call.args if e is not function]):
         return None
-    some = applied(">", (applied("size", (array,), conf, registry), number(0)), conf, registry)
+    some = make_call(">", (make_call("size", (array,), conf, registry), make_int(0)), conf, registry)
     if not laws.may_raise(invariant, conf, filled=array):
         return some
     nulls = _nulls_before(function.body, invariant, conf)
@@ -216,16 +218,16 @@ def _test(call: Call, invariant: Expr, conf: Conf, registry: Registry) -> Expr |
     if not nulls:
         return some
     element = function.parameters[at - 1]
-    tested = _over(nulls[0], element)
+    tested = _find_element_path(nulls[0], element)
     if loop.stops or len(nulls) > 1 or tested is None:
         return None
     fresh = Variable(fresh_id(), element.name, element.type, element.nullable)
-    found = with_variables(tested, {element.id: fresh}, conf)
-    given = applied("isnotnull", (found,), conf, registry)
-    return applied("exists", (array, Lambda((fresh,), given)), conf, registry)
+    found = replace_variables(tested, {element.id: fresh}, conf)
+    given = make_call("isnotnull", (found,), conf, registry)
+    return make_call("exists", (array, Lambda((fresh,), given)), conf, registry)
 
 
-def _over(expr: Expr, element: Variable) -> Expr | None:
+def _find_element_path(expr: Expr, element: Variable) -> Expr | None:
     """The expression without widening casts, where it is the element or a field of it; None for any other one."""
     while isinstance(expr, Cast) and can_up_cast(expr.child.type, expr.type):
         expr = expr.child
@@ -235,12 +237,12 @@ def _over(expr: Expr, element: Variable) -> Expr | None:
     return expr if inner == element else None
 
 
-def _not_folded(expr: Expr) -> bool:
+def _is_not_folded(expr: Expr) -> bool:
     """Whether Spark computes the expression while it runs. It folds a constant while it plans, but no lambda's."""
     return expr.holds(Column, Outer, Variable, Lambda)
 
 
-def _reached(expr: Expr, bound: frozenset[int]) -> bool:
+def _is_reached(expr: Expr, bound: frozenset[int]) -> bool:
     return bool(laws.free_variables(expr) & bound)
 
 
@@ -248,21 +250,21 @@ def _may_raise(expr: Expr, conf: Conf) -> bool:
     return laws.may_raise(expr, conf)
 
 
-def _raises_below(expr: Expr, conf: Conf) -> bool:
-    return laws.raises_below(expr, conf)
+def _may_raise_below(expr: Expr, conf: Conf) -> bool:
+    return laws.may_raise_below(expr, conf)
 
 
 def _nulls_before(body: Expr, invariant: Expr, conf: Conf) -> list[Expr] | None:
     return laws.nulls_before(body, invariant, conf)
 
 
-def _there_alone(invariant: Expr, others: Sequence[Expr], known: int = 0) -> bool:
+def _is_there_alone(invariant: Expr, others: Sequence[Expr], known: int = 0) -> bool:
     """Whether the invariant stands at most `known` times in the other expressions."""
-    return sum(alike(invariant, e) for other in others for e in other.walk()) <= known
+    return sum(is_alike(invariant, e) for other in others for e in other.walk()) <= known
 
 
-def _deterministic(expr: Expr) -> bool:
-    return laws.deterministic(expr)
+def _is_deterministic(expr: Expr) -> bool:
+    return laws.is_deterministic(expr)
 
 
 def _keeps_flags(bound: Expr, call: Expr) -> bool:

@@ -14,9 +14,9 @@ from planproof_engine.logical.nodes import Plan, Scan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer.accesses import Accesses, ArrayRef, Site, keeps_elements
 from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, VARIABLES_KEPT, Condition
-from planproof_engine.optimizer.costs import weight
-from planproof_engine.optimizer.element_paths import Ordinals, path_over, uses_itself, without_longer
-from planproof_engine.optimizer.retype import derived, fits, substituted
+from planproof_engine.optimizer.costs import weigh_type
+from planproof_engine.optimizer.element_paths import Ordinals, drop_longer, find_path, uses_itself
+from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve, record
 from planproof_engine.types import Array, DataType, Map, Struct, walk
 
@@ -26,7 +26,7 @@ costs more (`tests/benchmarks/lambdas.py --tried`)."""
 
 
 CONDITIONS = (
-    Condition("through its fields alone", "_fields_alone", True),
+    Condition("through its fields alone", "_uses_fields_alone", True),
     Condition("no flag changes", "_keeps_flags", True),
     VARIABLES_KEPT,
     Condition("the names of the fields differ", "_differ", True),
@@ -63,10 +63,10 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     if not _scans_structs(plan):
         return plan
     accesses = accesses_of(plan)
-    chosen = worth_pruning(accesses)
+    chosen = select_prunable(accesses)
     while chosen:
         attempt = _Attempt(accesses, chosen, conf, registry)
-        found = map_expressions(plan, attempt.rewritten)
+        found = map_expressions(plan, attempt.rewrite)
         if not attempt.failed:
             return found
         chosen = {ref: paths for ref, paths in chosen.items() if ref not in attempt.failed}
@@ -82,10 +82,10 @@ def _scans_structs(plan: Plan) -> bool:
 
 def accesses_of(plan: Plan) -> Accesses:
     """What the plan reads of arrays."""
-    return Accesses.of(plan, _fields_alone)
+    return Accesses.of(plan, _uses_fields_alone)
 
 
-def _fields_alone(body: Expr, element: Variable) -> bool:
+def _uses_fields_alone(body: Expr, element: Variable) -> bool:
     return not uses_itself(body, element)
 
 
@@ -97,38 +97,38 @@ def _differ(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
-def worth_pruning(accesses: Accesses, despite: bool = False) -> dict[ArrayRef, frozenset[Ordinals]]:
+def select_prunable(accesses: Accesses, despite: bool = False) -> dict[ArrayRef, frozenset[Ordinals]]:
     """The refs that are worth it, with all paths that are read of their elements; `despite` what hinders Spark from
     pruning them."""
-    zipped = [site for site in accesses.sites if len(without_longer(site.paths)) > 1]
+    zipped = [site for site in accesses.sites if len(drop_longer(site.paths)) > 1]
     again = {site.ref for site in zipped if site.repeated and not site.source.nullable}
     found: dict[ArrayRef, frozenset[Ordinals]] = {}
     for site in accesses.sites:
         if accesses.is_whole(site.ref, despite) or site.ref in found or site.ref in again:
             continue
-        struct = _element(site.source)
-        paths = without_longer(accesses.fields[site.ref]) or frozenset((_smallest(struct),))
+        struct = _find_element(site.source)
+        paths = drop_longer(accesses.fields[site.ref]) or frozenset((_find_smallest(struct),))
         worth = _WORTH_ZIPPED if any(z.ref == site.ref for z in zipped) else _WORTH
-        if weight(struct) >= worth * sum(weight(_at(struct, path)) for path in paths):
+        if weigh_type(struct) >= worth * sum(weigh_type(_find_type(struct, path)) for path in paths):
             found[site.ref] = paths
     return found
 
 
-def _element(array: Expr) -> Struct:
+def _find_element(array: Expr) -> Struct:
     assert isinstance(array.type, Array)
     assert isinstance(array.type.element, Struct)
     return array.type.element
 
 
-def _at(struct: DataType, path: Ordinals) -> DataType:
+def _find_type(struct: DataType, path: Ordinals) -> DataType:
     for ordinal in path:
         assert isinstance(struct, Struct)
         struct = struct.fields[ordinal].type
     return struct
 
 
-def _smallest(struct: Struct) -> Ordinals:
-    return (min(range(len(struct.fields)), key=lambda at: (weight(struct.fields[at].type), at)),)
+def _find_smallest(struct: Struct) -> Ordinals:
+    return (min(range(len(struct.fields)), key=lambda at: (weigh_type(struct.fields[at].type), at)),)
 
 
 @dataclass(slots=True)
@@ -154,13 +154,13 @@ class _Attempt:
                 self.made[ref] = self.made[made.site.ref]
             if ref in self.made:
                 for site in self.accesses.over.get(ref, []):
-                    self._note(site, evolve(self.made[ref], array=self._column(site.source)))
+                    self._note(site, evolve(self.made[ref], array=self._rewrite_column(site.source)))
 
-    def _column(self, column: Expr) -> Expr:
+    def _rewrite_column(self, column: Expr) -> Expr:
         """The column with the type that its ref has now."""
         if not isinstance(column, Column):
             return column
-        ref = self.accesses.column(column)
+        ref = self.accesses.find_array(column)
         if ref is None or ref not in self.made:
             return column
         pruned = self.made[ref]
@@ -171,8 +171,8 @@ class _Attempt:
         return evolve(column, type=array.element, nullable=array.contains_null or made.outer)
 
     def _prepare(self, site: Site) -> None:
-        read = without_longer(site.paths) or frozenset((min(self.chosen[site.ref], key=len),))
-        pruned = self._pruned(site, read)
+        read = drop_longer(site.paths) or frozenset((min(self.chosen[site.ref], key=len),))
+        pruned = self._prune(site, read)
         if pruned is None:
             self.failed.add(site.ref)
             return
@@ -187,10 +187,10 @@ class _Attempt:
             # It pads the shorter array with nulls: its variables are always nullable.
             self.padded.update(v.id for f in site.call.args if isinstance(f, Lambda) for v in f.parameters)
 
-    def _pruned(self, site: Site, paths: frozenset[Ordinals]) -> _Pruned | None:
+    def _prune(self, site: Site, paths: frozenset[Ordinals]) -> _Pruned | None:
         ordered = tuple(sorted(paths))
         for fields in (ordered, tuple(sorted({p[:1] for p in ordered}))):
-            arrays = [_field_array(site.source, path) for path in fields]
+            arrays = [_make_field_array(site.source, path) for path in fields]
             names = [a.name.lower() for a in arrays]
             if len(arrays) == 1:
                 return _Pruned(site.ref, fields, arrays[0])
@@ -198,14 +198,14 @@ class _Attempt:
                 function = self.registry.find("arrays_zip")
                 assert function is not None
                 zipped = apply(function, arrays, self.conf)
-                return _Pruned(site.ref, fields, _unnamed(zipped) if site.unnamed else zipped)
+                return _Pruned(site.ref, fields, _drop_names(zipped) if site.unnamed else zipped)
         return None
 
-    def rewritten(self, expr: Expr) -> Expr:
+    def rewrite(self, expr: Expr) -> Expr:
         if self.failed:
             return expr
         try:
-            return substituted(expr, self._change, self.conf)
+            return substitute(expr, self._change, self.conf)
         except Mismatch:
             self.failed.update(self.chosen)
             return expr
@@ -215,46 +215,46 @@ class _Attempt:
         if sites is not None:
             arrays = {id(site.source): pruned.array for site, pruned in sites}
             is_path = isinstance(expr, (GetField, GetFieldOfElements)) and id(expr) not in arrays
-            made = self._path(expr, sites[0][1], arrays) if is_path else self._over(expr, arrays)
+            made = self._rewrite_path(expr, sites[0][1], arrays) if is_path else self._rewrite_call(expr, arrays)
             if sites[0][0].makes is None and not _keeps_flags(made, expr):
                 self.failed.update(pruned.ref for _, pruned in sites)
             return made
         if isinstance(expr, Column):
-            made = self._column(expr)
+            made = self._rewrite_column(expr)
             return None if made is expr else made
         if isinstance(expr, Lambda) and any(p.id in self.variables for p in expr.parameters):
-            parameters = tuple(self._variable(p) for p in expr.parameters)
-            return evolve(expr, parameters=parameters, body=substituted(expr.body, self._change, self.conf))
-        return self._field(expr) if isinstance(expr, GetField) else None
+            parameters = tuple(self._rewrite_variable(p) for p in expr.parameters)
+            return evolve(expr, parameters=parameters, body=substitute(expr.body, self._change, self.conf))
+        return self._rewrite_field(expr) if isinstance(expr, GetField) else None
 
-    def _path(self, path: Expr, pruned: _Pruned, arrays: Mapping[int, Expr]) -> Expr:
+    def _rewrite_path(self, path: Expr, pruned: _Pruned, arrays: Mapping[int, Expr]) -> Expr:
         """A path over what holds pruned elements: a column, or what keeps or takes one of them."""
         ordinals: list[int] = []
         inner = path
         while isinstance(inner, (GetField, GetFieldOfElements)):
             ordinals.insert(0, inner.ordinal)
             inner = inner.child
-        made = self._over(inner, arrays)
-        for ordinal in pruned.within(tuple(ordinals)):
+        made = self._rewrite_call(inner, arrays)
+        for ordinal in pruned.find_path(tuple(ordinals)):
             made = _step(made, ordinal)
         if isinstance(path, (GetField, GetFieldOfElements)) and isinstance(made, (GetField, GetFieldOfElements)):
             return evolve(made, span=path.span)
         return made
 
-    def _over(self, call: Expr, arrays: Mapping[int, Expr]) -> Expr:
+    def _rewrite_call(self, call: Expr, arrays: Mapping[int, Expr]) -> Expr:
         """A call over pruned arrays: `arrays` says what stands for each source, by identity."""
         if id(call) in arrays:
             return arrays[id(call)]
         assert isinstance(call, Call)
-        return derived(evolve(call, args=tuple(self._argument(a, arrays) for a in call.args)), self.conf)
+        return retype(evolve(call, args=tuple(self._rewrite_argument(a, arrays) for a in call.args)), self.conf)
 
-    def _argument(self, arg: Expr, arrays: Mapping[int, Expr]) -> Expr:
+    def _rewrite_argument(self, arg: Expr, arrays: Mapping[int, Expr]) -> Expr:
         """An argument with its source pruned; another call that holds the same object may stay as it is."""
         if id(arg) in arrays or (keeps_elements(arg)):
-            return self._over(arg, arrays)
-        return substituted(arg, self._change, self.conf)
+            return self._rewrite_call(arg, arrays)
+        return substitute(arg, self._change, self.conf)
 
-    def _variable(self, variable: Variable) -> Variable:
+    def _rewrite_variable(self, variable: Variable) -> Variable:
         pruned = self.variables.get(variable.id)
         if pruned is None:
             return variable
@@ -263,17 +263,17 @@ class _Attempt:
         nullable = array.contains_null or variable.id in self.padded
         return evolve(variable, type=array.element, nullable=nullable)
 
-    def _field(self, expr: GetField) -> Expr | None:
+    def _rewrite_field(self, expr: GetField) -> Expr | None:
         """A path over an element, as a path over the pruned element; the shortest part of it that was kept."""
         inner: Expr = expr
         while isinstance(inner, GetField):
             inner = inner.child
         if not isinstance(inner, Variable) or inner.id not in self.variables:
             return None
-        pruned, path = self.variables[inner.id], path_over(expr, inner)
+        pruned, path = self.variables[inner.id], find_path(expr, inner)
         assert path is not None
-        made: Expr = evolve(self._variable(inner), span=None)
-        for ordinal in pruned.within(path):
+        made: Expr = evolve(self._rewrite_variable(inner), span=None)
+        for ordinal in pruned.find_path(path):
             made = _step(made, ordinal)
         span = expr.span
         return evolve(made, span=span) if isinstance(made, GetField) else made
@@ -287,14 +287,14 @@ class _Pruned:
     fields: tuple[Ordinals, ...]
     array: Expr
 
-    def within(self, path: Ordinals) -> Ordinals:
+    def find_path(self, path: Ordinals) -> Ordinals:
         """Where a path over the whole element leads in a pruned one."""
         at = next(n for n, kept in enumerate(self.fields) if path[: len(kept)] == kept)
         rest = path[len(self.fields[at]) :]
         return rest if len(self.fields) == 1 else (at, *rest)
 
 
-def _unnamed(zipped: Expr) -> Expr:
+def _drop_names(zipped: Expr) -> Expr:
     """arrays_zip as HAVING and ORDER BY read it over an Aggregate: fields are called by their places."""
     assert isinstance(zipped, Call)
     assert isinstance(zipped.type, Array)
@@ -303,7 +303,7 @@ def _unnamed(zipped: Expr) -> Expr:
     return evolve(zipped, type=evolve(zipped.type, element=Struct(fields)))
 
 
-def _field_array(source: Expr, path: Ordinals) -> GetFieldOfElements:
+def _make_field_array(source: Expr, path: Ordinals) -> GetFieldOfElements:
     """`source.a.b`: the field of each element."""
     for ordinal in path:
         source = _step(source, ordinal)

@@ -13,14 +13,14 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import NAMES_KEPT, PLAIN_STRINGS, Condition
-from planproof_engine.optimizer.construct import applied, number
-from planproof_engine.optimizer.equivalence import alike
-from planproof_engine.optimizer.retype import derived, fits, substituted
+from planproof_engine.optimizer.construct import make_call, make_int
+from planproof_engine.optimizer.equivalence import is_alike
+from planproof_engine.optimizer.retype import fits, retype, substitute
 from planproof_engine.records import evolve
 
 CONDITIONS = (
     Condition("cannot raise", "_may_raise", False),
-    Condition("is deterministic", "_deterministic", True),
+    Condition("is deterministic", "_is_deterministic", True),
     Condition("no flag changes", "_keeps_flags", True),
     NAMES_KEPT,
     PLAIN_STRINGS,
@@ -52,87 +52,87 @@ def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     It pays where the body evaluates one of the two in any case, and the loop goes through all elements: `exists` and
     `forall` stop early.
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _sharing(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _sharing(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     """The call with the bodies of its lambdas sharing their loops."""
     if not isinstance(expr, Call) or expr.span is None or not any(isinstance(a, Lambda) for a in expr.args):
         return expr
-    args = tuple(_shared(a, conf, registry) if isinstance(a, Lambda) else a for a in expr.args)
-    if all(a is b for a, b in zip(args, expr.args)) or not laws.row_local(expr):
+    args = tuple(_share_loop(a, conf, registry) if isinstance(a, Lambda) else a for a in expr.args)
+    if all(a is b for a, b in zip(args, expr.args)) or not laws.is_row_local(expr):
         return expr
-    made = derived(evolve(expr, args=args), conf)
+    made = retype(evolve(expr, args=args), conf)
     return made if _keeps_flags(made, expr) else expr
 
 
-def _shared(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
+def _share_loop(function: Lambda, conf: Conf, registry: Registry) -> Lambda:
     """The lambda with the first loop bound that its body repeats and may bind."""
-    for loop in _repeated(function.body):
+    for loop in _find_repeated(function.body):
         if laws.operands_below(function.body, loop, conf):
             continue
         first = laws.nulls_before(function.body, loop, conf) == []
-        if (first or (_certain(function.body, loop) and not _may_raise(loop, conf))) and _deterministic(loop):
-            body = _bound(function.body, loop, conf, registry)
+        if (first or (_is_certain(function.body, loop) and not _may_raise(loop, conf))) and _is_deterministic(loop):
+            body = _bind(function.body, loop, conf, registry)
             if body is not None:
                 return evolve(function, body=body)
     return function
 
 
-def _repeated(body: Expr) -> Iterator[Call]:
+def _find_repeated(body: Expr) -> Iterator[Call]:
     """The loops that stand in the body more than once, each of them once, the outermost first."""
-    found = [e for e in body.walk() if isinstance(e, Call) and e.span is not None and _loops(e)]
+    found = [e for e in body.walk() if isinstance(e, Call) and e.span is not None and _has_loop(e)]
     # Loops in loops begin alike, and none of them is as large as another.
     by_size: dict[int, list[Call]] = {}
     for loop in found:
         by_size.setdefault(sum(1 for _ in loop.walk()), []).append(loop)
-    again = {id(loop) for loops in by_size.values() for loop in _first_of_several(loops)}
+    again = {id(loop) for loops in by_size.values() for loop in _find_first(loops)}
     yield from (loop for loop in found if id(loop) in again)
 
 
-def _first_of_several(loops: list[Call]) -> Iterator[Call]:
+def _find_first(loops: list[Call]) -> Iterator[Call]:
     for at, loop in enumerate(loops[:-1]):
-        if not any(alike(loop, other) for other in loops[:at]) and any(alike(loop, o) for o in loops[at + 1 :]):
+        if not any(is_alike(loop, other) for other in loops[:at]) and any(is_alike(loop, o) for o in loops[at + 1 :]):
             yield loop
 
 
-def _loops(expr: Expr) -> bool:
+def _has_loop(expr: Expr) -> bool:
     loops = map(laws.loop_of, expr.walk())
     return any(loop is not None and not loop.stops for loop in loops)
 
 
-def _certain(body: Expr, loop: Call) -> bool:
+def _is_certain(body: Expr, loop: Call) -> bool:
     """Whether the body evaluates the loop for every element, or stops at a null before; so no inner lambda's variable
     is in it."""
-    if alike(loop, body):
+    if is_alike(loop, body):
         return True
     if isinstance(body, (Cast, GetField, GetFieldOfElements)):
-        return _certain(body.child, loop)
+        return _is_certain(body.child, loop)
     if not isinstance(body, Call):
         return False
     evaluated = body.args[: body.function.evaluated(len(body.args))]
-    return any(_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
+    return any(_is_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
 
 
 def _may_raise(loop: Expr, conf: Conf) -> bool:
     return laws.may_raise(loop, conf)
 
 
-def _deterministic(loop: Expr) -> bool:
-    return laws.deterministic(loop)
+def _is_deterministic(loop: Expr) -> bool:
+    return laws.is_deterministic(loop)
 
 
 def _keeps_flags(made: Expr, call: Expr) -> bool:
     return fits(made, call)
 
 
-def _bound(body: Expr, loop: Call, conf: Conf, registry: Registry) -> Expr | None:
+def _bind(body: Expr, loop: Call, conf: Conf, registry: Registry) -> Expr | None:
     """`transform(array(loop), v -> body with v in place of the loop)[0]`; None where the variable does not fit in."""
     variable = Variable(fresh_id(), "v", loop.type, loop.nullable)
     try:
-        within = substituted(body, lambda e: variable if alike(loop, e) else None, conf)
+        within = substitute(body, lambda e: variable if is_alike(loop, e) else None, conf)
     except Mismatch:
         return None
-    once = applied("array", (loop,), conf, registry)
-    shared = applied("transform", (once, Lambda((variable,), within)), conf, registry)
-    return applied("getarrayitem", (shared, number(0)), conf, registry)
+    once = make_call("array", (loop,), conf, registry)
+    shared = make_call("transform", (once, Lambda((variable,), within)), conf, registry)
+    return make_call("getarrayitem", (shared, make_int(0)), conf, registry)

@@ -10,16 +10,16 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_expressions
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
-from planproof_engine.optimizer.construct import applied, bound_once
-from planproof_engine.optimizer.costs import costly, heavy
-from planproof_engine.optimizer.equivalence import alike
+from planproof_engine.optimizer.construct import bind_once, make_call
+from planproof_engine.optimizer.costs import is_costly, is_heavy
+from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.optimizer.retype import fits
-from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, worth_pruning
+from planproof_engine.optimizer.rules.prune_fields import accesses_of, prune_fields, select_prunable
 from planproof_engine.types import VOID
 
 CONDITIONS = (
     Condition("cannot raise", "_may_raise", False),
-    Condition("evaluates first of all", "_evaluated_first", True),
+    Condition("evaluates first of all", "_is_evaluated_first", True),
     Condition("no flag changes", "_keeps_flags", True),
 )
 
@@ -53,27 +53,27 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     What is not deterministic is left alone. It pays where Spark reads all fields of an array for that projection alone,
     and the query needs a few of them (`prune_fields`).
     """
-    if not any(laws.computed_before(e) is not None for e in plan.all_expressions()):
+    if not any(laws.find_early_operand(e) is not None for e in plan.all_expressions()):
         return plan
     accesses = accesses_of(plan)
-    gained = worth_pruning(accesses, despite=True).keys() - worth_pruning(accesses).keys()
+    gained = select_prunable(accesses, despite=True).keys() - select_prunable(accesses).keys()
     tops = frozenset().union(*(accesses.hindered.get(place, ()) for place in gained))
 
     def change(top: Expr) -> Expr:
         # Tests of filters and joins stay as they are, for Spark to move.
-        return _spelled(top, conf, registry) if id(top) in tops and isinstance(top, Alias) else top
+        return _rewrite(top, conf, registry) if id(top) in tops and isinstance(top, Alias) else top
 
     found = map_expressions(plan, change) if tops else plan
     return found if found is not plan and prune_fields(found, conf, registry) is not found else plan
 
 
-def _spelled(top: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(top: Expr, conf: Conf, registry: Registry) -> Expr:
     """One expression of a node with all such operands spelled out, or none: which of two errors comes first is not to
     change."""
     spelled = top
-    while (found := _Spelling(spelled, conf, registry).spelled()) is not spelled:
+    while (found := _Spelling(spelled, conf, registry).spell()) is not spelled:
         spelled = found
-    return top if any(laws.computed_beforehand(spelled)) else spelled
+    return top if any(laws.find_early_calls(spelled)) else spelled
 
 
 class _Spelling:
@@ -84,76 +84,78 @@ class _Spelling:
         self._top, self._conf, self._registry = top, conf, registry
         lambdas = (e for e in top.walk() if isinstance(e, Lambda))
         self._within = {id(e) for function in lambdas for e in function.body.walk()}
-        self._calls = {id(call) for call in laws.computed_beforehand(top)}
-        self._negated = {id(inner) for e in top.walk() if (inner := _negated(e)) is not None}
+        self._calls = {id(call) for call in laws.find_early_calls(top)}
+        self._negated = {id(inner) for e in top.walk() if (inner := _find_negated(e)) is not None}
 
-    def spelled(self) -> Expr:
+    def spell(self) -> Expr:
         return transform_down(self._top, self._change)
 
     def _change(self, expr: Expr) -> Expr | None:
         if id(expr) in self._negated:
             return None
-        call = _negated(expr) or expr
-        operand = self._operand(call)
-        if operand is not None and not _loops(operand):
-            made = _twice(call, self._conf, self._registry)
-            return self._fitting(expr, made if call is expr else applied("not", (made,), self._conf, self._registry))
-        if id(expr) in self._within or heavy(expr) or not laws.row_local(expr):
+        call = _find_negated(expr) or expr
+        operand = self._find_operand(call)
+        if operand is not None and not _has_loop(operand):
+            made = _spell_twice(call, self._conf, self._registry)
+            return self._require_fit(
+                expr, made if call is expr else make_call("not", (made,), self._conf, self._registry)
+            )
+        if id(expr) in self._within or is_heavy(expr) or not laws.is_row_local(expr):
             return None
         # What takes a loop is bound outside of all lambdas: in one, it would be computed for each element.
         inner = expr.walk() if any(isinstance(c, Lambda) for c in expr.children) else (call,)
-        for operand in filter(None, map(self._operand, inner)):
-            if _loops(operand) and not self._part_of_another(operand, expr):
-                found = self._fitting(expr, bound_once(expr, operand, operand, self._conf, self._registry))
+        for operand in filter(None, map(self._find_operand, inner)):
+            if _has_loop(operand) and not self._find_holders(operand, expr):
+                found = self._require_fit(expr, bind_once(expr, operand, operand, self._conf, self._registry))
                 if found is not None:
                     return found
         return None
 
-    def _part_of_another(self, operand: Expr, expr: Expr) -> list[Expr]:
+    def _find_holders(self, operand: Expr, expr: Expr) -> list[Expr]:
         """The other operands that hold this one and may raise: bound, it would take them along into a lambda."""
-        return [o for o in laws.operands_below(expr, operand, self._conf) if not alike(o, operand)]
+        return [o for o in laws.operands_below(expr, operand, self._conf) if not is_alike(o, operand)]
 
-    def _operand(self, expr: Expr) -> Expr | None:
-        operand = laws.computed_before(expr) if id(expr) in self._calls else None
-        if operand is None or not laws.deterministic(operand) or not laws.row_local(operand):
+    def _find_operand(self, expr: Expr) -> Expr | None:
+        operand = laws.find_early_operand(expr) if id(expr) in self._calls else None
+        if operand is None or not laws.is_deterministic(operand) or not laws.is_row_local(operand):
             return None
-        if any(map(laws.needed_twice, operand.walk())):
+        if any(map(laws.is_needed_twice, operand.walk())):
             # The text would double with each of them.
             return None
-        anyway = not _may_raise(operand, self._conf) or _evaluated_first(expr, self._top, self._conf)
+        anyway = not _may_raise(operand, self._conf) or _is_evaluated_first(expr, self._top, self._conf)
         return operand if anyway else None
 
-    def _fitting(self, old: Expr, new: Expr | None) -> Expr | None:
+    def _require_fit(self, old: Expr, new: Expr | None) -> Expr | None:
         return new if new is not None and _keeps_flags(new, old) else None
 
 
-def _loops(operand: Expr) -> bool:
-    return any(map(costly, operand.walk()))
+def _has_loop(operand: Expr) -> bool:
+    return any(map(is_costly, operand.walk()))
 
 
-def _negated(expr: Expr) -> Call | None:
+def _find_negated(expr: Expr) -> Call | None:
     """The call that an expression negates in one text with it."""
     inner = expr.args[0] if isinstance(expr, Call) and expr.function.name == "not" else None
     return inner if isinstance(inner, Call) and isinstance(expr, Call) and inner.span == expr.span else None
 
 
-def _twice(call: Expr, conf: Conf, registry: Registry) -> Expr:
+def _spell_twice(call: Expr, conf: Conf, registry: Registry) -> Expr:
     """The call as Spark defines it, its operand written twice."""
     assert isinstance(call, Call)
     if call.function.name == "nullif":
         value, other = call.args
-        test = applied("=", (value, other), conf, registry)
-        return applied("if", (test, Literal(None, VOID, "NULL"), value), conf, registry)
+        test = make_call("=", (value, other), conf, registry)
+        return make_call("if", (test, Literal(None, VOID, "NULL"), value), conf, registry)
     value, least, most = call.args
-    above, below = applied(">=", (value, least), conf, registry), applied("<=", (value, most), conf, registry)
-    return applied("and", (above, below), conf, registry)
+    above, below = make_call(">=", (value, least), conf, registry), make_call("<=", (value, most), conf, registry)
+    return make_call("and", (above, below), conf, registry)
 
 
 def _may_raise(operand: Expr, conf: Conf) -> bool:
     return laws.may_raise(operand, conf)
 
 
-def _evaluated_first(call: Expr, top: Expr, conf: Conf) -> bool:
+def _is_evaluated_first(call: Expr, top: Expr, conf: Conf) -> bool:
     return laws.nulls_before(top, call, conf) == []
 
 

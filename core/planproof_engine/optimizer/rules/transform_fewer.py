@@ -10,8 +10,8 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.logical.rewrite import map_lambdas
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.condition import Condition
-from planproof_engine.optimizer.construct import applied, number
-from planproof_engine.optimizer.retype import derived
+from planproof_engine.optimizer.construct import make_call, make_int
+from planproof_engine.optimizer.retype import retype
 from planproof_engine.records import evolve
 
 _ENDS = {
@@ -26,8 +26,8 @@ _ENDS = {
 
 CONDITIONS = (
     Condition("cannot raise", "_cannot_raise", True),
-    Condition("is deterministic", "_deterministic", True),
-    Condition("does not use the index", "_without_index", True),
+    Condition("is deterministic", "_is_deterministic", True),
+    Condition("does not use the index", "_is_without_index", True),
 )
 
 
@@ -53,10 +53,10 @@ def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     >>> rewritten(transform_fewer, "slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)")
     'slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)'
     """
-    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _fewer(e, conf, registry)))
+    return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
 
 
-def _fewer(expr: Expr, conf: Conf, registry: Registry) -> Expr:
+def _rewrite(expr: Expr, conf: Conf, registry: Registry) -> Expr:
     if not isinstance(expr, Call) or expr.span is None:
         return expr
     made = expr.args[0] if expr.args else None
@@ -64,31 +64,31 @@ def _fewer(expr: Expr, conf: Conf, registry: Registry) -> Expr:
         return expr
     function = made.args[1]
     assert isinstance(function, Lambda)
-    if not (_cannot_raise(function.body, conf) and _deterministic(function.body)):
+    if not (_cannot_raise(function.body, conf) and _is_deterministic(function.body)):
         return expr
-    found = _over_fewer(expr, made, function, conf, registry)
+    found = _rewrite_over_fewer(expr, made, function, conf, registry)
     return expr if found is None else found
 
 
-def _over_fewer(expr: Call, made: Call, function: Lambda, conf: Conf, registry: Registry) -> Expr | None:
+def _rewrite_over_fewer(expr: Call, made: Call, function: Lambda, conf: Conf, registry: Registry) -> Expr | None:
     """What the call over a transform is over fewer elements; None where it needs them all."""
     name, array = expr.function.name, made.args[0]
     if name in ("size", "array_size"):
-        return derived(evolve(expr, args=(array, *expr.args[1:])), conf)
-    if not _without_index(function):
+        return retype(evolve(expr, args=(array, *expr.args[1:])), conf)
+    if not _is_without_index(function):
         return None
     if name == "slice":
-        return applied(
-            "transform", (applied("slice", (array, *expr.args[1:]), conf, registry), function), conf, registry
+        return make_call(
+            "transform", (make_call("slice", (array, *expr.args[1:]), conf, registry), function), conf, registry
         )
-    end = _end(expr)
+    end = _find_end(expr)
     if end is None or _is_one(array):
         return None
-    one = applied("slice", (array, number(end), number(1)), conf, registry)
-    return evolve(expr, args=(applied("transform", (one, function), conf, registry), *expr.args[1:]))
+    one = make_call("slice", (array, make_int(end), make_int(1)), conf, registry)
+    return evolve(expr, args=(make_call("transform", (one, function), conf, registry), *expr.args[1:]))
 
 
-def _end(call: Call) -> int | None:
+def _find_end(call: Call) -> int | None:
     index = call.args[1] if len(call.args) == 2 else None
     return _ENDS.get((call.function.name, index.value)) if isinstance(index, Literal) else None
 
@@ -107,9 +107,9 @@ def _cannot_raise(body: Expr, conf: Conf) -> bool:
     return not laws.may_raise(body, conf)
 
 
-def _deterministic(body: Expr) -> bool:
-    return laws.deterministic(body)
+def _is_deterministic(body: Expr) -> bool:
+    return laws.is_deterministic(body)
 
 
-def _without_index(function: Lambda) -> bool:
+def _is_without_index(function: Lambda) -> bool:
     return len(function.parameters) == 1

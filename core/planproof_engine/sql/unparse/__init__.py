@@ -12,31 +12,31 @@ from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import Unknown
 from planproof_engine.quoting import backticked
 from planproof_engine.sql.unparse import expressions, plans
-from planproof_engine.sql.unparse.texts import by_name, called, column_id, text, writers
+from planproof_engine.sql.unparse.texts import add_writers, column_id, use_names, write_item, write_node
 
-writers(plans.WRITERS)
-writers(expressions.WRITERS)
+add_writers(plans.WRITERS)
+add_writers(expressions.WRITERS)
 
 
 def unparse(plan: Plan, *, readable: bool = False) -> str:
     """The plan as one query. `readable`: columns below the root are named as people named them, as far as those names
     tell them apart. Raises `Unknown` with the name of a node or function that it cannot write."""
     try:
-        return deeply(lambda: _readable(plan) if readable else _written(plan))
+        return deeply(lambda: _write_readable(plan) if readable else _write_query(plan))
     except RecursionError:
         raise Unknown("a query nested this deep") from None
 
 
-def _readable(plan: Plan) -> str:
-    with by_name(lambda: _written(plan)):
-        return _written(plan)
+def _write_readable(plan: Plan) -> str:
+    with use_names(lambda: _write_query(plan)):
+        return _write_query(plan)
 
 
-def _written(plan: Plan) -> str:
+def _write_query(plan: Plan) -> str:
     if not plan.output:
-        return text(plan)
-    items = ", ".join(called(column_id(c), backticked(c.name)) for c in plan.output)
-    return f"SELECT {items} FROM ({text(plan)}) AS q"
+        return write_node(plan)
+    items = ", ".join(write_item(column_id(c), backticked(c.name)) for c in plan.output)
+    return f"SELECT {items} FROM ({write_node(plan)}) AS q"
 
 
 __all__ = ["quoted", "unparse"]

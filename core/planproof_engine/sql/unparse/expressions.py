@@ -8,63 +8,63 @@ from planproof_engine.catalog import split_name
 from planproof_engine.expr import nodes as x
 from planproof_engine.functions.registry import builtin
 from planproof_engine.quoting import backticked
-from planproof_engine.sql.unparse.literals import has_flags, literal
-from planproof_engine.sql.unparse.texts import Writer, column_id, is_above_groups, string, text, unwritable
+from planproof_engine.sql.unparse.literals import has_flags, write_literal
+from planproof_engine.sql.unparse.texts import Writer, column_id, is_above_groups, make_error, write_node, write_string
 from planproof_engine.types import Array, Struct
 
 
-def _variable(variable: x.Variable) -> str:
+def _write_variable(variable: x.Variable) -> str:
     return f"v{variable.id}"
 
 
-def _lambda(function: x.Lambda) -> str:
-    names = ", ".join(_variable(v) for v in function.parameters)
+def _write_lambda(function: x.Lambda) -> str:
+    names = ", ".join(_write_variable(v) for v in function.parameters)
     shown = names if len(function.parameters) == 1 else f"({names})"
-    return f"{shown} -> {text(function.body)}"
+    return f"{shown} -> {write_node(function.body)}"
 
 
-def _cast(cast: x.Cast) -> str:
+def _write_cast(cast: x.Cast) -> str:
     if not cast.written and has_flags(cast.type):
         # No text names a nested flag; where Spark asks for such a type, it makes the cast itself.
-        return text(cast.child)
-    return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({text(cast.child)} AS {cast.type.sql})"
+        return write_node(cast.child)
+    return f"{'TRY_CAST' if cast.mode == 'try' else 'CAST'}({write_node(cast.child)} AS {cast.type.sql})"
 
 
-def _get_field(field: x.GetField | x.GetFieldOfElements) -> str:
-    return f"({text(field.child)}).{backticked(field.name)}"
+def _write_field(field: x.GetField | x.GetFieldOfElements) -> str:
+    return f"({write_node(field.child)}).{backticked(field.name)}"
 
 
-def sort(key: x.Sort, child: Callable[[x.Expr], str] = text) -> str:
+def write_sort(key: x.Sort, child: Callable[[x.Expr], str] = write_node) -> str:
     """A sort key; `child` writes what it sorts by."""
     order = "ASC" if key.ascending else "DESC"
     return f"{child(key.child)} {order} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
 
 
-def _window(window: x.Window) -> str:
+def _write_window(window: x.Window) -> str:
     parts = []
     if window.partition:
-        parts.append(f"PARTITION BY {', '.join(text(e) for e in window.partition)}")
+        parts.append(f"PARTITION BY {', '.join(write_node(e) for e in window.partition)}")
     if window.order:
-        parts.append(f"ORDER BY {', '.join(sort(k) for k in window.order)}")
+        parts.append(f"ORDER BY {', '.join(write_sort(k) for k in window.order)}")
     own_frame = window.call.function.category.value == "window" if isinstance(window.call, x.Call) else False
     if not own_frame and (window.order or "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING" not in window.frame):
         parts.append(window.frame)
-    return f"{text(window.call)} OVER ({' '.join(parts)})"
+    return f"{write_node(window.call)} OVER ({' '.join(parts)})"
 
 
-def _with_unit(name: str) -> Callable[[list[str]], str]:
+def _make_unit_writer(name: str) -> Callable[[list[str]], str]:
     """`timestampadd(DAY, n, x)`: the unit stands without quotes."""
     return lambda args: f"{name}({args[0][1:-1]}, {args[1]}, {args[2]})"
 
 
-def _quantified(negated: str, name: str) -> Callable[[list[str]], str]:
+def _make_like_writer(negated: str, name: str) -> Callable[[list[str]], str]:
     words = f"{'NOT ' if negated else ''}LIKE {name[4:].upper()}"
     return lambda args: f"({args[0]} {words} ({', '.join(args[1:])}))"
 
 
 _SYNTAX: dict[str, Callable[[list[str]], str]] = {
-    "timestampadd": _with_unit("timestampadd"),
-    "timestampdiff": _with_unit("timestampdiff"),
+    "timestampadd": _make_unit_writer("timestampadd"),
+    "timestampdiff": _make_unit_writer("timestampdiff"),
     "not": lambda a: f"(NOT {a[0]})",
     "isnull": lambda a: f"({a[0]} IS NULL)",
     "isnotnull": lambda a: f"({a[0]} IS NOT NULL)",
@@ -75,115 +75,117 @@ _SYNTAX: dict[str, Callable[[list[str]], str]] = {
     "negative": lambda a: f"negative({a[0]})",
     "~": lambda a: f"(~ {a[0]})",
     "rlike": lambda a: f"({a[0]} RLIKE {a[1]})",
-    **{kind + how: _quantified(kind, how) for kind in ("", "not") for how in ("likeany", "likeall")},
+    **{kind + how: _make_like_writer(kind, how) for kind in ("", "not") for how in ("likeany", "likeall")},
     "like": lambda a: f"({a[0]} LIKE {a[1]}" + (f" ESCAPE {a[2]})" if len(a) > 2 else ")"),
     "getarrayitem": lambda a: f"({a[0]})[{a[1]}]",
     "getmapvalue": lambda a: f"({a[0]})[{a[1]}]",
 }
 
 
-def _days_moved(call: x.Call) -> str | None:
+def _write_moved_days(call: x.Call) -> str | None:
     """`date + INTERVAL .. DAY` or `-`, which Spark makes a date_add of the interval's days."""
     days = call.args[1] if call.function.name == "date_add" else None
     symbol = "+"
     if isinstance(days, x.Call) and days.function.name == "negative":
         days, symbol = days.args[0], "-"
     if isinstance(days, x.Call) and days.function.name == "extractansiintervaldays":
-        return f"({text(call.args[0])} {symbol} {text(days.args[0])})"
+        return f"({write_node(call.args[0])} {symbol} {write_node(days.args[0])})"
     return None
 
 
-def _call(call: x.Call) -> str:
+def _write_call(call: x.Call) -> str:
     name = call.function.name
-    days = _days_moved(call)
+    days = _write_moved_days(call)
     if days is not None:
         return days
     if name == "struct":
-        return _struct(call)
-    args = _zipped(call) if name == "arrays_zip" else [text(a) for a in call.args]
+        return _write_struct(call)
+    args = _write_zipped(call) if name == "arrays_zip" else [write_node(a) for a in call.args]
     if call.function.operator:
         return f"({args[0]} {call.function.operator.upper()} {args[1]})"
     if name in _SYNTAX:
         return _SYNTAX[name](args)
     if name == "when":
-        return _case(args)
+        return _write_case(args)
     if name in builtin().internal:
-        raise unwritable(f"the function {name}")
+        raise make_error(f"the function {name}")
     if call.order and "order" not in call.function.modifiers:
         # The first argument is the sort key.
         args = args[1:]
-    return _modified(call, f"{_spelled(call)}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})")
+    return _write_modifiers(call, f"{_write_name(call)}({'DISTINCT ' if call.distinct else ''}{', '.join(args)})")
 
 
-def _modified(call: x.Call, plain: str) -> str:
+def _write_modifiers(call: x.Call, plain: str) -> str:
     """The call with what follows its parentheses."""
     if call.order:
-        plain += f" WITHIN GROUP (ORDER BY {', '.join(sort(k) for k in call.order if isinstance(k, x.Sort))})"
+        plain += f" WITHIN GROUP (ORDER BY {', '.join(write_sort(k) for k in call.order if isinstance(k, x.Sort))})"
     if call.filter is not None:
-        plain += f" FILTER (WHERE {text(call.filter)})"
+        plain += f" FILTER (WHERE {write_node(call.filter)})"
     if call.respect_nulls:
         return f"{plain} RESPECT NULLS"
     return f"{plain} IGNORE NULLS" if call.ignore_nulls else plain
 
 
-def _spelled(call: x.Call) -> str:
+def _write_name(call: x.Call) -> str:
     # A sort key makes Spark forget the alias under which the function was called.
     name = call.shown if call.function.alias and not call.order and call.shown.isidentifier() else call.function.name
     return name if name in builtin() else ".".join(backticked(part) for part in split_name(name))
 
 
-def _case(args: list[str]) -> str:
+def _write_case(args: list[str]) -> str:
     pairs = "".join(f" WHEN {args[2 * i]} THEN {args[2 * i + 1]}" for i in range(len(args) // 2))
     return f"CASE{pairs}{f' ELSE {args[-1]}' if len(args) % 2 else ''} END"
 
 
-def _struct(call: x.Call) -> str:
+def _write_struct(call: x.Call) -> str:
     assert hasattr(call.type, "names")
     values = (a.child if isinstance(a, x.Alias) else a for a in call.args)
-    pairs = (f"{string(n)}, {text(v)}" for n, v in zip(call.type.names, values))
+    pairs = (f"{write_string(n)}, {write_node(v)}" for n, v in zip(call.type.names, values))
     return f"named_struct({', '.join(pairs)})"
 
 
-def _zipped(call: x.Call) -> list[str]:
+def _write_zipped(call: x.Call) -> list[str]:
     """The arguments of arrays_zip, which takes the names of its fields from those that are columns or fields."""
     assert isinstance(call.type, Array)
     assert isinstance(call.type.element, Struct)
     texts = []
     for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
-        plain = name == str(at) and not _names(arg)
-        texts.append(text(arg) if plain else f"(named_struct({string(name)}, {text(arg)})).{backticked(name)}")
+        plain = name == str(at) and not _has_name(arg)
+        texts.append(
+            write_node(arg) if plain else f"(named_struct({write_string(name)}, {write_node(arg)})).{backticked(name)}"
+        )
     return texts
 
 
-def _names(expr: x.Expr) -> bool:
+def _has_name(expr: x.Expr) -> bool:
     return isinstance(expr, (x.Column, x.Outer, x.Variable, x.GetField, x.Nulled))
 
 
-def _nulled(node: x.Nulled) -> str:
-    found = text(node.expr)
+def _write_nulled(node: x.Nulled) -> str:
+    found = write_node(node.expr)
     return backticked(found) if is_above_groups() and not isinstance(node.expr, x.Column) else found
 
 
-def _in_subquery(node: x.InSubquery) -> str:
-    values = ", ".join(text(v) for v in node.values)
+def _write_in_subquery(node: x.InSubquery) -> str:
+    values = ", ".join(write_node(v) for v in node.values)
     left = f"({values})" if len(node.values) > 1 else values
-    return f"({left} IN ({text(node.plan)}))"
+    return f"({left} IN ({write_node(node.plan)}))"
 
 
 WRITERS: dict[type, Writer] = {
-    x.Literal: literal,
+    x.Literal: write_literal,
     x.Column: column_id,
     x.Outer: lambda e: column_id(e.column),
-    x.Variable: _variable,
-    x.Lambda: _lambda,
-    x.Call: _call,
-    x.Cast: _cast,
-    x.GetField: _get_field,
-    x.GetFieldOfElements: _get_field,
-    x.Alias: lambda e: text(e.child),
-    x.Nulled: _nulled,
-    x.Window: _window,
-    x.ScalarSubquery: lambda e: f"({text(e.plan)})",
-    x.Exists: lambda e: f"(EXISTS ({text(e.plan)}))",
-    x.InSubquery: _in_subquery,
+    x.Variable: _write_variable,
+    x.Lambda: _write_lambda,
+    x.Call: _write_call,
+    x.Cast: _write_cast,
+    x.GetField: _write_field,
+    x.GetFieldOfElements: _write_field,
+    x.Alias: lambda e: write_node(e.child),
+    x.Nulled: _write_nulled,
+    x.Window: _write_window,
+    x.ScalarSubquery: lambda e: f"({write_node(e.plan)})",
+    x.Exists: lambda e: f"(EXISTS ({write_node(e.plan)}))",
+    x.InSubquery: _write_in_subquery,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from planproof_engine.expr.nodes import Literal
-from planproof_engine.sql.unparse.texts import string, unwritable
+from planproof_engine.sql.unparse.texts import make_error, write_string
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -31,7 +31,7 @@ def has_flags(data_type: DataType) -> bool:
     return data_type != as_nullable(data_type)
 
 
-def literal(constant: Literal) -> str:
+def write_literal(constant: Literal) -> str:
     """The constant with its own type. Raises `Unknown` for one that has no literal form."""
     data_type, value = constant.type, constant.value
     if value is None:
@@ -39,7 +39,7 @@ def literal(constant: Literal) -> str:
         plain = data_type == VOID or has_flags(data_type)
         return "NULL" if plain else f"CAST(NULL AS {data_type.sql})"
     if isinstance(data_type, String):
-        text = string(str(value))
+        text = write_string(str(value))
         return text if data_type.collation is None else f"collate({text}, '{data_type.collation}')"
     if data_type == BOOLEAN:
         return "TRUE" if value else "FALSE"
@@ -51,4 +51,4 @@ def literal(constant: Literal) -> str:
         return f"{constant.text}{_SUFFIXES[data_type]}"
     if data_type == BINARY or _TYPED.match(constant.text):
         return constant.text
-    raise unwritable(f"the {data_type.simple} {constant.text}")
+    raise make_error(f"the {data_type.simple} {constant.text}")

@@ -10,97 +10,106 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references
 from planproof_engine.logical import nodes as p
 from planproof_engine.quoting import backticked
-from planproof_engine.sql.unparse.expressions import sort
-from planproof_engine.sql.unparse.texts import Writer, above_groups, called, column_id, named, string, text, unwritable
+from planproof_engine.sql.unparse.expressions import write_sort
+from planproof_engine.sql.unparse.texts import (
+    Writer,
+    above_groups,
+    column_id,
+    make_error,
+    name_column,
+    write_item,
+    write_node,
+    write_string,
+)
 
 
-def _select(items: Sequence[str], rest: str) -> str:
+def _write_select(items: Sequence[str], rest: str) -> str:
     if not items:
-        return f"SELECT * EXCEPT (c0) FROM ({_select(('1 AS c0',), rest)})"
+        return f"SELECT * EXCEPT (c0) FROM ({_write_select(('1 AS c0',), rest)})"
     return f"SELECT {', '.join(items)} {rest}".rstrip()
 
 
-def _kept(columns: Iterable[x.Column]) -> list[str]:
+def _list_ids(columns: Iterable[x.Column]) -> list[str]:
     return [column_id(c) for c in {c.id: c for c in columns}.values()]
 
 
-def _from(plan: p.Plan) -> str:
-    return "" if isinstance(plan, p.OneRow) else f"FROM ({text(plan)})"
+def _write_from(plan: p.Plan) -> str:
+    return "" if isinstance(plan, p.OneRow) else f"FROM ({write_node(plan)})"
 
 
-def _one_row(plan: p.OneRow) -> str:
-    return _select((), "")
+def _write_one_row(plan: p.OneRow) -> str:
+    return _write_select((), "")
 
 
-def _scan(plan: p.Scan) -> str:
+def _write_scan(plan: p.Scan) -> str:
     if plan.recursive:
         items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
-        return _select(items, f"FROM {_loop_name(plan)}")
-    items = [called(backticked(c.name), column_id(c)) for c in plan.output]
-    return _select(items, f"FROM {'.'.join(backticked(part) for part in split_name(plan.relation))}")
+        return _write_select(items, f"FROM {_loop_name(plan)}")
+    items = [write_item(backticked(c.name), column_id(c)) for c in plan.output]
+    return _write_select(items, f"FROM {'.'.join(backticked(part) for part in split_name(plan.relation))}")
 
 
-def _values(plan: p.Values) -> str:
+def _write_values(plan: p.Values) -> str:
     names = ", ".join(column_id(c) for c in plan.output)
     if plan.call is not None:
-        return f"SELECT * FROM {text(plan.call)} AS g({names})"
+        return f"SELECT * FROM {write_node(plan.call)} AS g({names})"
     if not plan.rows:
-        raise unwritable("a table function")
-    rows = ", ".join(f"({', '.join(text(e) for e in row)})" for row in plan.rows)
+        raise make_error("a table function")
+    rows = ", ".join(f"({', '.join(write_node(e) for e in row)})" for row in plan.rows)
     return f"SELECT * FROM VALUES {rows} AS v({names})"
 
 
-def _item(item: x.Expr) -> str:
+def _write_item(item: x.Expr) -> str:
     if isinstance(item, x.Alias):
-        return f"{text(item.child)} AS {named(item.id, item.name)}"
+        return f"{write_node(item.child)} AS {name_column(item.id, item.name)}"
     assert isinstance(item, x.Column)
     return column_id(item)
 
 
-def _items(items: Iterable[x.Expr]) -> list[str]:
-    return list(dict.fromkeys(_item(i) for i in items))
+def _write_items(items: Iterable[x.Expr]) -> list[str]:
+    return list(dict.fromkeys(_write_item(i) for i in items))
 
 
-def _project(plan: p.Project) -> str:
-    return _select(_items(plan.items), _from(plan.child))
+def _write_project(plan: p.Project) -> str:
+    return _write_select(_write_items(plan.items), _write_from(plan.child))
 
 
-def _aggregate(plan: p.Aggregate) -> str:
-    groups = [_no_ordinal(g) for g in plan.groups]
+def _write_aggregate(plan: p.Aggregate) -> str:
+    groups = [_write_key(g) for g in plan.groups]
     clause = ""
     if plan.grouping_sets is not None:
         sets = ", ".join(f"({', '.join(groups[i] for i in s)})" for s in plan.grouping_sets)
         clause = f" GROUP BY GROUPING SETS ({sets})"
     elif groups:
         clause = f" GROUP BY {', '.join(groups)}"
-    return _select(_items(plan.items), f"{_from(plan.child)}{clause}".lstrip())
+    return _write_select(_write_items(plan.items), f"{_write_from(plan.child)}{clause}".lstrip())
 
 
-def _no_ordinal(expr: x.Expr) -> str:
+def _write_key(expr: x.Expr) -> str:
     """An expression where a bare number would be taken for a place in the select list."""
-    found = text(expr)
+    found = write_node(expr)
     return f"CAST({found} AS {expr.type.sql})" if isinstance(expr, x.Literal) else found
 
 
-def _block(plan: p.Plan) -> str | None:
+def _write_block(plan: p.Plan) -> str | None:
     """A SELECT that further clauses of its own may follow, which read its input too; None for any other plan."""
     if isinstance(plan, (p.Project, p.Aggregate)):
-        return text(plan) if plan.items else None
-    inner = _block(plan.child) if isinstance(plan, p.Filter) else None
+        return write_node(plan) if plan.items else None
+    inner = _write_block(plan.child) if isinstance(plan, p.Filter) else None
     if inner is None or not isinstance(plan, p.Filter):
         return None
     having = isinstance(plan.child, p.Aggregate) and not _names_window(plan.condition, plan.child.items)
     with above_groups():
-        return f"{inner} {'HAVING' if having else 'QUALIFY'} {text(plan.condition)}"
+        return f"{inner} {'HAVING' if having else 'QUALIFY'} {write_node(plan.condition)}"
 
 
 def _names_window(condition: x.Expr, items: Sequence[x.Expr]) -> bool:
     """Whether the condition computes a window, or names an item that does."""
-    windows = {i.id for i in items if isinstance(i, x.Alias) and _windowed(i)}
-    return _windowed(condition) or any(isinstance(e, x.Column) and e.id in windows for e in condition.walk())
+    windows = {i.id for i in items if isinstance(i, x.Alias) and _has_window(i)}
+    return _has_window(condition) or any(isinstance(e, x.Column) and e.id in windows for e in condition.walk())
 
 
-def _windowed(expr: x.Expr) -> bool:
+def _has_window(expr: x.Expr) -> bool:
     return any(isinstance(e, x.Window) for e in expr.walk())
 
 
@@ -120,34 +129,34 @@ def _reads(e: x.Expr, known: set[int]) -> bool:
     return not isinstance(e, x.Nulled)
 
 
-def _filter(plan: p.Filter) -> str:
+def _write_filter(plan: p.Filter) -> str:
     """WHERE over the child; HAVING or QUALIFY where the condition reads what the child's block does not give out."""
-    if _windowed(plan.condition) or not _reads_only((plan.condition,), plan.child.output):
-        block = _block(plan)
+    if _has_window(plan.condition) or not _reads_only((plan.condition,), plan.child.output):
+        block = _write_block(plan)
         if block is not None:
             return block
-    clause = "QUALIFY" if _windowed(plan.condition) else "WHERE"
-    return _select(_kept(plan.output), f"{_from(plan.child)} {clause} {text(plan.condition)}")
+    clause = "QUALIFY" if _has_window(plan.condition) else "WHERE"
+    return _write_select(_list_ids(plan.output), f"{_write_from(plan.child)} {clause} {write_node(plan.condition)}")
 
 
-def _ordered(plan: p.Ordered) -> str:
-    keys = ", ".join(_key(k) for k in plan.keys)
+def _write_ordered(plan: p.Ordered) -> str:
+    keys = ", ".join(_write_sort_key(k) for k in plan.keys)
     if not keys:
-        return text(plan.child)
+        return write_node(plan.child)
     # A sort takes a subquery's test only where it is what its own block groups by.
     tested = any(isinstance(e, (x.Exists, x.InSubquery)) for k in plan.keys for e in k.walk())
     if not tested and _reads_only(plan.keys, plan.child.output):
-        return _select(_kept(plan.output), f"{_from(plan.child)} ORDER BY {keys}")
-    block = _block(plan.child)
+        return _write_select(_list_ids(plan.output), f"{_write_from(plan.child)} ORDER BY {keys}")
+    block = _write_block(plan.child)
     # An order over what nobody gives out any more changes no schema.
-    return text(plan.child) if block is None else f"{block} ORDER BY {_keys_over(plan)}"
+    return write_node(plan.child) if block is None else f"{block} ORDER BY {_write_keys(plan)}"
 
 
-def _key(key: x.Sort) -> str:
-    return sort(key, _no_ordinal)
+def _write_sort_key(key: x.Sort) -> str:
+    return write_sort(key, _write_key)
 
 
-def _keys_over(plan: p.Ordered) -> str:
+def _write_keys(plan: p.Ordered) -> str:
     """Keys of a sort that reads below its child."""
     child = plan.child
     while isinstance(child, p.Filter):
@@ -155,112 +164,116 @@ def _keys_over(plan: p.Ordered) -> str:
     named = child.groups if isinstance(child, p.Aggregate) and child.grouping_sets is not None else ()
 
     def key(e: x.Expr) -> str:
-        return backticked(text(e)) if e in named and not isinstance(e, x.Column) else _no_ordinal(e)
+        return backticked(write_node(e)) if e in named and not isinstance(e, x.Column) else _write_key(e)
 
     with above_groups():
-        return ", ".join(sort(k, key) for k in plan.keys)
+        return ", ".join(write_sort(k, key) for k in plan.keys)
 
 
-def _join(plan: p.Join) -> str:
-    on = f" ON {text(plan.condition)}" if plan.condition is not None else ""
+def _write_join(plan: p.Join) -> str:
+    on = f" ON {write_node(plan.condition)}" if plan.condition is not None else ""
     own = {c.id for c in plan.left.output}
     correlated = any(isinstance(e, x.Outer) and e.column.id in own for e in plan.right.all_expressions())
     word = f"{plan.kind.upper()} JOIN{' LATERAL' if correlated else ''}"
-    return _select(_kept(plan.output), f"FROM ({text(plan.left)}) AS l {word} ({text(plan.right)}) AS r{on}")
+    return _write_select(
+        _list_ids(plan.output), f"FROM ({write_node(plan.left)}) AS l {word} ({write_node(plan.right)}) AS r{on}"
+    )
 
 
-def _set_operation(plan: p.SetOperation) -> str:
+def _write_set_operation(plan: p.SetOperation) -> str:
     """Sides are written with one name per column, in order; the whole takes the names of its output."""
     items = {c.id: f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)}
-    return _select(list(items.values()), f"FROM ({_sides(plan)})")
+    return _write_select(list(items.values()), f"FROM ({_write_sides(plan)})")
 
 
-def _sides(plan: p.SetOperation) -> str:
+def _write_sides(plan: p.SetOperation) -> str:
     sides = []
     for side in plan.inputs:
         items = [f"{column_id(c)} AS s{i}" for i, c in enumerate(side.output)]
-        sides.append(f"({_select(items, f'FROM ({text(side)})')})")
+        sides.append(f"({_write_select(items, f'FROM ({write_node(side)})')})")
     return f" {plan.kind.upper()}{' ALL' if plan.all else ''} ".join(sides)
 
 
-def _limit(plan: p.Limit) -> str:
-    rest = f" {plan.what.upper()} {text(plan.arguments[0])}" if plan.arguments else ""
-    return _select(_kept(plan.output), f"FROM ({text(plan.child)}){rest}")
+def _write_limit(plan: p.Limit) -> str:
+    rest = f" {plan.what.upper()} {write_node(plan.arguments[0])}" if plan.arguments else ""
+    return _write_select(_list_ids(plan.output), f"FROM ({write_node(plan.child)}){rest}")
 
 
-def _distinct(plan: p.Distinct) -> str:
+def _write_distinct(plan: p.Distinct) -> str:
     if not plan.output:
-        return text(plan.child)
-    return f"SELECT DISTINCT {', '.join(_kept(plan.output))} FROM ({text(plan.child)})"
+        return write_node(plan.child)
+    return f"SELECT DISTINCT {', '.join(_list_ids(plan.output))} FROM ({write_node(plan.child)})"
 
 
-def _named(plan: p.Named) -> str:
+def _write_named(plan: p.Named) -> str:
     pairs = zip(plan.child.output, plan.output)
     items = [column_id(new) if old.id == new.id else f"{column_id(old)} AS {column_id(new)}" for old, new in pairs]
-    return _select(list(dict.fromkeys(items)), f"FROM ({text(plan.child)})")
+    return _write_select(list(dict.fromkeys(items)), f"FROM ({write_node(plan.child)})")
 
 
-def _recursion(plan: p.Recursion) -> str:
+def _write_recursion(plan: p.Recursion) -> str:
     assert isinstance(plan.child, p.SetOperation)
     name = _loop_name(plan.itself)
     names = ", ".join(f"s{i}" for i in range(len(plan.output)))
     items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
-    return f"WITH RECURSIVE {name}({names}) AS ({_sides(plan.child)}) {_select(items, f'FROM {name}')}"
+    return f"WITH RECURSIVE {name}({names}) AS ({_write_sides(plan.child)}) {_write_select(items, f'FROM {name}')}"
 
 
 def _loop_name(scan: p.Scan) -> str:
     return f"r{scan.output[0].id}"
 
 
-def _generate(plan: p.Generate) -> str:
+def _write_generate(plan: p.Generate) -> str:
     names = ", ".join(column_id(c) for c in plan.generated)
     outer = "OUTER " if plan.outer and not plan.call.shown.endswith("_outer") else ""
-    view = f"LATERAL VIEW {outer}{text(plan.call)} g AS {names}"
-    return _select(_kept(plan.output), f"{_from(plan.child)} {view}".lstrip())
+    view = f"LATERAL VIEW {outer}{write_node(plan.call)} g AS {names}"
+    return _write_select(_list_ids(plan.output), f"{_write_from(plan.child)} {view}".lstrip())
 
 
-def _pivot(plan: p.Pivot) -> str:
+def _write_pivot(plan: p.Pivot) -> str:
     """PIVOT groups by whatever its input has beside the columns that it names."""
     read = [e for a in plan.aggregates for e in a.walk() if isinstance(e, x.Column)]
-    keys = [f"{text(k)} AS k{i}" for i, k in enumerate(plan.keys)]
-    source = _select([*_kept((*plan.groups, *read)), *keys], f"FROM ({text(plan.child)})")
+    keys = [f"{write_node(k)} AS k{i}" for i, k in enumerate(plan.keys)]
+    source = _write_select([*_list_ids((*plan.groups, *read)), *keys], f"FROM ({write_node(plan.child)})")
     several = len(plan.aggregates) > 1
-    aggregates = [f"{text(a)} AS a{i}" for i, a in enumerate(plan.aggregates)]
-    values = [f"{_value(v, len(keys))} AS v{i}" for i, v in enumerate(plan.values)]
+    aggregates = [f"{write_node(a)} AS a{i}" for i, a in enumerate(plan.aggregates)]
+    values = [f"{_write_value(v, len(keys))} AS v{i}" for i, v in enumerate(plan.values)]
     made = [f"v{i}_a{j}" if several else f"v{i}" for i in range(len(values)) for j in range(len(aggregates))]
     items = [f"{m} AS {column_id(c)}" for m, c in zip(made, plan.output[len(plan.groups) :])]
     named = ", ".join(f"k{i}" for i in range(len(keys)))
     shape = f"{', '.join(aggregates)} FOR {f'({named})' if len(keys) > 1 else named} IN ({', '.join(values)})"
-    return _select([*_kept(plan.groups), *items], f"FROM ({source}) PIVOT ({shape})")
+    return _write_select([*_list_ids(plan.groups), *items], f"FROM ({source}) PIVOT ({shape})")
 
 
-def _value(value: x.Expr, keys: int) -> str:
+def _write_value(value: x.Expr, keys: int) -> str:
     if keys > 1 and isinstance(value, x.Call):
-        return f"({', '.join(text(a) for a in value.args)})"
-    return text(value)
+        return f"({', '.join(write_node(a) for a in value.args)})"
+    return write_node(value)
 
 
-def _script(plan: p.Script) -> str:
-    given = ", ".join(_kept(plan.child.output))
+def _write_script(plan: p.Script) -> str:
+    given = ", ".join(_list_ids(plan.child.output))
     declared = ", ".join(f"{column_id(c)} {c.type.sql}" for c in plan.output)
-    return f"SELECT TRANSFORM({given}) USING {string(plan.command)} AS ({declared}) FROM ({text(plan.child)})"
+    return (
+        f"SELECT TRANSFORM({given}) USING {write_string(plan.command)} AS ({declared}) FROM ({write_node(plan.child)})"
+    )
 
 
 WRITERS: dict[type, Writer] = {
-    p.OneRow: _one_row,
-    p.Scan: _scan,
-    p.Values: _values,
-    p.Project: _project,
-    p.Filter: _filter,
-    p.Join: _join,
-    p.Aggregate: _aggregate,
-    p.Pivot: _pivot,
-    p.SetOperation: _set_operation,
-    p.Ordered: _ordered,
-    p.Limit: _limit,
-    p.Distinct: _distinct,
-    p.Named: _named,
-    p.Recursion: _recursion,
-    p.Generate: _generate,
-    p.Script: _script,
+    p.OneRow: _write_one_row,
+    p.Scan: _write_scan,
+    p.Values: _write_values,
+    p.Project: _write_project,
+    p.Filter: _write_filter,
+    p.Join: _write_join,
+    p.Aggregate: _write_aggregate,
+    p.Pivot: _write_pivot,
+    p.SetOperation: _write_set_operation,
+    p.Ordered: _write_ordered,
+    p.Limit: _write_limit,
+    p.Distinct: _write_distinct,
+    p.Named: _write_named,
+    p.Recursion: _write_recursion,
+    p.Generate: _write_generate,
+    p.Script: _write_script,
 }

@@ -20,30 +20,30 @@ Writer = Callable[[Any], str]
 _WRITERS: dict[type, Writer] = {}
 
 
-def writers(table: Mapping[type, Writer]) -> None:
+def add_writers(table: Mapping[type, Writer]) -> None:
     """Adds the writers of a family of nodes."""
     _WRITERS.update(table)
 
 
-def text(node: Expr | Plan) -> str:
+def write_node(node: Expr | Plan) -> str:
     """An expression over columns named by their ids, or a query whose columns are the plan's, each under its id."""
     writer = _WRITERS.get(type(node))
     if writer is None:
-        raise unwritable(type(node).__name__)
+        raise make_error(type(node).__name__)
     return writer(node)
 
 
-def unwritable(what: str) -> Unknown:
+def make_error(what: str) -> Unknown:
     """The error for what no text is written for."""
     return Unknown(f"a text for {what}")
 
 
 def column_id(column: Column) -> str:
     """The name that a column has in a generated text: unique in its plan."""
-    return named(column.id, column.name)
+    return name_column(column.id, column.name)
 
 
-def named(id: int, name: str) -> str:
+def name_column(id: int, name: str) -> str:
     """The name in a generated text of the column that has this id, and this name for people."""
     return _naming.get()(id, name)
 
@@ -52,7 +52,7 @@ _naming: ContextVar[Callable[[int, str], str]] = ContextVar("naming", default=la
 
 
 @contextmanager
-def by_name(write: Callable[[], str]) -> Iterator[None]:
+def use_names(write: Callable[[], str]) -> Iterator[None]:
     """Names columns, in the block, as people do. `write` is what is going to be written there.
 
     A column whose name another one has too, case aside, or that generated texts use for something else, gets its id
@@ -64,17 +64,17 @@ def by_name(write: Callable[[], str]) -> Iterator[None]:
         seen.setdefault(id, name)
         return f"c{id}"
 
-    with _named_by(noted):
+    with _use_naming(noted):
         write()
     times = Counter(name.lower() for name in seen.values())
     chosen = {i: n if times[n.lower()] == 1 and not _GENERATED.fullmatch(n) else f"{n}_{i}" for i, n in seen.items()}
     taken = Counter(name.lower() for name in chosen.values())
-    with _named_by(lambda id, name: _written(chosen[id]) if taken[chosen[id].lower()] == 1 else f"c{id}"):
+    with _use_naming(lambda id, name: _quote_name(chosen[id]) if taken[chosen[id].lower()] == 1 else f"c{id}"):
         yield
 
 
 @contextmanager
-def _named_by(naming: Callable[[int, str], str]) -> Iterator[None]:
+def _use_naming(naming: Callable[[int, str], str]) -> Iterator[None]:
     token = _naming.set(naming)
     try:
         yield
@@ -101,7 +101,7 @@ def is_above_groups() -> bool:
     return _above_groups.get()
 
 
-def _written(name: str) -> str:
+def _quote_name(name: str) -> str:
     return name if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS else backticked(name)
 
 
@@ -110,11 +110,11 @@ _GENERATED = re.compile(r"[a-z]\d*(?:_a\d+)?", re.I)
 """What tables, variables and values are called in a generated text."""
 
 
-def called(made: str, name: str) -> str:
+def write_item(made: str, name: str) -> str:
     """A select item under a name, which is left out where the item has it anyway."""
     return name if made in (name, backticked(name)) or backticked(made) == name else f"{made} AS {name}"
 
 
-def string(value: str) -> str:
+def write_string(value: str) -> str:
     """A text literal, escaped."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
