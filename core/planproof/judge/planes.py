@@ -180,7 +180,7 @@ def _read_logical(
         verdict = Verdict.UNPROVED if alone else Verdict.WARNING
         draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_place_origin(draft, unknown.origin))])
     except AnalysisError as error:
-        reason, refusal = f"[{error.condition}] {error.message}", error
+        reason, refusal = f"[{error.condition}] {error.message}", error.with_traceback(None)  # Its frames hold it.
         if alone:
             draft.add([_foreseen_finding(error, doubts.rejected(error))])
     except Exception as error:
