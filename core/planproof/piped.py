@@ -56,13 +56,13 @@ class _Said(Progress):
     say: Callable[[dict[str, Any]], None]
     session: Session
 
-    def begins(self, node: ProjectNode) -> None:
+    def on_model_begin(self, node: ProjectNode) -> None:
         self.session.tag(TAG)
 
-    def ended(self, report: Report) -> None:
+    def on_model_end(self, report: Report) -> None:
         self.say({"report": report.to_dict()})
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.say({"note": remark})
 
 

@@ -20,7 +20,7 @@ def read_regular(path: str | os.PathLike[str], most: int, home: str | None = Non
     part since. Of a small file in half the time that Python takes: a check reads thousands of them. Raises OSError."""
     # A pipe that nobody writes to would not open.
     how = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-    opened = os.open(path, how) if home is None else _opened_below(home, os.fspath(path), how)
+    opened = os.open(path, how) if home is None else _open_below(home, os.fspath(path), how)
     try:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
@@ -37,7 +37,7 @@ def read_regular(path: str | os.PathLike[str], most: int, home: str | None = Non
         os.close(opened)
 
 
-def _opened_below(home: str, path: str, how: int) -> int:
+def _open_below(home: str, path: str, how: int) -> int:
     if os.open not in os.supports_dir_fd:
         return os.open(path, how)
     at = os.open(home, _FOLDER)

@@ -11,7 +11,7 @@ from typing import Any
 from planproof.project.compiler import Selection
 from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
-from planproof.project.reads import content
+from planproof.project.reads import read_content
 from planproof.project.target_folder import target_folder
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
@@ -49,7 +49,7 @@ def _refuse_bombs(home: Path) -> None:
     for ever. Raises OSError and `ProjectError`."""
     for name in _READ:
         if (home / name).exists():
-            content(home / name)
+            read_content(home / name)
     if (home / "selectors.yml").exists():
         load_file(home / "selectors.yml")
 

@@ -110,14 +110,14 @@ class Trials:
         self._lock = threading.Lock()
         self._sharing: dict[RelationName, threading.Lock] = {}
         self._asked: set[RelationName] = set()
-        self._read_node: dict[str, list[Any]] | None = None
+        self._of: dict[str, list[Any]] | None = None
         self._plain: bool | None = None
 
     # --- dbt's side -------------------------------------------------------------------------------------------------
 
     def begin(self, manifest: Any, selected: Collection[str]) -> None:
         """dbt begins to run these nodes of its manifest. Nothing is looked at before a model asks for its tests."""
-        self.manifest, self.selected, self._read_node = manifest, frozenset(selected), None
+        self.manifest, self.selected, self._of = manifest, frozenset(selected), None
 
     def is_built(self, unique_id: str) -> None:
         """dbt has built the node, and it did not fail."""
@@ -258,12 +258,12 @@ class Trials:
     def _tests(self) -> dict[str, list[Any]]:
         """The data tests of each stored node."""
         with self._lock:
-            if self._read_node is None:
-                self._read_node = {}
+            if self._of is None:
+                self._of = {}
                 for node in self.manifest.nodes.values():
                     for parent in self._stored(parents_of(node)) if node.resource_type == "test" else ():
-                        self._read_node.setdefault(parent, []).append(node)
-            return self._read_node
+                        self._of.setdefault(parent, []).append(node)
+            return self._of
 
     def _more(self, test: Any, own: str) -> str | None:
         """Why a test needs more than this model's rows, None where it does not."""

@@ -23,7 +23,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen, schema_of_source
-from planproof.project.yaml_text import yaml_of
+from planproof.project.yaml_text import load_yaml
 from planproof.report.model import Report, Verdict
 from planproof_engine import budget
 from planproof_engine.api import plan
@@ -338,7 +338,7 @@ NO_VALUES = ("a: 2024-99-99", "a: " + "9" * 6000, "\0")
 def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     """A line of brackets once ended the process, inside of libyaml."""
     with pytest.raises(yaml.YAMLError):
-        yaml_of(text)
+        load_yaml(text)
     (tmp_path / "profiles.yml").write_text(text)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "m.yml").write_text(text)

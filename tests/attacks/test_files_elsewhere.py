@@ -19,7 +19,7 @@ from planproof.cli.run import RECORD
 from planproof.project.errors import ProjectError
 from planproof.project.infer import find_property_file
 from planproof.project.manifest import read_project
-from planproof.project.reads import content_within
+from planproof.project.reads import read_within
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.regular import read_regular
 from planproof.report.model import Report
@@ -59,12 +59,12 @@ OUTSIDE = [
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_file_that_lies_elsewhere_is_not_read(name: str, home: Path) -> None:
     with pytest.raises((OSError, ValueError)):
-        content_within(home, name.replace("{tmp}", str(home.parent)))
+        read_within(home, name.replace("{tmp}", str(home.parent)))
 
 
 @pytest.mark.parametrize("name", ["seeds/fine.csv", "seeds/../seeds/fine.csv", "seeds/inner.csv"])
 def test_a_file_of_the_project_is_read(name: str, home: Path) -> None:
-    assert content_within(home, name) == b"a,b\n1,2\n"
+    assert read_within(home, name) == b"a,b\n1,2\n"
 
 
 @pytest.mark.parametrize("part", ["seeds/deep/fine.csv", "seeds/deep", "seeds"])
@@ -86,7 +86,7 @@ def test_what_became_a_link_after_it_was_looked_at_is_not_followed(
 
     monkeypatch.setattr("planproof.project.reads.os.stat", looked)
     with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
-        content_within(home, "seeds/deep/fine.csv")
+        read_within(home, "seeds/deep/fine.csv")
     assert (home / part).is_symlink()
 
 

@@ -31,9 +31,9 @@ def test_each_step_is_told_as_dbt_tells_it(dbt_manifest, terminal: bool) -> None
         live.append(str(status.status))
         shown.compiles()
         live.append(str(status.status))
-        shown.chose(models)
+        shown.on_selection(models)
         for node, outcome in zip(models, ("published", "rejected")):
-            shown.begins(node)
+            shown.on_model_begin(node)
             live.append(str(status.status))
             found = (Finding(Verdict.VIOLATED, "PP504", "analyzed", "id"),) if outcome == "rejected" else ()
             details = Details(materialized=node.materialized, contract=False)

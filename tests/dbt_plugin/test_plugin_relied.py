@@ -96,7 +96,7 @@ def rewritten(macro: Any, patch: pytest.MonkeyPatch, folder: Path) -> None:
     root = Path(FACTORY.packages[macro.package])
     copy = folder / root.name
     shutil.copytree(root, copy)
-    text = relied._macro(macro.package, macro.name)
+    text = relied._find_macro_change(macro.package, macro.name)
     words = macro.pieces[-1].split()
     piece = re.search(r"\s*".join(map(re.escape, words)), text)
     for path in copy.glob("macros/**/*.sql"):

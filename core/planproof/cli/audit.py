@@ -48,9 +48,9 @@ def audit(
     request = Request(
         "audit",
         compiler=DBT,
-        **options.plain(given),
+        **options.convert_to_plain(given),
         settings=settings,
-        spark=options.spark_settings(conf),
+        spark=options.parse_conf(conf),
         contract_file=str(contract_file) if contract_file is not None else None,
     )
     shown = output.Named()

@@ -40,7 +40,7 @@ def recover(
     """
     started = datetime.now(timezone.utc)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
-    spark = options.spark_settings(conf)
+    spark = options.parse_conf(conf)
     # Asked before Spark starts: where no Spark is named, one of our own would know no tables.
     where = location.describe_spark(spark)
     session = location.open_session(spark)

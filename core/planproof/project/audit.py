@@ -14,7 +14,7 @@ from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.promised import Promises
-from planproof.project.selection import guarded_of, selected
+from planproof.project.selection import select_models, split_guarded
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session
@@ -52,10 +52,10 @@ def select_promises(
     """
     nodes = [_find_node(project, name) for name in names]
     if not names:
-        chosen = selected(project, select, exclude, selector, state)
+        chosen = select_models(project, select, exclude, selector, state)
         if not chosen and project.models:
             return []  # Nothing changed or happened, where that was asked.
-        nodes = [node for node in guarded_of(chosen, overrides)[0] if node.materialized != "ephemeral"]
+        nodes = [node for node in split_guarded(chosen, overrides)[0] if node.materialized != "ephemeral"]
     found = [(node, _read_contract(node, conf)) for node in nodes]
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:
@@ -102,7 +102,7 @@ def _make_promise(
     node: ProjectNode, contract: Contract | UnreadableContract, overrides: Mapping[str, Any] | None, lines: Promises
 ) -> Promise:
     details = Details(unique_id=node.unique_id, name=node.name, file=node.file, materialized=node.materialized)
-    placed = partial(lines.placed, node=node.raw)
+    placed = partial(lines.place_findings, node=node.raw)
     return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details, placed)
 
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.project.reads import content_within
-from planproof.project.texts import unix_lines
+from planproof.project.reads import read_within
+from planproof.project.texts import convert_line_ends
 from planproof.report.model import Report
 from planproof_engine.finding import Finding
 from planproof_engine.origin import Origin, place
@@ -206,7 +206,7 @@ def _read_template(
     node: Mapping[str, Any], file: str, directory: str | Path | None, opened: Mapping[str, str]
 ) -> tuple[str, str]:
     """The template's text, and its path from the project's directory: a package's models lie where dbt installs it."""
-    raw = unix_lines(str(node.get("raw_code") or "")).strip()
+    raw = convert_line_ends(str(node.get("raw_code") or "")).strip()
     if file in opened and opened[file].strip() == raw:
         return opened[file], file
     package = str(node.get("package_name") or "")
@@ -218,7 +218,7 @@ def _read_template(
         if not root or not raw:
             continue
         try:
-            text = unix_lines(content_within(str(root), file).decode("utf-8"))
+            text = convert_line_ends(read_within(str(root), file).decode("utf-8"))
         except (OSError, ValueError):
             continue
         # A file that was edited since it was compiled has other lines.

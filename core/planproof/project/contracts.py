@@ -11,8 +11,8 @@ import yaml
 
 from planproof.contract import Contract, ContractError
 from planproof.project.errors import ProjectError
-from planproof.project.reads import content
-from planproof.project.yaml_text import yaml_of
+from planproof.project.reads import read_content
+from planproof.project.yaml_text import load_yaml
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
 
@@ -79,8 +79,8 @@ def parse_column(form: Any, where: str) -> tuple[str, Any, bool]:
 def load_file(file: Path) -> Any:
     """What a YAML or JSON file holds. Raises `ProjectError`."""
     try:
-        text = content(file).decode("utf-8")
-        return _parse_json(text) if file.suffix == ".json" else yaml_of(text)
+        text = read_content(file).decode("utf-8")
+        return _parse_json(text) if file.suffix == ".json" else load_yaml(text)
     except FileNotFoundError:
         raise ProjectError(f"{file}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -94,7 +94,7 @@ def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return yaml_of(text)
+        return load_yaml(text)
 
 
 def _parse_constraints(given: Any, where: str) -> list[Mapping[str, Any]]:

@@ -17,11 +17,11 @@ class DataTests:
 
     def __init__(self, project: Project, chosen: Iterable[str], built: Callable[[], Collection[str]]) -> None:
         self.project, self.chosen, self.built = project, frozenset(chosen), built
-        self._read_node: dict[str, list[Mapping[str, Any]]] = {}
+        self._by_node: dict[str, list[Mapping[str, Any]]] = {}
         for node in (project.manifest.get("nodes") or {}).values():
             if isinstance(node, Mapping) and node.get("resource_type") == "test":
                 for parent in self._find_stored(_parents(node)):
-                    self._read_node.setdefault(parent, []).append(node)
+                    self._by_node.setdefault(parent, []).append(node)
 
     def tests_of(self, node: ProjectNode) -> Tests:
         """The trial that runs a model's tests over its staged rows. Tests that need other rows are named with the
@@ -30,7 +30,7 @@ class DataTests:
 
     def _run_all(self, node: ProjectNode, staged: StagedRows) -> list[DataTestResult]:
         found: list[DataTestResult] = []
-        for form in self._read_node.get(node.unique_id, ()):
+        for form in self._by_node.get(node.unique_id, ()):
             test = read_data_test(form)
             why = self._find_obstacle(form, node) if test.sql else NOT_COMPILED
             found += (

@@ -50,9 +50,9 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
             check.visit(other)
     try:
         plan = check.plan(node)
-        return Explained(plan, check.files.changed(node) or check.stale.get(node.unique_id))
+        return Explained(plan, check.files.find_change(node) or check.stale.get(node.unique_id))
     except AnalysisError as error:
-        raise ProjectError(f"{node.label}: {check.refused(node, error)}") from error
+        raise ProjectError(f"{node.label}: {check.describe_refusal(node, error)}") from error
     except Unknown as unknown:
         missing = [key for key in project.nodes if key in ancestors and key in check.unread]
         named = [key for key in missing if project.nodes[key].relation in unknown.construct]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import listed_columns
+from planproof.project.nodes import split_columns
 from planproof_engine import LogicalPlan, deeply
 from planproof_engine.finding import Finding
 from planproof_engine.hazards import Written
@@ -78,4 +78,4 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
 
 def _read_names(given: object) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return listed_columns([str(name) for name in names])
+    return split_columns([str(name) for name in names])

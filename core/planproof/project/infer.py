@@ -18,7 +18,7 @@ from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.selection import compiled, selected
+from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof_engine.conf import Conf
@@ -69,9 +69,9 @@ def infer_project(
     `ProjectError` where the project cannot be read, or no selected model is compiled.
     """
     conf = conf or DBT_CONF
-    chosen = selected(project, select, exclude, selector, state)
+    chosen = select_models(project, select, exclude, selector, state)
     if all(node.sql is None for node in chosen):
-        compiled(chosen)
+        split_compiled(chosen)
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
@@ -107,7 +107,7 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
     except Unknown as unknown:
         return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
     except AnalysisError as error:
-        return Inferred(node, reason=check.refused(node, error))
+        return Inferred(node, reason=check.describe_refusal(node, error))
     names = ColumnNames(c.name for c in columns)
     if len(names) < len(columns):
         return Inferred(node, reason="it produces two columns of one name")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from planproof.project.manifest import Project, ProjectNode, read_project
-from planproof.project.reads import besides
+from planproof.project.reads import note_unrepeatable
 from planproof_engine.catalog import Catalog, Relation, RelationName, split_name
 
 Parts = tuple[str, ...]
@@ -72,7 +72,7 @@ class NotedCatalog(Catalog):
 def merge_state(project: Project, state: str | Path) -> Project:
     """The project as `dbt build --defer` meant it: relations of the other state stand for their models, and a model
     that dbt did not compile has the text of the other state, where its file is the same. Raises `ProjectError`."""
-    besides()
+    note_unrepeatable()
     file = Path(state) / "manifest.json"
     other = read_project(file) if file.is_file() else None
     if other is None:

@@ -16,11 +16,11 @@ from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import pause_collections
-from planproof.project.nodes import Node, label_of, mapping_at, materialized_of, model_of, relation_of, seed_form
-from planproof.project.reads import content, is_file
+from planproof.project.nodes import Node, label_of, materialized_of, model_of, read_mapping, relation_of, seed_form
+from planproof.project.reads import is_file, read_content
 from planproof.project.shapes import check_node, check_test
-from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
-from planproof.project.target_folder import shown_target, target_folder
+from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
+from planproof.project.target_folder import format_target, target_folder
 from planproof.project.texts import Texts
 from planproof_engine.conf import Conf
 
@@ -102,7 +102,7 @@ class ProjectNode:
 
     def list_left_to_dbt(self) -> tuple[str, ...]:
         """What the model's config asks of dbt beside its table, and `planproof run` cannot do."""
-        return tuple(only_dbt(self.raw.get("config") or {}))
+        return tuple(list_dbt_only(self.raw.get("config") or {}))
 
 
 def _find_not_null_column(test: Mapping[str, Any]) -> str | None:
@@ -245,7 +245,7 @@ def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path
     directory = path if path.is_dir() else _project_directory(path)
     file = target_folder(path, target_path) / MANIFEST if path.is_dir() else path
     if not os.path.exists(file):
-        shown = shown_target(path, target_path) / MANIFEST if path.is_dir() else path
+        shown = format_target(path, target_path) / MANIFEST if path.is_dir() else path
         raise ProjectError(f"{shown}: there is no manifest; run `dbt compile`{_resolve_directory(directory, path)}")
     with pause_collections():
         return _build_project(_read_manifest(file), str(file), directory, file.parent)
@@ -269,7 +269,7 @@ def _project_directory(manifest: Path) -> Path | None:
 
 def _read_manifest(file: Path) -> Mapping[str, Any]:
     try:
-        found = _parse_manifest(content(file).decode("utf-8"))
+        found = _parse_manifest(read_content(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -290,7 +290,7 @@ def _parse_manifest(text: str) -> Any:
 
 
 def _build_project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:
-    metadata = mapping_at(manifest, "metadata", where)
+    metadata = read_mapping(manifest, "metadata", where)
     version = str(metadata.get("dbt_schema_version") or "")
     if not version.rstrip("/").endswith(tuple(f"/manifest/v{known}.json" for known in VERSIONS)):
         raise ProjectError(
@@ -302,7 +302,7 @@ def _build_project(manifest: Mapping[str, Any], where: str, directory: Path | No
         raise ProjectError(f"{where}: it was compiled for {adapter}; planproof proves models on Spark")
     dbt_version = str(metadata.get("dbt_version") or "")
     texts = Texts(directory, target, of_dbt_2=is_of_dbt_2(dbt_version))
-    raw = {**mapping_at(manifest, "nodes", where), **mapping_at(manifest, "sources", where)}
+    raw = {**read_mapping(manifest, "nodes", where), **read_mapping(manifest, "sources", where)}
     nodes = dict(_build_nodes(raw, where, texts))
     on_run = on_run_hooks(node for node in raw.values() if isinstance(node, Mapping))
     return Project(
@@ -312,7 +312,7 @@ def _build_project(manifest: Mapping[str, Any], where: str, directory: Path | No
         dbt_version,
         adapter,
         on_run,
-        mapping_at(manifest, "macros", where),
+        read_mapping(manifest, "macros", where),
         str(metadata.get("generated_at") or ""),
         manifest,
     )
@@ -326,7 +326,7 @@ def _build_nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[t
         if not isinstance(node, Mapping):
             raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
         if key in relations:
-            yield key, _build_node(key, texts.completed(node), relations, where)
+            yield key, _build_node(key, texts.complete_node(node), relations, where)
         elif node.get("resource_type") == "test":
             check_test(node, f"{where}: {key}")
 
@@ -334,8 +334,8 @@ def _build_nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[t
 def _build_node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
     check_node(node, f"{where}: {key}")
     kind = str(node["resource_type"])
-    config = mapping_at(node, "config", f"{where}: {key}")
-    depends_on = mapping_at(node, "depends_on", f"{where}: {key}")
+    config = read_mapping(node, "config", f"{where}: {key}")
+    depends_on = read_mapping(node, "depends_on", f"{where}: {key}")
     tags = {str(tag) for tag in [*_list(node, "tags", key, where), *_list(config, "tags", key, where)]}
     parents = [str(parent) for parent in _list(depends_on, "nodes", key, where)]
     file = node.get("original_file_path")

@@ -111,7 +111,7 @@ class PlanproofCheckOperator(PlanproofOperator):
         request, task = self.request(), self
 
         class Told(Progress):
-            def read(self, project: Project) -> None:
+            def on_project(self, project: Project) -> None:
                 task.changes = task._changes(project, request.location)
 
         found = request.reports(None, Told())
