@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from planproof.cli.run import _Shown
+from planproof.cli.run import _RunProgress
 from planproof.project import read_project
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -25,7 +25,7 @@ def test_each_step_is_told_as_dbt_tells_it(dbt_manifest, terminal: bool) -> None
     models = sorted((n for n in project.nodes.values() if n.kind == "model"), key=lambda n: n.name, reverse=True)
     live = []
     with err.status("reading the project") as status:
-        shown = _Shown(status, err, out)
+        shown = _RunProgress(status, err, out)
         live.append(str(status.status))
         shown.starts()
         live.append(str(status.status))

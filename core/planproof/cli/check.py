@@ -18,7 +18,7 @@ from planproof.project.request import Request
 from planproof.report.run import run_report
 
 
-class _Told(output.Named):
+class _CheckProgress(output.NamedProgress):
     """Also the remarks on the project as a whole, and on standard error what takes long."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ def check(
     request = Request(
         "check", compiler=DBT, **options.convert_to_plain(given), settings=settings, spark=spark, vars=variables
     )
-    shown = _Told()
+    shown = _CheckProgress()
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):
         reports = request.reports(None, shown, brief=wanted.is_brief)

@@ -20,7 +20,7 @@ from planproof.report.text import show
 from planproof_engine.records import record
 
 
-class Named(Progress):
+class NamedProgress(Progress):
     """The name of the project that a request is about, once it was read."""
 
     name = ""

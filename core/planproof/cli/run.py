@@ -81,7 +81,7 @@ def run(
     )
     err, out = output.console(stderr=True), output.console()
     with err.status("reading the project") as status:
-        shown = _Shown(status, err, out if wanted.is_text else None)
+        shown = _RunProgress(status, err, out if wanted.is_text else None)
         # dbt prints to standard output, which is the report's.
         with redirect_stdout(sys.stderr):
             try:
@@ -103,7 +103,7 @@ def run(
     )
 
 
-class _Shown(Progress):
+class _RunProgress(Progress):
     """Live on a terminal; elsewhere a line as each step and each model begins. Each model's end is a line of the
     report."""
 

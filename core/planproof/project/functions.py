@@ -41,14 +41,14 @@ def load(place: str, folder: Path) -> Mapping[str, Any]:
 
 
 @record(frozen=True, slots=True)
-class Loaded:
+class LoadedFunctions:
     """Functions of a command line, with the files that workers need to have."""
 
     functions: Mapping[str, Any]
     files: tuple[str, ...]
 
     @classmethod
-    def of(cls, places: Sequence[str], folder: Path) -> Loaded:
+    def of(cls, places: Sequence[str], folder: Path) -> LoadedFunctions:
         """The functions at all `module:name`s. Raises `DeclarationError`."""
         found: dict[str, Any] = {}
         for place in places:

@@ -54,7 +54,7 @@ class JudgedNode:
 
 
 @dataclass(slots=True)
-class Remembered:
+class JudgementCache:
     """The cache as one check asks it. `states` are those of the nodes that were visited."""
 
     check: OfflineCheck

@@ -160,17 +160,17 @@ class Request:
         `brief`: a check's reports may lack plans, lineage and the text of healthy models, which is enough for all that
         people read in a terminal; where nothing changed they are those of the check before.
         """
-        told = progress or Progress()
+        progress = progress or Progress()
         if self.purpose == "check":
             with reduce_collections():
                 again = brief and self.cache and not self.compiles
-                return self._check_again(told) if again else self._check(told, brief=brief)
+                return self._check_again(progress) if again else self._check(progress, brief=brief)
         assert session is not None, f"a session is needed for: {self.purpose}"
         if self.purpose == "audit":
             from planproof.project.audit import audit_all
 
-            return audit_all(session, self._select_promises(told), told.on_model_end, self.at)
-        return self._run(session, told)
+            return audit_all(session, self._select_promises(progress), progress.on_model_end, self.at)
+        return self._run(session, progress)
 
     def publish(self, session: Session, model: Model) -> Report:
         """One model of the caller's, under the request's settings, through a guard of its own."""
@@ -193,10 +193,10 @@ class Request:
             self._select_promises(Progress())
         if self.purpose != "run":
             return
-        from planproof.project.functions import Loaded
+        from planproof.project.functions import LoadedFunctions
         from planproof.project.run import Older, select_runnable
 
-        Loaded.of(self.functions, Path(self.project_dir or "."))
+        LoadedFunctions.of(self.functions, Path(self.project_dir or "."))
         if self._compiles_now:
             self.location.profile()  # dbt needs it.
             self.location.refuse_other_server(self.spark)
@@ -213,7 +213,7 @@ class Request:
         the project's own where dbt 1 is not installed."""
         return self.manifest is None and self.location.has_dbt
 
-    def _check_again(self, told: Progress) -> list[Report]:
+    def _check_again(self, progress: Progress) -> list[Report]:
         """As `_check`; where all that the check before read is as it was, what it found."""
         location, cache = self.location, Cache.of_user()
         file = location.manifest or location.folder / MANIFEST
@@ -222,18 +222,18 @@ class Request:
         entry = cache.get(key)
         found = Finished.of(entry)
         if found is None:
-            noted, earlier = _Noted(told), Earlier.of(cache, key, entry)
+            noted, earlier = _NotedProgress(progress), Earlier.of(cache, key, entry)
             with note_reads() as reads:
                 reports = self._check(noted, brief=True, earlier=earlier)
             Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads, earlier)
             return reports
         cache.close_file()
-        told.on_project_name(found.project)
+        progress.on_project_name(found.project)
         for remark in found.remarks:
-            told.on_remark(remark)
+            progress.on_remark(remark)
         return list(found.reports)
 
-    def _check(self, told: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
+    def _check(self, progress: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
         from planproof.project.check import check_project
         from planproof.project.workers import count_cores
 
@@ -243,21 +243,21 @@ class Request:
         if self.compiles:
             if location.has_dbt and location.is_in_process():
                 # dbt takes this session. Had it started its own, the JVM would write between the lines of the report.
-                told.on_spark_start()
+                progress.on_spark_start()
                 location.open_session()
-            told.on_compile()
+            progress.on_compile()
         # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
         everything = ("*",) if read_default_selector(location.project_dir) is not None else ()
         project = (
             location.compile_project(
-                everything, vars=self.vars, failed=lambda why: told.on_remark(f"dbt compiled a part only: {why}")
+                everything, vars=self.vars, failed=lambda why: progress.on_remark(f"dbt compiled a part only: {why}")
             )
             if self.compiles
             else location.project()
         )
-        told.on_project(project)
+        progress.on_project(project)
         for remark in self._describe_selector(project):
-            told.on_remark(remark)
+            progress.on_remark(remark)
         conf = location.conf(self.spark)
         found = check_project(
             project,
@@ -268,7 +268,7 @@ class Request:
             overrides=self.settings,
             selector=self.selector,
             state=self.state,
-            noted=told.on_remark,
+            noted=progress.on_remark,
             cache=Cache.of_user(brief=brief) if self.cache else None,
             jobs=self.jobs or count_cores(),
             earlier=earlier,
@@ -300,36 +300,38 @@ class Request:
         name = None if self.select or self.exclude or self.selector else read_default_selector(project.directory)
         return [f"selected by {name!r}, the default selector of selectors.yml"] if name is not None else []
 
-    def _run(self, session: Session, told: Progress) -> list[Report]:
-        from planproof.project.functions import Loaded
+    def _run(self, session: Session, progress: Progress) -> list[Report]:
+        from planproof.project.functions import LoadedFunctions
         from planproof.project.run import Comparing, Older, list_remarks, run_project, select_runnable
         from planproof.project.stale import Files
         from planproof.project.statements import Around
 
-        known = Loaded.of(self.functions, Path(self.project_dir or "."))
+        known = LoadedFunctions.of(self.functions, Path(self.project_dir or "."))
         location = self.location
         fresh = self._compiles_now
-        project = self._compile_project(told) if fresh else location.project()
-        told.on_project(project)
+        project = self._compile_project(progress) if fresh else location.project()
+        progress.on_project(project)
         everything = self._select_nodes(project)
         older = Older(project, lambda node: _has_table(session, node))
         nodes = select_runnable(self._select_for_run(project, fresh=fresh), fresh=fresh, older=older)
         if not fresh:
-            told.on_remark(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
+            progress.on_remark(
+                f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is"
+            )
             files = Files(project)
             for node in nodes:
                 # A seed's rows are read anew.
                 changed = files.find_change(node) if node.kind != "seed" else None
                 if changed:
-                    told.on_remark(f"{node.name} is run as it was compiled: since then {changed}")
+                    progress.on_remark(f"{node.name} is run as it was compiled: since then {changed}")
         looked_at, off = split_guarded(everything, self.settings)
         for remark in (
             *self._describe_selector(project),
             *describe_left_to_dbt(off),
             *list_remarks(project, looked_at, nodes),
         ):
-            told.on_remark(remark)
-        told.on_selection(nodes)
+            progress.on_remark(remark)
+        progress.on_selection(nodes)
         guard = known.make_guard(session)
         with _restore_settings(session, self.spark):
             return run_project(
@@ -340,19 +342,19 @@ class Request:
                 overrides=self.settings,
                 full_refresh=self.full_refresh,
                 threads=self.threads or location.threads(),
-                starting=told.on_model_begin,
-                finished=told.on_model_end,
+                starting=progress.on_model_begin,
+                finished=progress.on_model_end,
                 around=None if self.keys else Around(session, guard.memory.forget),
             )
 
-    def _compile_project(self, told: Progress) -> Project:
-        told.on_compile()
+    def _compile_project(self, progress: Progress) -> Project:
+        progress.on_compile()
         with _use_server(self.spark):
             return self.location.compile_project(
                 self.select, self.exclude, self.vars, self.full_refresh, self.selector, self.state
             )
 
-    def _select_promises(self, told: Progress) -> list[Promise]:
+    def _select_promises(self, progress: Progress) -> list[Promise]:
         from planproof.project.audit import Promise, select_promises
 
         if self.contract_file is not None:
@@ -362,26 +364,26 @@ class Request:
         else:
             location = self.location
             project = location.project()
-            told.on_project(project)
+            progress.on_project(project)
             chosen = (self.select, self.exclude, self.settings, location.conf(), self.selector, self.state)
             return select_promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings) for name in self.names]
 
 
-class _Noted(Progress):
+class _NotedProgress(Progress):
     """Passes on what a check tells, and keeps it."""
 
-    def __init__(self, told: Progress) -> None:
-        self.told, self.project, self.remarks = told, "", list[str]()
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.project, self.remarks = progress, "", list[str]()
 
     def on_project(self, project: Project) -> None:
         self.project = project.name
-        self.told.on_project(project)
+        self.progress.on_project(project)
 
     def on_remark(self, remark: str) -> None:
         self.remarks.append(remark)
-        self.told.on_remark(remark)
+        self.progress.on_remark(remark)
 
 
 def _has_table(session: Session, node: ProjectNode) -> bool:

@@ -154,7 +154,7 @@ def run_project(
     from planproof.project.data_tests import DataTests  # It reads Parquet files, and `check` runs without pyarrow.
 
     tests = DataTests(project, models, lambda: loop.published)
-    one = _One(project, guard, session, full_refresh, around, tests)
+    one = _NodePublisher(project, guard, session, full_refresh, around, tests)
 
     def publish(node: ProjectNode) -> Report:
         if starting is not None:
@@ -184,7 +184,7 @@ def run_project(
 
 
 @record(frozen=True, slots=True)
-class _One:
+class _NodePublisher:
     """How one model of a run is published, with its project's hooks and grants around it."""
 
     project: Project

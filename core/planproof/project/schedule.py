@@ -15,7 +15,7 @@ from planproof.project.garbage import freeze_old_objects, reduce_collections
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
 from planproof.project.reads import note_unrepeatable
-from planproof.project.remembered import JudgedNode, Remembered
+from planproof.project.remembered import JudgedNode, JudgementCache
 from planproof.project.state import State, Unportable, Wanted
 from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
@@ -37,7 +37,7 @@ class Schedule:
     ) -> None:
         self.check, self.project = check, check.project
         self.states: dict[str, State] = {}
-        self.remembered = Remembered(check, cache, self.states, earlier) if cache is not None else None
+        self.remembered = JudgementCache(check, cache, self.states, earlier) if cache is not None else None
         self.jobs, self.workers = jobs if can_fork() else 1, None
         self._order = {key: i for i, key in enumerate(self.project.nodes)}
         self._asked_for: dict[str, dict[str, None]] = {}
@@ -49,12 +49,13 @@ class Schedule:
         self._nodes = list(self.project.nodes.values())
         self._to_judge: list[ProjectNode] = []
         self._judged = 0
-        self._told: Callable[[str, Report], None] = lambda key, report: None
+        self._take_report: Callable[[str, Report], None] = lambda key, report: None
         self._add(needed)
 
-    def reports(self, told: Callable[[str, Report], None]) -> dict[str, Report]:
-        """The models' reports, what a model reads before it; `told` gets each as it is made. Raises `ProjectError`."""
-        self._told = told
+    def reports(self, take_report: Callable[[str, Report], None]) -> dict[str, Report]:
+        """The models' reports, what a model reads before it. `take_report` gets each as it is made. Raises
+        `ProjectError`."""
+        self._take_report = take_report
         try:
             with reduce_collections(), freeze_old_objects():
                 self._run()
@@ -107,7 +108,7 @@ class Schedule:
         key = node.unique_id
         self.states[key], self._found[key] = state, report
         if report is not None:
-            self._told(key, report)
+            self._take_report(key, report)
         for other in self._waiting.pop(key, ()):
             self._missing[other] -= 1
             if not self._missing[other]:
@@ -143,7 +144,9 @@ class Schedule:
         return {key: self.states[key] for key in keys}
 
     def _judge_one(self, node: ProjectNode) -> JudgedNode:
-        return JudgedNode.of(node, self.check.judge_alone(node, self._collect_states(node)), is_brief=self.check.is_brief)
+        return JudgedNode.of(
+            node, self.check.judge_alone(node, self._collect_states(node)), is_brief=self.check.is_brief
+        )
 
     def _keep(self, node: ProjectNode, judged: JudgedNode) -> None:
         key, report = self._keys.get(node.unique_id), judged.load_report(node)
@@ -213,7 +216,7 @@ class Schedule:
             report = check.visit(self.project.nodes[key])
             self._found[key] = report
             if report is not None:
-                self._told(key, report)
+                self._take_report(key, report)
         for key, said in check.unread.items():
             self.states.setdefault(key, State(unread=said))
 

@@ -88,7 +88,7 @@ class PlanproofSparkOperator(PlanproofOperator):
 
         task = self
 
-        class Told(Progress):
+        class RunProgress(Progress):
             def on_model_begin(self, node: ProjectNode) -> None:
                 spark.watch(session)
 
@@ -102,7 +102,7 @@ class PlanproofSparkOperator(PlanproofOperator):
         with request_session(request) as session:
             spark.watch(session)
             self.log.info("Spark work begins on %s", session.capabilities.kind)
-            return request.reports(session, Told())
+            return request.reports(session, RunProgress())
 
 
 @contextmanager

@@ -72,11 +72,11 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
         spark.watch(session)
         from planproof.project.request import Progress
 
-        class Told(Progress):
+        class AuditProgress(Progress):
             def on_model_end(self, report: Report) -> None:
                 spark.check()
 
-        return [_seen(session, report) for report in request.reports(session, Told())]
+        return [_seen(session, report) for report in request.reports(session, AuditProgress())]
 
 
 def _seen(session: Session, report: Report) -> Report:
