@@ -322,7 +322,8 @@ def read_row_groups(
     """Every row group of the files as a pyarrow Table, with its file and number.
 
     With a `limit`: the first and the last of each file, at most `limit` in all. With `rows`: not more of each, so that
-    only their pages are decoded. Raises `FooterError` for a damaged file, and `Undecodable` for one that pyarrow cannot hold (a codec, nested text beyond 2 GB, memory).
+    only their pages are decoded. Raises `FooterError` for a damaged file, and `Undecodable` for one that pyarrow cannot
+    hold (a codec, nested text beyond 2 GB, memory).
     """
     given = 0
     for path in paths:
