@@ -217,7 +217,7 @@ class Guard:
         """What a query of its own target reads, now that nobody else publishes to it. Raises `Refused` where the query
         gives other columns by now."""
         self.session.rows(f"REFRESH TABLE {names.target.quoted}")
-        runs = self.session.analyzed(examined.sql)
+        runs = self.session.analyze(examined.sql)
         if runs.analyzed != examined.runs.analyzed:
             raise Refused(
                 f"{names.target} got other columns while this model waited for it; run the model again",
@@ -253,7 +253,7 @@ class Guard:
         held = lock.acquire(store, root, names.slug, names.stamp, table)
         try:
             if list_publishes(store, root, names.slug):
-                appeared = self.session.registered(names.target.quoted) is None
+                appeared = self.session.registered_table(names.target.quoted) is None
                 for report in recover_held(self.session, held, self.root is not None):
                     draft.add(report.findings)
                     if report.outcome == "failed":

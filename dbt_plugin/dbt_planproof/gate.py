@@ -328,7 +328,7 @@ class Gate:
         if session.capabilities.kind != "classic" or model.contract is None:
             return None
         try:
-            planes = session.analyzed(drop_terminators(state.node.compiled))
+            planes = session.analyze(drop_terminators(state.node.compiled))
         except (AnalysisError, SparkFailure):
             return None
         columns = [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in planes.analyzed]

@@ -13,7 +13,7 @@ import planproof.session
 from planproof.publish.transaction.names import Refused, join, parent
 from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decoded, local, store_of
+from planproof.session.store import decode_uri, local, store_of
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal
 
@@ -61,13 +61,13 @@ class Reach:
         line. Where it does not start, dbt says so."""
         if self.is_shared and not self.is_launched:
             with self.lock, suppress(Exception):
-                planproof.session.launched_for_dbt(self.adapter.config.credentials.server_side_parameters)
+                planproof.session.launch_for_dbt(self.adapter.config.credentials.server_side_parameters)
             self.is_launched = True
 
     def _open_session(self) -> ClassicSession | ConnectSession:
         with self.lock:
             parameters = self.adapter.config.credentials.server_side_parameters
-            self.found = planproof.session.opened_by_dbt(parameters, self.found)
+            self.found = planproof.session.open_for_dbt(parameters, self.found)
             return self.found
 
     def _open_thrift(self) -> ThriftSession:
@@ -106,7 +106,7 @@ class Reach:
                 "does not reach it: run dbt with method: session, where Spark runs in dbt's own process"
             )
         reason = tables.refusal()
-        if reason is None and not tables.holds(name):
+        if reason is None and not tables.is_in_catalog(name):
             catalog = tables.complete(name)[0]
             reason = f"its file format is iceberg, and the catalog {catalog} makes no Iceberg tables in this session"
         return reason
@@ -141,7 +141,7 @@ class Reach:
             return str(refusal)
         location = _LOCATION.search(existing.information or "") if existing is not None and existing.is_table else None
         roots += [root for root in (node.config.get("location_root"),) if root]
-        roots += [parent(decoded(location[1]))] if location else []
+        roots += [parent(decode_uri(location[1]))] if location else []
         return next((why for root in roots if (why := self._measure_distance(session, root))), None)
 
     def _measure_distance(self, session: Session, root: str) -> str | None:

@@ -11,7 +11,7 @@ from dbt_planproof.reach import Reach
 from dbt_planproof.scope import why_unreachable
 from planproof.publish.transaction.names import PREFIX
 from planproof.session.protocol import SparkFailure
-from planproof.session.store import decoded
+from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.texts import Statement
@@ -23,7 +23,7 @@ def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bo
     if why_unreachable(reach.method) is not None or reach.find_refusal() is not None:
         return False
     try:
-        stored = reach.open_session().registered(quoted(old))
+        stored = reach.open_session().registered_table(quoted(old))
     except (AnalysisError, SparkFailure):
         return False
     if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):
@@ -31,5 +31,5 @@ def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bo
     adapter.execute_now(statement.text)
     # Spark renames a table within its database.
     named = quoted((*old[:-1], new[-1]))
-    adapter.execute_now(f"alter table {named} set location {literal(decoded(stored.location or ''))}")
+    adapter.execute_now(f"alter table {named} set location {literal(decode_uri(stored.location or ''))}")
     return True

@@ -161,7 +161,7 @@ class Trials:
 
     def _share(self, test: Any, asked: Question, session: Session) -> None:
         """Asks for the test, and for all that can be counted with it, by one query."""
-        table = session.registered(asked.relation.quoted)
+        table = session.registered_table(asked.relation.quoted)
         relations = self._find_relations(parents_of(test))
         state = _read_state(session, relations, {})
         if table is None or state is None:
@@ -210,7 +210,7 @@ class Trials:
         staged = self.here.staged
         if staged is None or names_of(relation) != staged.target.in_schema:
             return None
-        schema = staged.session.analyzed(f"SELECT * FROM {staged.relation}").analyzed
+        schema = staged.session.analyze(f"SELECT * FROM {staged.relation}").analyzed
         return [self.adapter.Column(column=f.name, dtype=f.type.simple) for f in schema]
 
     def refuse_query(self, statement: Statement) -> None:

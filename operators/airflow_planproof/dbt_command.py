@@ -51,11 +51,11 @@ def dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
     import planproof.session
 
     with ExitStack() as stack:
-        found = planproof.session.running()
+        found = planproof.session.find_running()
         if found is not None:
-            stack.enter_context(found.unchanged())
+            stack.enter_context(found.preserve_settings())
         result = dbtRunner(callbacks=[told]).invoke(list(arguments))
-        if found is None and (own := planproof.session.running()) is not None:
+        if found is None and (own := planproof.session.find_running()) is not None:
             stack.callback(own.stop)
     if result.success:
         return Ended(True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from planproof.arrow.batches import faults
+from planproof.arrow.batches import find_faults
 
 ITEMS = pa.list_(pa.field("item", pa.struct([pa.field("q", pa.int32(), nullable=False)])))
 PRICES = pa.map_(pa.string(), pa.field("value", pa.int32(), nullable=False))
@@ -29,8 +29,8 @@ def batch(values: list, t: pa.DataType, nullable: bool = True) -> pa.RecordBatch
     ],
 )
 def test_healthy_batches(healthy):
-    assert faults(healthy) == []
-    assert faults(pa.Table.from_batches([healthy, healthy])) == []
+    assert find_faults(healthy) == []
+    assert find_faults(pa.Table.from_batches([healthy, healthy])) == []
 
 
 @pytest.mark.parametrize(
@@ -43,20 +43,20 @@ def test_healthy_batches(healthy):
     ],
 )
 def test_a_null_under_a_not_null_flag(broken, path, nulls):
-    [fault] = faults(broken)
+    [fault] = find_faults(broken)
     assert (fault.path, fault.nulls) == (path, nulls)
-    [fault] = faults(pa.Table.from_batches([broken, broken]))
+    [fault] = find_faults(pa.Table.from_batches([broken, broken]))
     assert fault.nulls == 2 * nulls
 
 
 def test_only_the_slice_is_read():
     nulls_outside = batch([[("a", None)], [("b", 2)]], PRICES).slice(1)
-    assert faults(nulls_outside) == []
+    assert find_faults(nulls_outside) == []
 
 
 def test_broken_buffers():
     broken = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x02\0\0\0"), pa.py_buffer(b"\xff\xff"))
-    [fault] = faults(pa.record_batch([broken], names=["s"]))
+    [fault] = find_faults(pa.record_batch([broken], names=["s"]))
     assert fault.path is None
     assert "UTF" in fault.message.upper()
 
@@ -65,23 +65,23 @@ def test_results_of_spark_are_healthy(session):
     table = session.batches(
         "select id, array(named_struct('q', id)) xs, map('k', id) m, if(id > 1, null, id) n from range(10)"
     )
-    assert faults(table) == []
+    assert find_faults(table) == []
 
 
 def test_bytes_that_are_no_utf8_are_told_apart():
     text = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x01\0\0\0"), pa.py_buffer(b"\xff"))
-    [fault] = faults(pa.record_batch([text], names=["s"]))
+    [fault] = find_faults(pa.record_batch([text], names=["s"]))
     assert fault.text
     loose = pa.record_batch(
         [text, pa.array([None], "int8")], schema=pa.schema([("s", "string"), pa.field("n", "int8", False)])
     )
-    assert [(f.text, f.nulls) for f in faults(loose)] == [(True, 0), (False, 1)]
+    assert [(f.text, f.nulls) for f in find_faults(loose)] == [(True, 0), (False, 1)]
 
 
 def test_what_pyarrow_cannot_decode_is_no_damage(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
-    from planproof.arrow.footers import Undecodable, row_groups
+    from planproof.arrow.footers import Undecodable, read_row_groups
 
     def refused(self, number):
         raise pa.ArrowNotImplementedError("Nested data conversions not implemented for chunked array outputs")
@@ -89,16 +89,16 @@ def test_what_pyarrow_cannot_decode_is_no_damage(tmp_path, monkeypatch):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", refused)
     with pytest.raises(Undecodable, match=r"t\.parquet.*chunked"):
-        list(row_groups([str(tmp_path / "t.parquet")]))
+        list(read_row_groups([str(tmp_path / "t.parquet")]))
 
 
 def test_dictionaries_of_anything_and_names_that_repeat():
     words = pa.array(["a", None, "a"]).dictionary_encode()
     batch = pa.RecordBatch.from_arrays([words, words], schema=pa.schema([pa.field("w", words.type, False)] * 2))
-    assert [(f.path, f.nulls) for f in faults(batch)] == [(("w",), 2)]
+    assert [(f.path, f.nulls) for f in find_faults(batch)] == [(("w",), 2)]
     healthy = pa.table({"w": pa.array(["a", "b"]).dictionary_encode()})
-    assert faults(healthy) == []
-    assert faults(healthy.slice(0, 0)) == []
+    assert find_faults(healthy) == []
+    assert find_faults(healthy.slice(0, 0)) == []
 
 
 def test_a_damaged_file_leaves_the_batches_read_in_part(tmp_path):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planproof.arrow.footers import FooterError, Undecodable, folded, read_footer, read_footers, row_groups
+from planproof.arrow.footers import FooterError, Undecodable, fold_footers, read_footer, read_footers, read_row_groups
 from planproof_engine.types import (
     BINARY,
     BYTE,
@@ -57,7 +57,7 @@ def written(spark, sql: str, folder: Path) -> list[str]:
     ],
 )
 def test_the_schema_is_what_spark_planned_and_what_spark_reads(spark, session, tmp_path, sql, settings):
-    with session.settings(settings):
+    with session.change_settings(settings):
         files = written(spark, sql, tmp_path / "t")
         planned = session.planes(sql).optimized
     footer = read_footers(files)[0]
@@ -71,14 +71,14 @@ def test_the_schema_is_what_spark_planned_and_what_spark_reads(spark, session, t
 
 
 def test_times_of_every_precision(spark, session, tmp_path):
-    with session.settings({"spark.sql.timeType.enabled": "true"}):
+    with session.change_settings({"spark.sql.timeType.enabled": "true"}):
         sql = "select cast('12:34:56' as time(9)) t9, cast('12:34:56' as time(6)) t6, cast('12:34:56' as time(0)) t0"
         [file] = written(spark, sql, tmp_path / "t")
         assert read_footer(file).schema == session.planes(sql).optimized
 
 
 def test_millis_are_told(spark, session, tmp_path):
-    with session.settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+    with session.change_settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
         [file] = written(spark, "select timestamp'2020-01-01 00:00:00' ts", tmp_path / "t")
     footer = read_footer(file)
     assert footer.schema[0].type == TIMESTAMP
@@ -201,12 +201,12 @@ def test_row_groups_first_and_last_or_all(tmp_path):
     for name in "ab":
         pq.write_table(pa.table({"a": range(10)}), tmp_path / f"{name}.parquet", row_group_size=2)
     paths = [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]
-    assert [(Path(p).name, n) for p, n, _ in row_groups(paths, limit=3)] == [
+    assert [(Path(p).name, n) for p, n, _ in read_row_groups(paths, limit=3)] == [
         ("a.parquet", 0),
         ("a.parquet", 4),
         ("b.parquet", 0),
     ]
-    assert sum(t.num_rows for _, _, t in row_groups(paths)) == 20
+    assert sum(t.num_rows for _, _, t in read_row_groups(paths)) == 20
 
 
 def test_footers_that_say_the_same_are_folded(tmp_path):
@@ -215,7 +215,7 @@ def test_footers_that_say_the_same_are_folded(tmp_path):
         paths.append(str(tmp_path / f"{i}.parquet"))
         pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), paths[-1])
     pq.write_table(pa.table({"a": pa.array(["x"])}), tmp_path / "other.parquet")
-    [same, other] = folded([read_footer(p) for p in [*paths, str(tmp_path / "other.parquet")]])
+    [same, other] = fold_footers([read_footer(p) for p in [*paths, str(tmp_path / "other.parquet")]])
     assert (same.files, same.rows, same.nulls, same.path) == (3, 6, {("a",): 3}, paths[0])
     assert (other.files, other.rows) == (1, 1)
 
@@ -257,4 +257,4 @@ def test_an_encrypted_file_is_unreadable_and_not_damaged(tmp_path):
         with pytest.raises(Undecodable, match="encrypted"):
             read_footer(path)
         with pytest.raises(Undecodable, match="encrypted"):
-            list(row_groups([path]))
+            list(read_row_groups([path]))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planproof.arrow.lists import Batch, BrokenDeclaration, checked, compact, evaluate, flattened, parents, positions
+from planproof.arrow.lists import Batch, BrokenDeclaration, check_result, compact, evaluate, flatten, parents, positions
 from planproof_engine.functions.nested import Application, Carried, Given, Level, Made, Position
 from planproof_engine.types import DOUBLE, INT
 
@@ -62,7 +62,7 @@ def test_flattening_knows_whose_element_each_one_is(rows: Rows, spelling: str) -
     held = [(row, at, e) for row, elements in enumerate(rows) for at, e in enumerate(elements or [])]
     assert parents(array).to_pylist() == [row for row, _, _ in held]
     assert positions(array).to_pylist() == [at for _, at, _ in held]
-    assert flattened(array, 1).to_pylist() == [e for _, _, e in held]
+    assert flatten(array, 1).to_pylist() == [e for _, _, e in held]
     tidy = compact(array)
     assert tidy.to_pylist() == rows
     assert len(tidy.values) == len(held)
@@ -176,7 +176,7 @@ BROKEN_ARRAYS: dict[str, tuple[Any, Any, str]] = {
 def test_an_array_that_breaks_its_declaration(name: str) -> None:
     declared, given_back, said = BROKEN_ARRAYS[name]
     with pytest.raises(BrokenDeclaration, match="PLANPROOF-DECLARATION f0: ") as raised:
-        checked(application((), nullable=False), given_back, declared, 2)
+        check_result(application((), nullable=False), given_back, declared, 2)
     assert said in str(raised.value)
 
 
@@ -198,7 +198,7 @@ KEPT: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", KEPT)
 def test_what_spark_takes_for_the_same_type(name: str) -> None:
     declared, given_back = KEPT[name]
-    found = checked(application(()), given_back, declared, 2)
+    found = check_result(application(()), given_back, declared, 2)
     assert found.type == declared
     assert (
         found.to_pylist() == given_back.cast(found.type).to_pylist()

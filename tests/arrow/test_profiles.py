@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planproof.arrow.profiles import Extent, extents
+from planproof.arrow.profiles import Extent, read_extents
 from planproof.publish.audit.changes import format_bound
 
 DAY = datetime.date(2026, 11, 21)
@@ -31,7 +31,7 @@ KNOWN = [
 def span(tmp_path: Path, values: Any, **more: Any) -> Extent:
     file = tmp_path / "f.parquet"
     pq.write_table(pa.table({"C": values}), file, **more)
-    rows, found = extents(str(file))
+    rows, found = read_extents(str(file))
     assert rows == len(values)
     return found["c"]
 
@@ -62,10 +62,10 @@ def test_what_is_not(tmp_path: Path, values: Any, more: dict[str, Any], why: str
 
 
 def test_files_together() -> None:
-    assert Extent(1, 1, 3).joined(Extent(2)) == Extent(3, 1, 3)
-    assert Extent(1).joined(Extent(0, "a", "b")) == Extent(1, "a", "b")
-    assert Extent(None, 1, 2).joined(Extent(1, 0, 5)) == Extent(None, 0, 5)
-    assert Extent(1, 1, 2).joined(Extent(1, unknown="why")) == Extent(2, unknown="why")
-    assert Extent(0, 1, 2).joined(Extent(0, "a", "b")).unknown == "files hold it in types that do not compare"
+    assert Extent(1, 1, 3).join(Extent(2)) == Extent(3, 1, 3)
+    assert Extent(1).join(Extent(0, "a", "b")) == Extent(1, "a", "b")
+    assert Extent(None, 1, 2).join(Extent(1, 0, 5)) == Extent(None, 0, 5)
+    assert Extent(1, 1, 2).join(Extent(1, unknown="why")) == Extent(2, unknown="why")
+    assert Extent(0, 1, 2).join(Extent(0, "a", "b")).unknown == "files hold it in types that do not compare"
     assert format_bound(AT) == "2026-11-21 10:00:00 UTC"
     assert format_bound(decimal.Decimal("1.50")) == "1.50"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from planproof.arrow.ranges import EMPTY, whole_numbers
+from planproof.arrow.ranges import EMPTY, read_number_range
 
 
 def _file(folder: Path, name: str, array: Any, column: str = "n", **options: Any) -> str:
@@ -22,11 +22,11 @@ def test_all_row_groups_and_files_count(tmp_path: Path) -> None:
     two = _file(tmp_path, "two", pa.array([2**40], pa.int64()))
     nulls = _file(tmp_path, "nulls", pa.array([None, None], pa.int32()))
     nothing = _file(tmp_path, "nothing", pa.array([], pa.int64()))
-    assert whole_numbers([one], "n") == (-7, 90)
-    assert whole_numbers([nulls, one, nothing], "n") == (-7, 90)
-    assert whole_numbers([one, two], "n") == (-7, 2**40)
-    assert whole_numbers([nulls, nothing], "n") == EMPTY
-    assert whole_numbers([], "n") == EMPTY
+    assert read_number_range([one], "n") == (-7, 90)
+    assert read_number_range([nulls, one, nothing], "n") == (-7, 90)
+    assert read_number_range([one, two], "n") == (-7, 2**40)
+    assert read_number_range([nulls, nothing], "n") == EMPTY
+    assert read_number_range([], "n") == EMPTY
 
 
 def test_what_a_file_does_not_tell_is_not_guessed(tmp_path: Path) -> None:
@@ -46,6 +46,6 @@ def test_what_a_file_does_not_tell_is_not_guessed(tmp_path: Path) -> None:
         "away": str(tmp_path / "away.parquet"),
     }
     for what, path in others.items():
-        assert whole_numbers([good, path], "n") is None, what
+        assert read_number_range([good, path], "n") is None, what
     dotted = _file(tmp_path, "dotted", pa.array([{"b": 1}]), column="a")
-    assert whole_numbers([dotted], "a.b") is None
+    assert read_number_range([dotted], "a.b") is None

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from planproof.arrow.repeats import distinct
+from planproof.arrow.repeats import find_distinct
 
 ODD_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
 
@@ -35,7 +35,7 @@ def bits(value: Any) -> Any:
 @pytest.mark.parametrize("start", [0, 3])
 def test_each_value_is_there_once_in_its_first_order(kind: Any, values: list[Any], start: int) -> None:
     array = pa.array(values * 40, kind).slice(start)
-    found = distinct([array])
+    found = find_distinct([array])
     assert found is not None
     ((once,), places) = found
     assert [bits(v) for v in once.to_pylist()] == [bits(v) for v in array.to_pylist()[: len(values)]]
@@ -44,7 +44,7 @@ def test_each_value_is_there_once_in_its_first_order(kind: Any, values: list[Any
 
 def test_rows_of_several_arrays_are_told_apart() -> None:
     one, two = pa.array([1, 1, None, None, 1] * 30), pa.array(["a", None, "a", None, "a"] * 30)
-    found = distinct([one, two, one])
+    found = find_distinct([one, two, one])
     assert found is not None
     once, places = found
     assert list(zip(*(a.to_pylist() for a in once))) == [
@@ -69,9 +69,9 @@ def test_rows_of_several_arrays_are_told_apart() -> None:
     ids=["no repeats", "no repeats together", "lists", "structs", "no rows", "no arguments"],
 )
 def test_what_does_not_repeat_is_left_alone(arrays: list[Any]) -> None:
-    assert distinct(arrays) is None
+    assert find_distinct(arrays) is None
 
 
 def test_one_row() -> None:
-    found = distinct([pa.array([7])])
+    found = find_distinct([pa.array([7])])
     assert found is None

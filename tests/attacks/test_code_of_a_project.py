@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from planproof.arrow.isolated import _Reader, isolated
+from planproof.arrow.isolated import _Reader, run_isolated
 from planproof.interpreter import python_command, python_environment
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def trap(example_project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_files_of_others_are_read_without_the_project_s_modules(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planproof.arrow.isolated._reader", _Reader())
-    assert isolated(divmod, 7, 2) == (3, 1)
+    assert run_isolated(divmod, 7, 2) == (3, 1)
     assert not trap.exists(), trap.read_text()
 
 

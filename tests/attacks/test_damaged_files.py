@@ -19,7 +19,7 @@ import pytest
 from damaged import ending_footer
 
 from planproof import Guard, Model, Verdict
-from planproof.arrow.isolated import GIB, CannotRead, isolated
+from planproof.arrow.isolated import GIB, CannotRead, run_isolated
 from planproof.project.check import check_project
 from planproof.project.manifest import read_project
 from planproof.publish.audit.hazards import _Footers
@@ -46,17 +46,17 @@ def damaged(tmp_path: Path) -> list[str]:
 
 
 def test_the_next_call_is_answered_by_another_process() -> None:
-    first = isolated(os.getpid)
-    assert isolated(os.getpid) == first != os.getpid()
+    first = run_isolated(os.getpid)
+    assert run_isolated(os.getpid) == first != os.getpid()
     with pytest.raises(CannotRead, match="ended with -6"):
-        isolated(os.abort)
-    assert isolated(os.getpid) not in (first, os.getpid())
+        run_isolated(os.abort)
+    assert run_isolated(os.getpid) not in (first, os.getpid())
 
 
 def test_an_error_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
-        isolated(divmod, 1, 0)
-    assert isolated(divmod, 7, 2) == (3, 1)
+        run_isolated(divmod, 1, 0)
+    assert run_isolated(divmod, 7, 2) == (3, 1)
 
 
 OF_TWO = """
@@ -69,26 +69,27 @@ KNOWN = "import math; math.OfTwo = OfTwo; OfTwo.__module__ = 'math'"
 
 @pytest.mark.parametrize("known", ["", KNOWN], ids=["of nobody", "of a module"])
 def test_an_error_that_cannot_be_carried_over_is_no_damage(known: str) -> None:
-    first = isolated(os.getpid)
+    first = run_isolated(os.getpid)
     with pytest.raises(RuntimeError, match="OfTwo: said"):
-        isolated(exec, f"{OF_TWO}\n{known}\nraise OfTwo('said', 2)", {})
+        run_isolated(exec, f"{OF_TWO}\n{known}\nraise OfTwo('said', 2)", {})
     with pytest.raises(TypeError, match="pickle"):
-        isolated(open, os.devnull)
-    assert isolated(os.getpid) == first
+        run_isolated(open, os.devnull)
+    assert run_isolated(os.getpid) == first
 
 
 def test_a_process_that_is_forked_meanwhile_says_nothing() -> None:
     """What is on its way to the reader is in no buffer of which a fork would have a copy."""
     code = (
-        "import os, threading; from planproof.arrow.isolated import isolated; isolated(divmod, 7, 2); ended = []\n"
+        "import os, threading; from planproof.arrow.isolated import run_isolated\n"
+        "run_isolated(divmod, 7, 2); ended = []\n"
         "def ask():\n"
-        "    while not ended: assert isolated(divmod, 7, 2) == (3, 1)\n"
+        "    while not ended: assert run_isolated(divmod, 7, 2) == (3, 1)\n"
         "thread = threading.Thread(target=ask); thread.start()\n"
         "for _ in range(15):\n"
         "    child = os.fork()\n"
         "    if not child: raise SystemExit\n"
         "    os.waitpid(child, 0)\n"
-        "ended.append(1); thread.join(); print(isolated(divmod, 9, 2))\n"
+        "ended.append(1); thread.join(); print(run_isolated(divmod, 9, 2))\n"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (told.stdout, told.stderr) == ("(4, 1)\n", "")
@@ -96,16 +97,16 @@ def test_a_process_that_is_forked_meanwhile_says_nothing() -> None:
 
 def test_it_is_ended_when_it_takes_too_long() -> None:
     with pytest.raises(CannotRead):
-        isolated(time.sleep, 60, seconds=0.5)
-    assert isolated(divmod, 7, 2) == (3, 1)
+        run_isolated(time.sleep, 60, seconds=0.5)
+    assert run_isolated(divmod, 7, 2) == (3, 1)
 
 
 @BOUNDED
 def test_it_takes_no_more_memory_than_it_may() -> None:
-    first = isolated(os.getpid)
+    first = run_isolated(os.getpid)
     with pytest.raises(CannotRead, match="more than 1 GiB of memory"):
-        isolated(bytearray, 2**31, size=GIB)
-    assert isolated(os.getpid) == first
+        run_isolated(bytearray, 2**31, size=GIB)
+    assert run_isolated(os.getpid) == first
 
 
 @BOUNDED
@@ -139,7 +140,7 @@ def test_a_file_of_many_columns_is_one_model_s_matter(tmp_path: Path, dbt_manife
 
 def test_threads_take_turns() -> None:
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda n: isolated(divmod, n, 7), range(100))) == [divmod(n, 7) for n in range(100)]
+        assert list(pool.map(lambda n: run_isolated(divmod, n, 7), range(100))) == [divmod(n, 7) for n in range(100)]
 
 
 def test_a_file_that_ends_its_reader_is_named(damaged: list[str]) -> None:

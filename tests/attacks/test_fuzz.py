@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
@@ -340,7 +339,6 @@ def test_for_longer(name: str, fuzzers: dict[str, Fuzzer]) -> None:
     until, count = time.monotonic() + LONG, 0
     while time.monotonic() < until:
         count += played(fuzzers[name], 20 if name == "footers" else 500)
-        gc.collect()  # A process reads one manifest. Of many in turn, what is in cycles waits long for a collection.
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{name}: {count} times, at most {memory} MB")
     assert memory < MOST_MEGABYTES

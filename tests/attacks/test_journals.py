@@ -56,7 +56,7 @@ class Scene:
         self.folder = tmp_path / "nobodys"
         (self.folder / "deep").mkdir(parents=True)
         (self.folder / "deep" / "file").write_text("precious")
-        self.version = self.session.registered(f"{self.other}.t").location.removeprefix("file:")
+        self.version = self.session.registered_table(f"{self.other}.t").location.removeprefix("file:")
         self._entry: Entry | None = None
         self.entry()
         self.is_as_it_was()
@@ -116,7 +116,7 @@ class Scene:
         names = [
             f"{db}.{row[1]}" for db in (self.database, self.other) for row in self.session.rows(f"show tables in {db}")
         ]
-        places = {name: found.location for name in names if (found := self.session.registered(name)) is not None}
+        places = {name: found.location for name in names if (found := self.session.registered_table(name)) is not None}
         files = {
             path: path.read_bytes()
             for root in (self.home, self.theirs, str(self.folder))

@@ -184,8 +184,8 @@ print("told:", [words for words in seen if SECRET.encode() in words])
 @pytest.mark.parametrize(
     "opened",
     [
-        pytest.param("planproof.session.embedded(conf)", marks=pytest.mark.conformance),
-        "planproof.session.opened_by_dbt(conf)",
+        pytest.param("planproof.session.open_embedded(conf)", marks=pytest.mark.conformance),
+        "planproof.session.open_for_dbt(conf)",
         pytest.param("built(conf)", marks=pytest.mark.conformance),
     ],
 )

@@ -74,7 +74,7 @@ def overhead(home: Path) -> tuple[float, list[float]]:
     session = type(work)(**{**work.to_dict(), "spark": spark}).open_session()
 
     def alone() -> None:
-        with session.unchanged():
+        with session.preserve_settings():
             work.reports(session)
 
     def task() -> None:

@@ -200,7 +200,7 @@ def _footers(spark: Any, home: Path, count: int) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     import planproof.session
-    from planproof.arrow.footers import folded, read_footer
+    from planproof.arrow.footers import fold_footers, read_footer
     from planproof.claims import files
 
     folder = home / "many"
@@ -212,7 +212,7 @@ def _footers(spark: Any, home: Path, count: int) -> dict[str, Any]:
     paths = [str(folder / f"{i}.parquet") for i in range(count)]
     found = {}
     for name, work in (
-        ("driver", lambda: folded(map(read_footer, paths))),
+        ("driver", lambda: fold_footers(map(read_footer, paths))),
         ("job", lambda: files.read(paths, planproof.session.open(spark))),
     ):
         started = time.perf_counter()

@@ -68,9 +68,11 @@ def main() -> int:
     price = f"pmod(xxhash64(id, n), {given.prices}) * 1.25D" if given.prices else "double(n * 1.25 + id)"
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory() as home:
-        from planproof.session import embedded
+        from planproof.session import open_embedded
 
-        session: Any = embedded({"spark.master": "local[2]", "spark.sql.warehouse.dir": str(Path(home) / "warehouse")})
+        session: Any = open_embedded(
+            {"spark.master": "local[2]", "spark.sql.warehouse.dir": str(Path(home) / "warehouse")}
+        )
         try:
             session.spark.sparkContext.setLogLevel("ERROR")
             data = DATA.format(rows=given.rows, elements=given.elements, price=price)
@@ -91,7 +93,7 @@ def measure(session: Any, kind: str, given: argparse.Namespace) -> None:
     guard = Guard(session, functions={"score": Function(FUNCTIONS[kind], "double", kind=kind)})
     catalog = guard.memory.catalog()
     logical = plan(LAMBDA, catalog, conf=session.conf, registry=guard.functions.registry)
-    found = guard.functions.lowered(logical, catalog)
+    found = guard.functions.lower(logical, catalog)
     assert found is not None
     texts = {"lambda": found[1].sql, "explode": EXPLODED, "same rows": SAME_ROWS, "scan": SCAN}
     seconds: dict[str, list[float]] = {name: [] for name in texts}

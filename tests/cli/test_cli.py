@@ -239,7 +239,7 @@ def test_recover_refuses_what_it_cannot_look_at_before_spark_starts(invoke, tmp_
     def started(*_):
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr("planproof.session.embedded", started)
+    monkeypatch.setattr("planproof.session.open_embedded", started)
     monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")

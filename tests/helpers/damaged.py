@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planproof.arrow.footers import FooterError, read_footers
-from planproof.arrow.isolated import CannotRead, isolated
+from planproof.arrow.isolated import CannotRead, run_isolated
 
 
 def ending_footer(at: Path, sound: bytes | None = None) -> tuple[bytes, bytes]:
@@ -24,7 +24,7 @@ def ending_footer(at: Path, sound: bytes | None = None) -> tuple[bytes, bytes]:
         bad[place] = 0
         at.write_bytes(bytes(bad))
         try:
-            isolated(read_footers, [str(at)])
+            run_isolated(read_footers, [str(at)])
         except CannotRead:
             return sound, bytes(bad)
         except FooterError:

@@ -46,7 +46,7 @@ def violated(report: Report) -> set[str]:
 
 
 def snapshot(guard: Guard, name: str) -> str:
-    return str(guard.session.registered(name).properties["current-snapshot-id"])
+    return str(guard.session.registered_table(name).properties["current-snapshot-id"])
 
 
 def test_append(place: str, guard: Guard, rows: Any) -> None:
@@ -319,7 +319,7 @@ def test_identifier_fields_stay_not_null(lake: str, guard: Guard, rows: Any, ice
     assert report.outcome == "failed", report
     assert "first DROP IDENTIFIER FIELDS, then ALTER TABLE" in str(report.error)
     assert snapshot(guard, name) == before
-    assert guard.session.registered(name).properties["identifier-fields"] in ("[id,s.a]", "[s.a,id]")
+    assert guard.session.registered_table(name).properties["identifier-fields"] in ("[id,s.a]", "[s.a,id]")
     assert rows(name) == [(2, (1,), 2)]
 
 
@@ -349,13 +349,13 @@ def test_the_files_of_a_publish_are_found_under_its_folder(place: str, guard: Gu
     name, tables = f"{place}.t", guard.session.transactions()
     iceberg.sql(f"create table {name} (id bigint) using iceberg")
     change = tables.change(name)
-    folder = change.set_apart("planproof_one")
+    folder = change.place_files("planproof_one")
     guard.session.write(f"insert into {change.staged} values (1)")
-    assert tables.names_any(name, folder, ()) is False
+    assert tables.has_files_in(name, folder, ()) is False
     change.commit()
     change.close()
-    assert tables.names_any(name, folder, ()) is True
-    assert tables.names_any(name, f"{folder}_2", ()) is False
+    assert tables.has_files_in(name, folder, ()) is True
+    assert tables.has_files_in(name, f"{folder}_2", ()) is False
 
 
 @pytest.mark.parametrize(

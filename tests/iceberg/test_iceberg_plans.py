@@ -33,14 +33,14 @@ def how(report: Report) -> str:
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_they_are_what_the_query_is_planned_to(iceberg: Any, lake: str, adaptive: str) -> None:
     session, shown = ClassicSession(iceberg), []
-    with session.settings({"spark.sql.adaptive.enabled": adaptive}):
+    with session.change_settings({"spark.sql.adaptive.enabled": adaptive}):
         for name, sql in QUERIES.items():
-            analyzed = session.analyzed(sql)
+            analyzed = session.analyze(sql)
             transaction = session.transactions().replace(f"{lake}.{name}", analyzed)
             written = session.write(f"insert into {transaction.staged} {sql}")
             assert written is not None, name
             behind = written.as_planned(analyzed)
-            assert behind in (None, session.planned(analyzed)), name
+            assert behind in (None, session.add_plans(analyzed)), name
             shown += [name] if behind is not None else []
             transaction.commit()
             transaction.close()
@@ -49,14 +49,14 @@ def test_they_are_what_the_query_is_planned_to(iceberg: Any, lake: str, adaptive
 
 def test_a_table_is_not_planned_again(iceberg: Any, lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard(iceberg)
-    expected = guard.session.planned(guard.session.analyzed(QUERIES["aggregated"]))
+    expected = guard.session.add_plans(guard.session.analyze(QUERIES["aggregated"]))
     assert expected.optimized is not None
     assert expected.executed is not None
 
     def planned(self: Any, found: Any) -> Any:
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(ClassicSession, "planned", planned)
+    monkeypatch.setattr(ClassicSession, "add_plans", planned)
     report = guard.publish(Model(f"{lake}.t", QUERIES["aggregated"], file_format="iceberg"))
     assert report.outcome == "published", report.findings
     assert "final plan of the write" in how(report)
@@ -70,7 +70,7 @@ def test_a_column_that_is_cast_on_its_way_in_is_planned_as_the_query_has_it(iceb
     """Iceberg has no tinyint: the plan that writes an int is not the query's."""
     sql = "select id, cast(id as tinyint) as small from range(3)"
     session = ClassicSession(iceberg)
-    analyzed = session.analyzed(sql)
+    analyzed = session.analyze(sql)
     transaction = session.transactions().replace(quoted((*lake.split("."), "t")), analyzed)
     written = session.write(f"insert into {transaction.staged} {sql}")
     transaction.discard()

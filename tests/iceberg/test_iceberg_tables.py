@@ -73,7 +73,7 @@ def test_new_same_and_changed(place: str, guard: Guard, rows: Any, iceberg: Any)
     )
     report = guard.publish(changed)
     assert report.outcome == "published", report
-    assert guard.session.registered(name).partition_by == ("region", "days(at)")
+    assert guard.session.registered_table(name).partition_by == ("region", "days(at)")
     before = rows(name), snapshots(iceberg, name)
 
     broken = model(name, "select if(id > 0, id, null) id, 1 as one from range(4)", ("id", "bigint", False))
@@ -97,7 +97,7 @@ def test_what_people_gave_a_table_stays(lake: str, guard: Guard, iceberg: Any) -
     iceberg.sql(f"insert into {name} values (1, 1)")
     iceberg.sql(f"alter table {name} create tag first")
     assert guard.publish(model(name, "select id, 's' as n from range(2)")).outcome == "published"
-    now = guard.session.registered(name)
+    now = guard.session.registered_table(name)
     assert (now.comment, now.properties["owner.team"]) == ("ours", "sales")
     described = {r[0]: r[2] for r in iceberg.sql(f"describe table {name}").collect()}
     assert described["id"] == "key"
@@ -373,7 +373,7 @@ def test_a_view_made_a_table_and_the_reverse(database: str, guard: Guard, iceber
     # The new rows come from the view whose place they take.
     report = guard.publish(model(name, f"select id + 1 as id from {name}", ("id", "bigint", True)))
     assert (report.outcome, report.strategy) == ("published", "exchange"), report
-    assert (iceberg.table(name).collect()[0][0], guard.session.registered(name).format) == (2, "iceberg")
+    assert (iceberg.table(name).collect()[0][0], guard.session.registered_table(name).format) == (2, "iceberg")
     assert guard.publish(model(name, "select 5L as id")).strategy == "replace"
     for text in ("a", "b", "b"):
         report = guard.publish(Model(name, f"select '{text}' as id", materialized="view"))
@@ -399,7 +399,7 @@ def test_views_of_other_catalogs(place: str, guard: Guard, iceberg: Any) -> None
     assert view("select 1 as id").outcome == "rejected"
     assert view("select if(rand() < 2, null, 'c') as id").outcome == "rejected"
     assert iceberg.newSession().table(name).collect()[0][0] == "b"
-    found = guard.session.registered(name)
+    found = guard.session.registered_table(name)
     assert (found.kind, found.text) == ("view", "select 'b' as id")
     assert guard.audit(name, promised).verdict == "proved"
     # Neither takes the other's place here.

@@ -183,7 +183,7 @@ def branched(home: Path, step: str) -> None:
 
     arrived = threading.Barrier(len(BRANCHED), action=kill)
     where, name, is_after, named = {
-        "begin": (BranchChange, "set_apart", True, None),
+        "begin": (BranchChange, "place_files", True, None),
         "audit": (Commit, "note", True, "audit"),
         "commit": (BranchChange, "commit", False, None),
         "forwarded": (BranchChange, "_drop", False, None),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planproof.arrow.footers import folded, read_footer
+from planproof.arrow.footers import fold_footers, read_footer
 from planproof.invariants import drift
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import parse_type
@@ -150,7 +150,7 @@ def test_files_that_say_the_same_of_their_paths_are_one_finding(tmp_path: Any) -
     for name in ("a", "b", "c"):
         (tmp_path / f"p={name}").mkdir()
         pq.write_table(pa.table({"p": ["a"]}), tmp_path / f"p={name}" / "x.parquet")
-    read = folded(read_footer(str(tmp_path / f"p={name}" / "x.parquet")) for name in ("a", "b", "c"))
+    read = fold_footers(read_footer(str(tmp_path / f"p={name}" / "x.parquet")) for name in ("a", "b", "c"))
     assert [footer.files for footer in read] == [1, 2]
     [finding] = drift.check_paths(read, ["p"])
     assert (finding.promised, finding.found) == ("b", "a")

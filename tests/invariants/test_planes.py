@@ -238,9 +238,9 @@ def test_flags_of_files(written):
 
 def test_milliseconds_are_a_break(spark, session, tmp_path):
     sql = "select timestamp'2020-01-01 00:00:00' ts"
-    with session.settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
+    with session.change_settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
         spark.sql(sql).write.parquet(str(tmp_path / "t"))
-    with session.settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}):
+    with session.change_settings({"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}):
         spark.sql(sql).write.parquet(str(tmp_path / "u"))
     planned = session.planes(sql).optimized
     assert codes(file_schemas.check(planned, read_footers(session.files(str(tmp_path / "t"))))) == [("PP401", V, "ts")]

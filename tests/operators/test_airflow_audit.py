@@ -50,7 +50,7 @@ def test_check(
     from dbt_planproof.invoke import compile_project
 
     monkeypatch.setenv("SHOP_SCHEMA", "shop")
-    with session.unchanged():
+    with session.preserve_settings():
         compile_project(shop, shop, vars={"join": "left"})
     monkeypatch.delenv("SHOP_SCHEMA")
     ran = run_dag(
@@ -79,7 +79,7 @@ def test_audit(
 
     os.environ["SHOP_SCHEMA"] = database
     try:
-        with session.unchanged():
+        with session.preserve_settings():
             compile_project(shop, shop)
     finally:
         del os.environ["SHOP_SCHEMA"]

@@ -61,11 +61,11 @@ def tried(
     from dbt_planproof.invoke import compile_project
 
     monkeypatch.setenv("SHOP_SCHEMA", database)
-    with session.unchanged():
+    with session.preserve_settings():
         compile_project(shop, shop)
 
     def run(mode: str, **variables: str) -> Any:
-        with session.unchanged():
+        with session.preserve_settings():
             return run_dag(DAG, PROJECT=str(shop), PROFILE="shop", TARGET="test", VARS=variables, MODE=mode, ARGS={})
 
     return run

@@ -145,7 +145,7 @@ def test_a_server_that_dbt_would_not_ask_is_refused(servers, target, settings, s
 
 def test_the_session_is_the_target_s(servers, monkeypatch):
     opened = []
-    for way in ("embedded", "connected", "served"):
+    for way in ("open_embedded", "open_connect", "open_thrift"):
         monkeypatch.setattr(f"planproof.session.{way}", lambda conf, way=way: opened.append((way, conf)))
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setenv("DBT_PROFILES_DIR", str(servers))
@@ -156,13 +156,13 @@ def test_the_session_is_the_target_s(servers, monkeypatch):
         )
         return opened[-1]
 
-    assert open_session(None)[0] == "embedded"
-    assert open_session("connect")[0] == "connected"
+    assert open_session(None)[0] == "open_embedded"
+    assert open_session("connect")[0] == "open_connect"
     assert open_session("thrift", spark_x="1") == (
-        "served",
+        "open_thrift",
         {**read_profile(servers, servers, "thrift").server, "spark.sql.ansi.enabled": "false", "spark.x": "1"},
     )
-    assert open_session("thrift", spark_remote="sc://a")[0] == "connected"
+    assert open_session("thrift", spark_remote="sc://a")[0] == "open_connect"
     monkeypatch.setenv("SPARK_REMOTE", "sc://env")
     assert open_session(None)[1]["spark.remote"] == "sc://env"
     with pytest.raises(ProjectError, match="connects by 'http'; planproof reaches Spark by"):
@@ -173,7 +173,7 @@ def test_a_profile_that_only_dbt_reads_needs_a_master(servers, monkeypatch):
     """What the settings say then is where Spark is; any other setting leaves the profile to be asked."""
     (servers / "profiles.yml").write_text(SERVERS.replace("target: dev", "target: odd"))
     opened = []
-    monkeypatch.setattr("planproof.session.embedded", opened.append)
+    monkeypatch.setattr("planproof.session.open_embedded", opened.append)
     monkeypatch.setenv("DBT_PROFILES_DIR", str(servers))
     with pytest.raises(ProjectError, match="cannot be rendered"):
         ProjectLocation(servers).open_session({"spark.sql.shuffle.partitions": "2"})
@@ -198,7 +198,7 @@ def test_a_check_that_compiles_starts_spark_itself(tmp_path, monkeypatch, method
     (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: shop\n")
     target = f"{{type: spark, schema: shop, method: {method}}}"
     (tmp_path / "profiles.yml").write_text(f"shop: {{target: dev, outputs: {{dev: {target}}}}}\n")
-    monkeypatch.setattr("planproof.session.embedded", lambda conf: began.append("Spark"))
+    monkeypatch.setattr("planproof.session.open_embedded", lambda conf: began.append("Spark"))
     with pytest.raises(ProjectError, match="the warehouse is away"):
         Request("check", project_dir=str(tmp_path), compiles=True, compiler=Dbt()).reports(None)
     assert began == starts

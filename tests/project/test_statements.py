@@ -26,7 +26,7 @@ class Recorded:
             raise AnalysisError("TABLE_OR_VIEW_NOT_FOUND", "there is no table")
         return list(self.grants) if sql.startswith("show grants") else []
 
-    def registered(self, name):
+    def registered_table(self, name):
         return object() if self.exists else None
 
     def publish(self, model, full_refresh=False, tests=None):

@@ -246,7 +246,7 @@ def test_a_staged_folder_that_somebody_deleted_is_not_finished(
     frail.rows = rows
     with pytest.raises(killed):
         Guard(frail).publish(there.model)
-    location = session.registered(there.name).location
+    location = session.registered_table(there.name).location
     store = store_of(session)
     for name in store.contents(location):
         store.delete(f"{location}/{name}")

@@ -125,7 +125,7 @@ def test_what_is_not_known_has_its_reason(spark: Any, database: str, monkeypatch
         select cast(x as double) as x, s, cast(s as binary) as b, timestamp '2026-11-01 10:00:00' as at
         from values ('NaN', repeat('a', {100})), ('1', 'b') as v(x, s)
         """
-    with guard.session.settings({"spark.sql.parquet.outputTimestampType": "INT96"}):
+    with guard.session.change_settings({"spark.sql.parquet.outputTimestampType": "INT96"}):
         made = by_name(told(guard.publish(Model(name, query))).after.columns)
     assert made["x"].unknown == "NaN stands in its bounds" or "no bounds" in str(made["x"].unknown)
     assert made["s"].unknown == "texts of 64 bytes or more may be cut"

@@ -36,10 +36,10 @@ class Lake:
     def delta(self) -> Any:
         return self
 
-    def database(self, name: str) -> str:
+    def database_location(self, name: str) -> str:
         return str(self.root)
 
-    def registered(self, name: str) -> Any:
+    def registered_table(self, name: str) -> Any:
         table = split_name(name)[-1]
         location = str(self.root / table)
         return SimpleNamespace(kind="table", format="delta", location=location) if table in self.known else None
@@ -56,7 +56,7 @@ class Lake:
             version=max((int(p.stem) for p in Path(location, "_delta_log").glob("*.json")), default=-1)
         )
 
-    def names_any(self, state: Any, folder: str) -> bool:
+    def has_files_in(self, state: Any, folder: str) -> bool:
         return folder == self.named
 
     def fence(self, location: str, mark: str) -> None:

@@ -316,7 +316,7 @@ class Renamed:
     def __init__(self, **there: str) -> None:
         self.there, self.ran = there, list[str]()
 
-    def registered(self, name: str) -> Any:
+    def registered_table(self, name: str) -> Any:
         kind = self.there.get(name)
         if kind == "unknown":
             raise SparkFailure("it lists t all the same", outside=True)

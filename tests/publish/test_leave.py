@@ -235,8 +235,8 @@ def test_nothing_is_asked_of_each_table_by_itself(spark: Any, session: Any, shop
         spark.sql(f"create table {database}.bystander_{number} using parquet as select 1 as id")
     asked = list[str]()
     with pytest.MonkeyPatch.context() as patch:
-        plain = type(session).registered
-        patch.setattr(type(session), "registered", lambda self, name: asked.append(name) or plain(self, name))
-        holder = Holdings(session).holder(str(session.registered(f"{database}.bystander_3").location))
+        plain = type(session).registered_table
+        patch.setattr(type(session), "registered_table", lambda self, name: asked.append(name) or plain(self, name))
+        holder = Holdings(session).holder(str(session.registered_table(f"{database}.bystander_3").location))
     assert holder == f"`{database}`.`bystander_3`"
     assert [name for name in asked if "`" in name] == []

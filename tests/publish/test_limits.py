@@ -132,7 +132,7 @@ def test_freshness(spark: Any, database: str) -> None:
             sql = "select cast(current_timestamp() - interval '{age}' hour as {kind}) as at"
             for age, outcome in ages.items():
                 guard = Guard(spark)
-                with guard.session.settings({"spark.sql.parquet.outputTimestampType": form}):
+                with guard.session.change_settings({"spark.sql.parquet.outputTimestampType": form}):
                     report = guard.publish(
                         Model(name, sql.format(age=age, kind=kind), settings=Settings.of({"limits": limits}))
                     )

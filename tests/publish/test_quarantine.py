@@ -323,7 +323,7 @@ def renames_timestamps(shop: Shop) -> bool:
     """Whether a table can be renamed while TIMESTAMP means one without a zone. Spark 3.5 and 4.0 read the types of
     Hive's table as such, and Hive knows no `timestamp_ntz`."""
     made, renamed = f"{shop.database}.made", f"{shop.database}.renamed"
-    with shop.session.settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+    with shop.session.change_settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
         shop.spark.sql(f"create table {made} (at timestamp_ltz) using parquet")
         try:
             shop.spark.sql(f"alter table {made} rename to {renamed}")
@@ -339,7 +339,7 @@ def test_a_timestamp_stays_one_where_a_bare_type_means_another(shop: Shop) -> No
         pytest.skip("this Spark and this catalog cannot rename a table with timestamps under that setting")
     contract = Contract([("id", "int", False), ("at", "timestamp_ltz", True)])
     sql = "select id, timestamp_ltz'2026-01-01 10:00:00' as at from values (1), (null) as t(id)"
-    with shop.session.settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+    with shop.session.change_settings({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
         for _ in range(2):
             report = shop.publish(sql, contract=contract)
             assert report.outcome == "published", [f.message for f in report.findings]

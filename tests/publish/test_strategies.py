@@ -203,7 +203,7 @@ class World:
             assert target is not None
             stage.fill(going, model, target, model.sql, session.planes(model.sql).analyzed.names)
         elif self.case.strategy != "view":
-            planes = session.analyzed(model.sql)
+            planes = session.analyze(model.sql)
             examined = Examined(planes, {}, {}, lambda column: None, model.sql, planes)
             if self.case.strategy == "location":
                 stage.write(going, examined, planes.analyzed.as_nullable())

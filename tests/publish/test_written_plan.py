@@ -71,7 +71,7 @@ def test_a_new_table_is_what_create_table_as_makes_of_it(spark: Any, database: s
 
 
 def test_a_query_is_written_as_it_was_analyzed(spark: Any, database: str, session: Any, tmp_path: Any) -> None:
-    planes = session.analyzed(COUNTED)
+    planes = session.analyze(COUNTED)
     assert (planes.optimized, planes.executed) == (None, None)
     place = f"{tmp_path}/a b%20'c"
     for _ in range(2):

@@ -102,7 +102,7 @@ def story(spark: Any) -> dict[str, Any]:
     found["tables"] = {
         name: None if t is None else [t.kind, t.format, t.managed, list(t.partition_by)] for name, t in kinds.items()
     }
-    with guard.session.settings({"spark.sql.ansi.enabled": "false"}):
+    with guard.session.change_settings({"spark.sql.ansi.enabled": "false"}):
         found["changed"] = guard.session.conf.ansi
     found["restored"] = guard.session.conf.ansi
     return found

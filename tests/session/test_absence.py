@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from planproof import Guard, Model
 from planproof.publish.transaction.places import database_root
 from planproof.report.run import run_report
-from planproof.session.absence import NOT_THERE, believe
+from planproof.session.absence import NOT_THERE, verify_absence
 from planproof.session.classic import ClassicSession
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
@@ -139,18 +139,18 @@ def test_absent_is_what_no_list_shows(spark: Any, database: str, session: Any) -
     assert session.table(f"{database}.only_here") is None
     assert session.table("no_schema.none") is None
     assert session.table("no_catalog.no_schema.none") is None
-    assert session.registered(f"{database}.`a b*`") is None
+    assert session.registered_table(f"{database}.`a b*`") is None
 
 
 def test_a_list_that_fails_leaves_it_open(database: str, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = type(session)._told
+    plain = type(session)._run
 
     def failing(self: Any, sql: str) -> Any:
         if sql.startswith("SHOW TABLES"):
             raise SparkFailure("the cable was pulled", outside=True)
         return plain(self, sql)
 
-    monkeypatch.setattr(type(session), "_told", failing)
+    monkeypatch.setattr(type(session), "_run", failing)
     with pytest.raises(SparkFailure, match="Whether it exists is not known") as found:
         session.table(f"{database}.none")
     assert found.value.transient
@@ -163,14 +163,14 @@ def test_a_text_is_rejected_for_what_no_list_shows(spark: Any, database: str, se
     with pytest.raises(AnalysisError, match="TABLE_OR_VIEW_NOT_FOUND"):
         session.rows(f"select * from {database}.none")
     with pytest.raises(AnalysisError, match="_NOT_FOUND"):
-        session.analyzed("select * from no_schema.none")
+        session.analyze("select * from no_schema.none")
     with pytest.raises(AnalysisError, match="SCHEMA_NOT_FOUND"):
         session.rows("show tables in no_schema")
     for sentence, condition in (
         (f"table or view `{database}`.`t`", NOT_THERE[0]),
         (f"schema `{database}`", NOT_THERE[1]),
     ):
-        with pytest.raises(SparkFailure, match="all the same") as found, session._doubting():
+        with pytest.raises(SparkFailure, match="all the same") as found, session._doubt_absence():
             raise AnalysisError(condition, f"The {sentence} cannot be found.")
         assert found.value.transient
 
@@ -189,7 +189,7 @@ def lists(*names: str, loads: bool = True) -> Callable[[str], list[tuple[Any, ..
 def test_names_that_differ_in_case_are_two_where_the_catalog_has_one_of_them() -> None:
     """A Hadoop or REST catalog tells names apart by case, whatever Spark does; the session's own does not."""
     error = AnalysisError(NOT_THERE[0], "none")
-    believe(error, "`lake`.`db`.`Orders`", lists("orders"), lambda: False)
+    verify_absence(error, "`lake`.`db`.`Orders`", lists("orders"), lambda: False)
     for name, rows in (
         ("`lake`.`db`.`Orders`", lists("orders", loads=False)),
         ("`lake`.`db`.`Orders`", lists("Orders")),
@@ -197,7 +197,7 @@ def test_names_that_differ_in_case_are_two_where_the_catalog_has_one_of_them() -
         ("`db`.`Orders`", lists("orders")),
     ):
         with pytest.raises(SparkFailure, match="all the same"):
-            believe(error, name, rows, lambda: False)
+            verify_absence(error, name, rows, lambda: False)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_catalog_that_keeps_its_lists_is_believed(said: str) -> None:
     def rows(sql: str) -> list[tuple[Any, ...]]:
         raise SparkFailure(said)
 
-    believe(AnalysisError(NOT_THERE[0], "none"), "`lake`.`db`.`t`", rows, lambda: False)
+    verify_absence(AnalysisError(NOT_THERE[0], "none"), "`lake`.`db`.`t`", rows, lambda: False)
 
 
 @pytest.mark.conformance

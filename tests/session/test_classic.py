@@ -71,7 +71,7 @@ def test_settings_are_restored_and_unset_again(session, spark):
     spark.conf.set("spark.sql.caseSensitive", "true")
     contains = spark._jsparkSession.sessionState().conf().contains
     assert not contains("spark.sql.groupByAliases")
-    with session.settings({"spark.sql.caseSensitive": "false", "spark.sql.groupByAliases": "false"}):
+    with session.change_settings({"spark.sql.caseSensitive": "false", "spark.sql.groupByAliases": "false"}):
         assert not session.conf.case_sensitive
         assert not session.conf.group_by_aliases
     assert session.conf.case_sensitive
@@ -82,14 +82,14 @@ def test_settings_that_cannot_be_set_leave_the_others_as_they_were(session):
     before = session.conf
     with (
         pytest.raises((SparkFailure, AnalysisError), match="warehouse"),
-        session.settings({"spark.sql.ansi.enabled": "false", "spark.sql.warehouse.dir": "/x"}),
+        session.change_settings({"spark.sql.ansi.enabled": "false", "spark.sql.warehouse.dir": "/x"}),
     ):
         pass
     assert session.conf == before
 
 
 def test_settings_are_restored_after_an_error(session):
-    with pytest.raises(RuntimeError), session.settings({"spark.sql.ansi.enabled": "false"}):
+    with pytest.raises(RuntimeError), session.change_settings({"spark.sql.ansi.enabled": "false"}):
         raise RuntimeError
     assert session.conf.ansi
 
@@ -111,7 +111,7 @@ def test_planes_have_flags_and_duplicates(session):
 def test_what_is_set_between_two_looks_is_seen(session, spark):
     before = session.conf
     assert session.conf is before, "nothing was set, and nothing is asked again"
-    with session.settings({"spark.sql.caseSensitive": "true", "spark.sql.session.timeZone": "Asia/Tokyo"}):
+    with session.change_settings({"spark.sql.caseSensitive": "true", "spark.sql.session.timeZone": "Asia/Tokyo"}):
         assert (session.conf.case_sensitive, session.conf.time_zone) == (True, "Asia/Tokyo")
     assert session.conf == before
 
@@ -308,15 +308,15 @@ def test_a_python_data_source_is_python_fed(session, spark):
 
 
 def test_a_dropped_connection_is_transient():
-    from planproof.session.failures import translated
+    from planproof.session.failures import translate_errors
 
-    with pytest.raises(SparkFailure) as raised, translated():
+    with pytest.raises(SparkFailure) as raised, translate_errors():
         raise ConnectionRefusedError("connection refused")
     assert raised.value.transient
 
 
 def test_a_cause_is_said_where_it_says_something_else():
-    from planproof.session.failures import _with_cause
+    from planproof.session.failures import _add_cause
 
     class Java:
         def __init__(self, message, cause=None):
@@ -324,9 +324,9 @@ def test_a_cause_is_said_where_it_says_something_else():
             self.getClass = lambda: type("Class", (), {"getSimpleName": staticmethod(lambda: "IOException")})
 
     same = Java("[USER_RAISED_EXCEPTION] 'a is not true' SQLSTATE: P0001")
-    assert _with_cause("'a is not true'", Java("Job aborted", same)) == "'a is not true'"
+    assert _add_cause("'a is not true'", Java("Job aborted", same)) == "'a is not true'"
     full = Java("Job aborted", Java("No space left on device"))
-    assert _with_cause("Job aborted.", full) == "Job aborted. Its cause: IOException: No space left on device"
+    assert _add_cause("Job aborted.", full) == "Job aborted. Its cause: IOException: No space left on device"
 
 
 def test_rows_and_batches(session):
@@ -375,7 +375,7 @@ def test_a_table_that_is_not_there_is_none(session, name):
 
 def test_a_table_of_another_catalog(session, spark, tmp_path):
     catalog = "spark.sql.catalog.elsewhere"
-    with session.settings(
+    with session.change_settings(
         {
             catalog: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
             f"{catalog}.url": f"jdbc:derby:memory:{tmp_path.name};create=true",
@@ -436,7 +436,7 @@ def test_flags_of_a_view_are_evidence_and_those_of_a_temporary_view_are_not(spar
 
 def test_what_a_profile_says_of_the_jvm_does_not_stand_in_the_way_of_what_was_before(session, spark):
     before = spark.conf.get("spark.sql.shuffle.partitions")
-    with session.unchanged():
+    with session.preserve_settings():
         given = {"spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "7"}
         type(spark).builder.config(map=given).getOrCreate()
         assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
@@ -446,7 +446,7 @@ def test_what_a_profile_says_of_the_jvm_does_not_stand_in_the_way_of_what_was_be
 def test_a_setting_that_two_threads_hold_is_put_back_by_the_last(session, spark):
     for key, before in (("spark.sql.planproof.unset", None), ("spark.sql.shuffle.partitions", "2")):
         assert spark.conf.get(key, None) == before
-        first, second = session.settings({key: "7"}), session.settings({key: "7"})
+        first, second = session.change_settings({key: "7"}), session.change_settings({key: "7"})
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)
@@ -475,7 +475,7 @@ def test_the_places_of_many_relations_are_told_at_once(session, spark, tmp_path)
         told = session.places(database)
         assert set(told) == {"plain", "far", "parts", "seen"}
         for name, place in told.items():
-            found = session.registered(f"{database}.{name}")
+            found = session.registered_table(f"{database}.{name}")
             assert (place.location, place.is_partitioned) == (found.location, bool(found.partition_by)), name
         with pytest.raises(AnalysisError):
             session.places(f"{database}_absent")

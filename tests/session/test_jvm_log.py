@@ -15,10 +15,10 @@ STARTS = """
 import sys
 from pathlib import Path
 import planproof.session
-from planproof.session.jvm_log import logging_to
+from planproof.session.jvm_log import log_to
 
-with logging_to(lambda: Path(sys.argv[1])):
-    session = planproof.session.embedded({"spark.master": "local[1]", "spark.app.name": "logged"})
+with log_to(lambda: Path(sys.argv[1])):
+    session = planproof.session.open_embedded({"spark.master": "local[1]", "spark.app.name": "logged"})
     print(session.rows("select 1")[0][0], session.spark.conf.get("spark.master"))
 """
 

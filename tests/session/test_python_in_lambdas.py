@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from planproof import Function, Guard, Model, Verdict, plan
-from planproof.session.python_functions import over_lists, pickled_by_value
+from planproof.session.python_functions import make_list_function, pickle_by_value
 from planproof_engine.functions.nested import Application, Given, Level, ListCall
 from planproof_engine.types import DOUBLE
 
@@ -193,7 +193,7 @@ def test_functions_stand_in_every_clause_and_are_forgotten_afterwards(guard: Gua
 def lowered(guard: Guard, sql: str) -> str:
     catalog = guard.memory.catalog()
     logical = plan(sql, catalog, conf=guard.session.conf, registry=guard.functions.registry)
-    found = guard.functions.lowered(logical, catalog)
+    found = guard.functions.lower(logical, catalog)
     assert found is not None
     _RELEASED.append((guard, found[1]))
     return found[1].sql
@@ -276,8 +276,8 @@ def test_a_worker_needs_no_planproof(kind: str) -> None:
     functions = {"product": Function(space["product"], "double", kind=kind)}
     made = Application(0, "product", (Given(0, 1), Given(1, 0)), (DOUBLE, DOUBLE), DOUBLE, True)
     call = ListCall("c", Level(Given(0, 1), (), (made,), (), True))
-    with pickled_by_value():
-        form = cloudpickle.dumps(over_lists(call, functions, "UTC"))
+    with pickle_by_value():
+        form = cloudpickle.dumps(make_list_function(call, functions, "UTC"))
     ran = subprocess.run([sys.executable, "-c", WORKER], input=form, capture_output=True, timeout=120)
     assert ran.returncode == 0, ran.stderr.decode()[-2000:]
     assert ran.stdout.decode().strip() == "[[2.0, 4.0], [], None]"
@@ -294,7 +294,7 @@ def test_a_plain_function_is_called_once_for_arguments_that_repeat(deterministic
 
     functions = {"divided": Function(divided, "double", kind="python", deterministic=deterministic)}
     made = Application(0, "divided", (Given(0, 1), Given(1, 0)), (DOUBLE, DOUBLE), DOUBLE, True)
-    evaluated = over_lists(ListCall("c", Level(Given(0, 1), (), (made,), (), True)), functions, "UTC")
+    evaluated = make_list_function(ListCall("c", Level(Given(0, 1), (), (made,), (), True)), functions, "UTC")
     lists = [[0.0, None], [-0.0, 0.0], []] * 50
     found = evaluated(pa.array(lists, pa.list_(pa.float64())), pa.array([1.0, 2.0, 3.0] * 50))
     assert repr(found.to_pylist()) == repr([[1.0, None], [-2.0, 2.0], []] * 50)

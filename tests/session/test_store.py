@@ -20,7 +20,7 @@ def store(request: pytest.FixtureRequest) -> Any:
 
 def test_a_file_is_written_read_replaced_and_deleted(store: Any, tmp_path: Path) -> None:
     place = f"file:{tmp_path}/a b/ü.json"
-    assert (store.read(place), store.exists(place), store.modified(place)) == (None, False, None)
+    assert (store.read(place), store.exists(place), store.modification_time(place)) == (None, False, None)
     store.write(place, "eins")
     store.write(place, "zwei")
     assert store.read(place) == "zwei"
@@ -86,4 +86,4 @@ def test_a_versions_age_is_that_of_its_files(store: Any, tmp_path: Path) -> None
     store.write(str(tmp_path / "v1/part.parquet"), "rows")
     for path in (*(tmp_path / "v1").iterdir(), tmp_path / "v1"):
         os.utime(path, (1000, 1000))
-    assert store.modified(str(tmp_path / "v1")) == 1000.0
+    assert store.modification_time(str(tmp_path / "v1")) == 1000.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planproof.arrow.isolated import GIB, CannotRead, isolated
+from planproof.arrow.isolated import GIB, CannotRead, run_isolated
 from planproof_engine.types import DataType
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class Columns:
 def agreed_columns(paths: Sequence[str]) -> Columns | None:
     """The columns of local Parquet files; None where the files do not agree. Raises `CannotRead`, also where pyarrow is
     not installed."""
-    return isolated(_agreed, paths, seconds=_SECONDS, size=_BYTES)
+    return run_isolated(_read_agreed, paths, seconds=_SECONDS, size=_BYTES)
 
 
-def _agreed(paths: Sequence[str]) -> Columns | None:
+def _read_agreed(paths: Sequence[str]) -> Columns | None:
     try:
         from planproof.arrow.footers import FooterError, Undecodable
     except ImportError as error:

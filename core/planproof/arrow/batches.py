@@ -30,7 +30,7 @@ def table_of(batches: Sequence[Any], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
 
-def faults(batch: Any) -> list[Fault]:
+def find_faults(batch: Any) -> list[Fault]:
     """Where a RecordBatch or Table is not what its schema says: broken buffers, nulls under a NOT NULL flag."""
     try:
         batch.validate(full=True)
@@ -42,8 +42,8 @@ def faults(batch: Any) -> list[Fault]:
         return found
     for record in batch.to_batches() if isinstance(batch, pa.Table) else (batch,):
         for f, column in zip(record.schema, record.columns):
-            found += _null_faults(f, column, (f.name,))
-    return _summed(found)
+            found += _find_null_faults(f, column, (f.name,))
+    return _sum_faults(found)
 
 
 def _is_text(batch: Any, error: Exception) -> bool:
@@ -57,7 +57,7 @@ def _is_text(batch: Any, error: Exception) -> bool:
     return True
 
 
-def _null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
+def _find_null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
     """`array` holds only the places whose parents are there."""
     if not f.nullable and array.null_count:
         yield Fault(path, "null under a NOT NULL flag", array.null_count)
@@ -67,19 +67,19 @@ def _null_faults(f: pa.Field, array: Any, path: Path) -> Iterator[Fault]:
         array = array.dictionary_decode()
     t = stored_type(f.type)
     if is_list(t):
-        yield from _null_faults(t.value_field, array.flatten(), (*path, "element"))
+        yield from _find_null_faults(t.value_field, array.flatten(), (*path, "element"))
     elif pa.types.is_map(t):
         present = array.drop_null()
         first, last = (present.offsets[0].as_py(), present.offsets[-1].as_py()) if len(present) else (0, 0)
-        yield from _null_faults(t.key_field, present.keys.slice(first, last - first), (*path, "key"))
-        yield from _null_faults(t.item_field, present.items.slice(first, last - first), (*path, "value"))
+        yield from _find_null_faults(t.key_field, present.keys.slice(first, last - first), (*path, "key"))
+        yield from _find_null_faults(t.item_field, present.items.slice(first, last - first), (*path, "value"))
     elif pa.types.is_struct(t):
         present = array.drop_null()
         for i in range(t.num_fields):
-            yield from _null_faults(t.field(i), present.field(i), (*path, t.field(i).name))
+            yield from _find_null_faults(t.field(i), present.field(i), (*path, t.field(i).name))
 
 
-def _summed(found: list[Fault]) -> list[Fault]:
+def _sum_faults(found: list[Fault]) -> list[Fault]:
     totals: dict[tuple[Path | None, str, bool], int] = {}
     for fault in found:
         key = fault.path, fault.message, fault.text

@@ -21,12 +21,12 @@ MOST_ROWS = 2_000_000
 _COMPARED = (BOOLEAN, BYTE, SHORT, INT, LONG, STRING, DATE)
 
 
-def compares(t: DataType) -> bool:
+def is_comparable(t: DataType) -> bool:
     """Whether values of a type are equal exactly where their stored forms are."""
     return t in _COMPARED or isinstance(t, Decimal)
 
 
-def nulls(paths: Iterable[str], column: str) -> int | None:
+def count_nulls(paths: Iterable[str], column: str) -> int | None:
     """The nulls of a top-level column, from the footers alone; None where they do not tell."""
     total = 0
     try:
@@ -45,47 +45,49 @@ def nulls(paths: Iterable[str], column: str) -> int | None:
     return total
 
 
-def repeated(paths: Sequence[str], column: str, t: DataType) -> int | None:
+def count_repeated(paths: Sequence[str], column: str, t: DataType) -> int | None:
     """How many values other than NULL stand more than once in a column of Spark's type `t`."""
-    values = _values(paths, column, t)
+    values = _read_values(paths, column, t)
     if values is None:
         return None
     counts = values.value_counts()
-    return _true(pc.greater(counts.field("counts"), 1))
+    return _count_true(pc.greater(counts.field("counts"), 1))
 
 
-def beside(paths: Sequence[str], column: str, accepted: Sequence[str]) -> int | None:
+def count_unaccepted(paths: Sequence[str], column: str, accepted: Sequence[str]) -> int | None:
     """How many values of a text column are none of the accepted ones, each counted once."""
-    values = _values(paths, column, STRING)
+    values = _read_values(paths, column, STRING)
     if values is None:
         return None
     found = values.unique()
-    return len(found) - _among(found, pa.array(accepted, found.type))
+    return len(found) - _count_among(found, pa.array(accepted, found.type))
 
 
-def without_match(paths: Sequence[str], column: str, others: Sequence[str], field: str, t: DataType) -> int | None:
+def count_without_match(
+    paths: Sequence[str], column: str, others: Sequence[str], field: str, t: DataType
+) -> int | None:
     """How many rows hold a value other than NULL that the field of other files, of the same type, does not."""
-    values, known = _values(paths, column, t), _values(others, field, t)
+    values, known = _read_values(paths, column, t), _read_values(others, field, t)
     if values is None or known is None:
         return None
-    return len(values) - _among(values, known.unique())
+    return len(values) - _count_among(values, known.unique())
 
 
-def among(paths: Sequence[str], column: str, refused: Sequence[str]) -> int | None:
+def count_refused(paths: Sequence[str], column: str, refused: Sequence[str]) -> int | None:
     """How many values of a text column are one of the refused ones, each counted once."""
-    values = _values(paths, column, STRING)
-    return None if values is None else _among(values.unique(), pa.array(refused, values.type))
+    values = _read_values(paths, column, STRING)
+    return None if values is None else _count_among(values.unique(), pa.array(refused, values.type))
 
 
-def blank(paths: Sequence[str], column: str) -> int | None:
+def count_blank(paths: Sequence[str], column: str) -> int | None:
     """How many rows hold a text of nothing but spaces (Spark's `trim` takes these alone away)."""
-    values = _values(paths, column, STRING)
-    return None if values is None else _true(pc.equal(pc.utf8_trim(values, " "), ""))
+    values = _read_values(paths, column, STRING)
+    return None if values is None else _count_true(pc.equal(pc.utf8_trim(values, " "), ""))
 
 
-def outside(paths: Sequence[str], column: str, t: DataType, least: str, most: str) -> int | None:
+def count_outside(paths: Sequence[str], column: str, t: DataType, least: str, most: str) -> int | None:
     """How many rows hold a number that is not in a range: bounds as `>=1` or `<9`, an empty text for none."""
-    values = _values(paths, column, t) if t in _WHOLE else None
+    values = _read_values(paths, column, t) if t in _WHOLE else None
     if values is None:
         return None
     failing = 0
@@ -94,27 +96,27 @@ def outside(paths: Sequence[str], column: str, t: DataType, least: str, most: st
         if abs(number) >= 1 << 63:
             return None
         # No number is in this range: the same row could be counted for both bounds.
-        failing += len(values) - _true(_COMPARISONS[sign](pc.cast(values, pa.int64()), number))
+        failing += len(values) - _count_true(_COMPARISONS[sign](pc.cast(values, pa.int64()), number))
     return None if failing and len(bounds) == 2 and bounds[0][1] >= bounds[1][1] else failing
 
 
-def repeated_together(paths: Sequence[str], columns: Sequence[str], types: Sequence[DataType]) -> int | None:
+def count_repeated_rows(paths: Sequence[str], columns: Sequence[str], types: Sequence[DataType]) -> int | None:
     """How many combinations of values stand on more than one row; here a null equals a null."""
-    read = [_values(paths, column, t, nulls=True) for column, t in zip(columns, types)]
+    read = [_read_values(paths, column, t, nulls=True) for column, t in zip(columns, types)]
     if None in read:
         return None
     table = pa.table(read, names=[str(at) for at in range(len(read))])
     counts = table.group_by(table.column_names).aggregate([([], "count_all")]).column("count_all")
-    return _true(pc.greater(counts, 1))
+    return _count_true(pc.greater(counts, 1))
 
 
-def differing(paths: Sequence[str], column: str, t: DataType) -> int | None:
+def count_distinct(paths: Sequence[str], column: str, t: DataType) -> int | None:
     """How many values other than NULL there are, each counted once."""
-    values = _values(paths, column, t)
+    values = _read_values(paths, column, t)
     return None if values is None else int(pc.count_distinct(values).as_py())
 
 
-def rows(paths: Iterable[str]) -> int | None:
+def count_rows(paths: Iterable[str]) -> int | None:
     """How many rows the footers count."""
     try:
         return sum(int(metadata_of(path).num_rows) for path in paths)
@@ -126,18 +128,18 @@ _WHOLE = (BYTE, SHORT, INT, LONG)
 _COMPARISONS = {">": pc.greater, ">=": pc.greater_equal, "<": pc.less, "<=": pc.less_equal}
 
 
-def _true(flags: pa.ChunkedArray | pa.Array) -> int:
+def _count_true(flags: pa.ChunkedArray | pa.Array) -> int:
     return int(pc.sum(pc.cast(flags, pa.int64())).as_py() or 0)
 
 
-def _among(values: pa.ChunkedArray | pa.Array, known: pa.Array) -> int:
-    return _true(pc.is_in(values, value_set=known))
+def _count_among(values: pa.ChunkedArray | pa.Array, known: pa.Array) -> int:
+    return _count_true(pc.is_in(values, value_set=known))
 
 
-def _values(paths: Sequence[str], column: str, t: DataType, nulls: bool = False) -> pa.ChunkedArray | None:
+def _read_values(paths: Sequence[str], column: str, t: DataType, nulls: bool = False) -> pa.ChunkedArray | None:
     """The column's values, without nulls unless these count; None for another type, too many rows, or a file that
     cannot be read here."""
-    if not compares(t):
+    if not is_comparable(t):
         return None
     chunks: list[pa.Array] = []
     try:

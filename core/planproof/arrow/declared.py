@@ -12,7 +12,7 @@ from planproof.arrow.lists import BrokenDeclaration
 
 
 @contextmanager
-def as_declared(function: str, declared: str, *more: type[Exception]) -> Iterator[None]:
+def check_declared(function: str, declared: str, *more: type[Exception]) -> Iterator[None]:
     """Raises `BrokenDeclaration` where what the function gave does not become an array of the declared type."""
     try:
         yield
@@ -20,39 +20,43 @@ def as_declared(function: str, declared: str, *more: type[Exception]) -> Iterato
         raise BrokenDeclaration(function, f"declared {declared}, gave another value: {error}") from error
 
 
-def table(arrays: Sequence[Any], names: Sequence[str]) -> Any:
+def make_table(arrays: Sequence[Any], names: Sequence[str]) -> Any:
     """A pyarrow Table of columns of equal length."""
     return pa.table(list(arrays), names=list(names))
 
 
-def over_series(name: str, call: Callable[..., Any], declared: Any, zone: str) -> Callable[..., Any]:
+def wrap_series_function(name: str, call: Callable[..., Any], declared: Any, zone: str) -> Callable[..., Any]:
     """A function of pandas Series (a DataFrame for a struct), over arrays, as in pyspark's pandas_udf.
 
     `declared` is the Arrow type of what it gives; timestamps are naive and local to `zone` on the way in and out.
     """
 
     def over_arrays(*arrays: Any) -> Any:
-        found = call(*(_series(a, zone) for a in arrays))
-        with as_declared(name, str(declared)):
-            return _array(found, declared, zone)
+        found = call(*(_convert_to_series(a, zone) for a in arrays))
+        with check_declared(name, str(declared)):
+            return _convert_to_array(found, declared, zone)
 
     return over_arrays
 
 
-def _series(array: Any, zone: str) -> Any:
+def _convert_to_series(array: Any, zone: str) -> Any:
     if pa.types.is_struct(array.type):
         import pandas
 
-        return pandas.DataFrame({f.name: _series(part, zone) for f, part in zip(array.type, array.flatten())})
+        return pandas.DataFrame(
+            {f.name: _convert_to_series(part, zone) for f, part in zip(array.type, array.flatten())}
+        )
     found = array.to_pandas(date_as_object=True)
     if pa.types.is_timestamp(array.type) and array.type.tz:
         return found.dt.tz_convert(zone).dt.tz_localize(None)
     return found
 
 
-def _array(found: Any, wanted: Any, zone: str) -> Any:
+def _convert_to_array(found: Any, wanted: Any, zone: str) -> Any:
     if pa.types.is_struct(wanted) and hasattr(found, "columns"):
-        return pa.StructArray.from_arrays([_array(found[f.name], f.type, zone) for f in wanted], fields=list(wanted))
+        return pa.StructArray.from_arrays(
+            [_convert_to_array(found[f.name], f.type, zone) for f in wanted], fields=list(wanted)
+        )
     if pa.types.is_timestamp(wanted) and wanted.tz and getattr(found.dtype, "tz", None) is None:
         found = found.dt.tz_localize(zone, ambiguous=False, nonexistent="shift_forward")
     return pa.Array.from_pandas(found, type=wanted)

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from planproof.arrow.in_path import InPath, in_path
-from planproof.arrow.leaves import leaf_type, logical_form, refined, with_variants
+from planproof.arrow.in_path import InPath, compare_path
+from planproof.arrow.leaves import add_variants, leaf_type, logical_form, refine_type
 from planproof.arrow.types import is_list, stored_type
 from planproof_engine.claim import Path
 from planproof_engine.schema import PhysicalField, PhysicalSchema
@@ -117,21 +117,21 @@ class _Tree:
     leaves: list[Leaf] = field(default_factory=list)
     chains: list[tuple[_Node, ...]] = field(default_factory=list)
 
-    def field(self, f: pa.Field, name: str, above: tuple[_Node, ...], repeated: bool) -> DataType:
+    def add_field(self, f: pa.Field, name: str, above: tuple[_Node, ...], repeated: bool) -> DataType:
         path = (*above[-1].path, name) if above else (name,)
         chain = (*above, _Node(path, f.nullable, repeated))
         t = stored_type(f.type)
         if is_list(t):
-            return Array(self.field(t.value_field, "element", chain, True), t.value_field.nullable)
+            return Array(self.add_field(t.value_field, "element", chain, True), t.value_field.nullable)
         if pa.types.is_map(t):
-            key = self.field(t.key_field, "key", chain, True)
-            return Map(key, self.field(t.item_field, "value", chain, True), t.item_field.nullable)
+            key = self.add_field(t.key_field, "key", chain, True)
+            return Map(key, self.add_field(t.item_field, "value", chain, True), t.item_field.nullable)
         if pa.types.is_struct(t):
             fields = [t.field(i) for i in range(t.num_fields)]
             return Struct(
-                tuple(StructField(c.name, self.field(c, c.name, chain, repeated), c.nullable) for c in fields)
+                tuple(StructField(c.name, self.add_field(c, c.name, chain, repeated), c.nullable) for c in fields)
             )
-        return self.leaf(chain)
+        return self.add_leaf(chain)
 
     def chunks(self, name: str) -> list[Any] | None:
         """The chunks of a top-level leaf; None for a nested column."""
@@ -139,19 +139,19 @@ class _Tree:
         groups = range(self.metadata.num_row_groups)
         return None if at is None else [self.metadata.row_group(g).column(at) for g in groups]
 
-    def leaf(self, chain: tuple[_Node, ...]) -> DataType:
+    def add_leaf(self, chain: tuple[_Node, ...]) -> DataType:
         column = self.metadata.schema.column(self.at)
         form = logical_form(column.logical_type)
         chunks = [self.metadata.row_group(g).column(self.at) for g in range(self.metadata.num_row_groups)]
         unit = form.get("timeUnit") if form["Type"] == "Timestamp" else None
         codec = chunks[0].compression if chunks else ""
-        self.leaves.append(Leaf(chain[-1].path, column.physical_type, _absent(chunks), unit, codec))
+        self.leaves.append(Leaf(chain[-1].path, column.physical_type, _count_absent(chunks), unit, codec))
         self.chains.append(chain)
         self.at += 1
         return leaf_type(column.physical_type, form)
 
 
-def _absent(chunks: Iterable[Any]) -> int | None:
+def _count_absent(chunks: Iterable[Any]) -> int | None:
     total = 0
     for chunk in chunks:
         statistics = chunk.statistics if chunk.is_stats_set else None
@@ -166,7 +166,7 @@ def read_footers(paths: Iterable[str]) -> list[Footer]:
     return [read_footer(path) for path in paths]
 
 
-def folded(footers: Iterable[Footer]) -> list[Footer]:
+def fold_footers(footers: Iterable[Footer]) -> list[Footer]:
     """Footers that say the same become one with the sum of their counts, so that memory stays flat over many files."""
     groups: dict[Any, Footer] = {}
     for footer in footers:
@@ -174,11 +174,11 @@ def folded(footers: Iterable[Footer]) -> list[Footer]:
         paths = tuple((p.column, p.agrees) for p in footer.in_path)
         key = footer.schema, frozenset(footer.nulls), footer.rows > 0, units, footer.created_by, footer.described, paths
         known = groups.get(key)
-        groups[key] = footer if known is None else _together(known, footer)
+        groups[key] = footer if known is None else _merge_footers(known, footer)
     return list(groups.values())
 
 
-def _together(a: Footer, b: Footer) -> Footer:
+def _merge_footers(a: Footer, b: Footer) -> Footer:
     leaves = tuple(
         one if one.absent is None or two.absent is None else replace(one, absent=one.absent + two.absent)
         for one, two in zip(a.leaves, b.leaves)
@@ -213,12 +213,15 @@ def footer_of(path: str, metadata: Any) -> Footer:
 def _footer_of(path: str, metadata: Any) -> Footer:
     arrow = metadata.schema.to_arrow_schema()
     tree = _Tree(metadata)
-    stated, of_iceberg = _stated(metadata.metadata or {}), _of_iceberg(metadata.metadata or {}, len(arrow))
+    stated, of_iceberg = (
+        _read_spark_types(metadata.metadata or {}),
+        _read_iceberg_types(metadata.metadata or {}, len(arrow)),
+    )
     fields = []
     for f, form in zip(arrow, of_iceberg):
-        found = with_variants(tree.field(f, f.name, (), False), form)
+        found = add_variants(tree.add_field(f, f.name, (), False), form)
         known = stated.get(f.name)
-        fields.append(PhysicalField(f.name, refined(found, known) if known is not None else found, f.nullable))
+        fields.append(PhysicalField(f.name, refine_type(found, known) if known is not None else found, f.nullable))
     created_by = metadata.created_by or ""
     version = (metadata.metadata or {}).get(_SPARK_VERSION)
     return Footer(
@@ -226,20 +229,20 @@ def _footer_of(path: str, metadata: Any) -> Footer:
         PhysicalSchema(tuple(fields)),
         metadata.num_rows,
         metadata.num_row_groups,
-        _nulls(tree, created_by.startswith("parquet-mr")),
+        _count_nulls(tree, created_by.startswith("parquet-mr")),
         tuple(tree.leaves),
         created_by,
         version.decode() if version else None,
         os.path.getsize(path) if os.path.isfile(path) else None,
         described=tuple(stated) or None,
-        in_path=tuple(in_path(path, [f.name for f in fields], tree.chunks)) if "=" in path else (),
+        in_path=tuple(compare_path(path, [f.name for f in fields], tree.chunks)) if "=" in path else (),
     )
 
 
 def metadata_of(path: str, tail: bytes | None = None) -> Any:
     """pyarrow's `FileMetaData`, of a file whose columns pyarrow can be asked for. Raises as `read_footer` does."""
     try:
-        tail = _ending(path) if tail is None else tail
+        tail = _read_ending(path) if tail is None else tail
         if tail[-4:] == _ENCRYPTED or any(mark in tail for mark in _KEYS):
             raise Undecodable(f"{path}: it is encrypted")
         return pq.read_metadata(io.BytesIO(_MAGIC + tail))
@@ -251,7 +254,7 @@ def metadata_of(path: str, tail: bytes | None = None) -> Any:
         raise FooterError(f"{path}: no readable Parquet footer: {error}") from error
 
 
-def _ending(path: str) -> bytes:
+def _read_ending(path: str) -> bytes:
     """The file's bytes from its footer's start on. Raises `OSError`, and `FooterError` for what ends otherwise."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -267,14 +270,14 @@ def _ending(path: str) -> bytes:
     return end[-length:]
 
 
-def _stated(metadata: Mapping[bytes, bytes]) -> Mapping[str, DataType]:
+def _read_spark_types(metadata: Mapping[bytes, bytes]) -> Mapping[str, DataType]:
     """The types by column name that Spark wrote beside the file's own schema; empty where there are none."""
     text = metadata.get(_SPARK_SCHEMA)
-    return {} if text is None else _written(text)
+    return {} if text is None else _parse_spark_types(text)
 
 
 @lru_cache(maxsize=64)
-def _written(text: bytes) -> Mapping[str, DataType]:
+def _parse_spark_types(text: bytes) -> Mapping[str, DataType]:
     """All files of one write say the same."""
     try:
         struct = from_json(text.decode())
@@ -283,7 +286,7 @@ def _written(text: bytes) -> Mapping[str, DataType]:
     return {f.name: f.type for f in struct.fields} if isinstance(struct, Struct) else {}
 
 
-def _of_iceberg(metadata: Mapping[bytes, bytes], columns: int) -> Sequence[Any]:
+def _read_iceberg_types(metadata: Mapping[bytes, bytes], columns: int) -> Sequence[Any]:
     """The types by position that Iceberg wrote beside the file's own schema, in its JSON; None where there are none."""
     try:
         forms = [field["type"] for field in json.loads(metadata.get(_ICEBERG_SCHEMA) or "{}").get("fields", ())]
@@ -292,7 +295,7 @@ def _of_iceberg(metadata: Mapping[bytes, bytes], columns: int) -> Sequence[Any]:
     return forms if len(forms) == columns else [None] * columns
 
 
-def _nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:
+def _count_nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:
     """Exact null counts per path.
 
     A REQUIRED place has none. A leaf without absent values proves that nothing above it is null either, where the
@@ -312,7 +315,7 @@ def _nulls(tree: _Tree, counts_parents: bool) -> dict[Path, int]:
     return nulls
 
 
-def row_groups(
+def read_row_groups(
     paths: Iterable[str], limit: int | None = None, rows: int | None = None
 ) -> Iterator[tuple[str, int, Any]]:
     """Every row group of the files as a pyarrow Table, with its file and number.
@@ -331,7 +334,11 @@ def row_groups(
                     if limit is not None and given >= limit:
                         return
                     given += 1
-                    yield path, number, file.read_row_group(number) if rows is None else _begin(file, number, rows)
+                    yield (
+                        path,
+                        number,
+                        file.read_row_group(number) if rows is None else _read_beginning(file, number, rows),
+                    )
         except (NotImplementedError, MemoryError) as error:
             raise Undecodable(f"{path}: pyarrow cannot decode it here: {error}") from error
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -340,7 +347,7 @@ def row_groups(
             raise FooterError(f"{path}: cannot be decoded: {error}") from error
 
 
-def _begin(file: pq.ParquetFile, number: int, rows: int) -> pa.Table:
+def _read_beginning(file: pq.ParquetFile, number: int, rows: int) -> pa.Table:
     """The first rows of a row group."""
     found = next(file.iter_batches(rows, row_groups=[number], use_threads=False), None)
     return file.read_row_group(number) if found is None else pa.Table.from_batches([found])

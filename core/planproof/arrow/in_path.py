@@ -30,7 +30,7 @@ class InPath:
     stored: str
 
 
-def in_path(path: str, columns: Sequence[str], chunks: Callable[[str], Sequence[Any] | None]) -> Iterator[InPath]:
+def compare_path(path: str, columns: Sequence[str], chunks: Callable[[str], Sequence[Any] | None]) -> Iterator[InPath]:
     """What a file holds of the columns that its path names. `chunks` gives a column's chunks by name, over all row
     groups; None for a nested one."""
     known = ColumnNames(columns)
@@ -39,11 +39,11 @@ def in_path(path: str, columns: Sequence[str], chunks: Callable[[str], Sequence[
         if equals and unquote(key) in known:
             name = known.spelt(unquote(key))
             held = chunks(name)
-            agrees, stored = (None, "nothing") if held is None else _compared(unquote(text), held)
+            agrees, stored = (None, "nothing") if held is None else _compare_values(unquote(text), held)
             yield InPath(name, unquote(text), agrees, stored)
 
 
-def _compared(text: str, chunks: Sequence[Any]) -> tuple[bool | None, str]:
+def _compare_values(text: str, chunks: Sequence[Any]) -> tuple[bool | None, str]:
     """Whether every value is the path's, and what the values are."""
     nulls, rows, lows, highs = 0, 0, [], []
     for chunk in filter(lambda c: c.num_values, chunks):
@@ -61,12 +61,12 @@ def _compared(text: str, chunks: Sequence[Any]) -> tuple[bool | None, str]:
     if not lows:
         return text == _NULL or None, "nulls"
     low, high = min(lows), max(highs)
-    shown = _text(low) if low == high else f"{_text(low)} to {_text(high)}"
+    shown = _format_value(low) if low == high else f"{_format_value(low)} to {_format_value(high)}"
     if _is_cut(low, text) and _is_cut(high, text):
         return None, shown
     if low != high or nulls or text == _NULL:
         return False, f"{shown} and nulls" if nulls else shown
-    return _is(low, text), shown
+    return _is_equal(low, text), shown
 
 
 def _is_cut(value: Any, text: str) -> bool:
@@ -77,7 +77,7 @@ def _is_cut(value: Any, text: str) -> bool:
     )
 
 
-def _is(value: Any, text: str) -> bool | None:
+def _is_equal(value: Any, text: str) -> bool | None:
     """None for a kind of values that a path spells by settings of the session."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
@@ -95,6 +95,6 @@ def _is(value: Any, text: str) -> bool | None:
     return None
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

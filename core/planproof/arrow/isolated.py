@@ -49,24 +49,24 @@ class _Reader:
     def start(self) -> None:
         """Starts the process, and does not wait until it is up."""
         with self._lock, suppress(NoProcess):
-            self._started()
+            self._ensure_process()
 
     def call(
         self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float | None, size: int
     ) -> tuple[bool, Any]:
         with self._lock:
-            process = self._started()
+            process = self._ensure_process()
             late = _Late(process, seconds)
             try:
                 self._await(process)
                 _send(process, pickle.dumps((function, arguments, size)))
-                return _heard(process)
+                return _receive(process)
             except (OSError, EOFError, pickle.UnpicklingError):
                 self._process = None
                 if late.has_come:
                     process.wait()
                     raise CannotRead(f"it takes more than {seconds:g} seconds to read") from None
-                raise _ended(process, size) from None
+                raise _describe_end(process, size) from None
             except BaseException:
                 self._process = None
                 process.kill()
@@ -74,7 +74,7 @@ class _Reader:
             finally:
                 late.cancel()
 
-    def _started(self) -> Popen[bytes]:
+    def _ensure_process(self) -> Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             try:
                 self._process, self._is_up = _start(), False
@@ -86,7 +86,7 @@ class _Reader:
         """Its first word says that it is up. Raises `NoProcess` where none comes."""
         if not self._is_up:
             try:
-                self._is_up, _ = _heard(process)
+                self._is_up, _ = _receive(process)
             except (OSError, EOFError, pickle.UnpicklingError) as error:
                 self._process = None
                 raise NoProcess(f"it ended with {process.wait()}") from error
@@ -130,13 +130,13 @@ def _send(process: Popen[bytes], told: bytes) -> None:
         left = left[os.write(process.stdin.fileno(), left) :]
 
 
-def _heard(process: Popen[bytes]) -> tuple[bool, Any]:
+def _receive(process: Popen[bytes]) -> tuple[bool, Any]:
     assert process.stdout is not None
     found: tuple[bool, Any] = pickle.load(process.stdout)
     return found
 
 
-def _ended(process: Popen[bytes], size: int) -> CannotRead:
+def _describe_end(process: Popen[bytes], size: int) -> CannotRead:
     from subprocess import TimeoutExpired
 
     try:
@@ -144,24 +144,26 @@ def _ended(process: Popen[bytes], size: int) -> CannotRead:
     except TimeoutExpired:
         process.kill()
         code = process.wait()
-    return CannotRead(f"the process that read it ended with {code}: it is damaged, or needs more than {_gib(size)}")
+    return CannotRead(
+        f"the process that read it ended with {code}: it is damaged, or needs more than {_format_gib(size)}"
+    )
 
 
-def _gib(size: int) -> str:
+def _format_gib(size: int) -> str:
     return f"{size / GIB:.3g} GiB of memory"
 
 
 _reader = _Reader()
 
 
-def _after_fork() -> None:
+def _replace_reader() -> None:
     """The process of a parent is not its child's to ask."""
     global _reader
     _reader = _Reader()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_replace_reader)
 
 
 def prepare() -> None:
@@ -169,7 +171,9 @@ def prepare() -> None:
     _reader.start()
 
 
-def isolated(function: Callable[..., T], *arguments: Any, seconds: float | None = None, size: int | None = None) -> T:
+def run_isolated(
+    function: Callable[..., T], *arguments: Any, seconds: float | None = None, size: int | None = None
+) -> T:
     """What a function of planproof's returns, or raises, in a process that it may end. Function, arguments and answer
     are pickled. Raises `CannotRead` where it ended, took more than `seconds`, or would take more bytes of memory than
     `size`, and `NoProcess` where the host lets no program start."""
@@ -180,10 +184,10 @@ def isolated(function: Callable[..., T], *arguments: Any, seconds: float | None 
     return given
 
 
-def isolated_or_here(function: Callable[..., T], *arguments: Any) -> T:
+def run_isolated_or_here(function: Callable[..., T], *arguments: Any) -> T:
     """The same, in this process where the host lets no program start."""
     try:
-        return isolated(function, *arguments)
+        return run_isolated(function, *arguments)
     except NoProcess:
         return function(*arguments)
 
@@ -206,12 +210,12 @@ def answer() -> int:
         try:
             told = pickle.dumps((False, function(*arguments)))
         except MemoryError:
-            told = pickle.dumps((True, CannotRead(f"it needs more than {_gib(size)}")))
+            told = pickle.dumps((True, CannotRead(f"it needs more than {_format_gib(size)}")))
         except Exception as error:
-            told = _told(error)
+            told = _pickle_error(error)
 
 
-def _told(error: Exception) -> bytes:
+def _pickle_error(error: Exception) -> bytes:
     """The error, or one of its words where it cannot be carried over: the file is none the worse for that."""
     try:
         told = pickle.dumps((True, error))

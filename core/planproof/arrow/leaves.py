@@ -58,11 +58,11 @@ _TEXT = ("String", "Enum", "JSON")
 
 def logical_form(logical_type: Any) -> Mapping[str, Any]:
     """pyarrow's `ParquetLogicalType` as a mapping with `Type` and its parameters."""
-    return _form(logical_type.to_json())
+    return _parse_form(logical_type.to_json())
 
 
 @lru_cache(maxsize=256)
-def _form(text: str) -> Mapping[str, Any]:
+def _parse_form(text: str) -> Mapping[str, Any]:
     form: Mapping[str, Any] = json.loads(text)
     return form
 
@@ -83,10 +83,10 @@ def leaf_type(physical: str, form: Mapping[str, Any]) -> DataType:
         return DATE
     if kind in _TEXT:
         return STRING
-    return _moment(physical, form)
+    return _moment_type(physical, form)
 
 
-def _moment(physical: str, form: Mapping[str, Any]) -> DataType:
+def _moment_type(physical: str, form: Mapping[str, Any]) -> DataType:
     unit = form.get("timeUnit")
     if form["Type"] == "Timestamp" and unit in ("microseconds", "milliseconds"):
         return TIMESTAMP if form["isAdjustedToUTC"] else TIMESTAMP_NTZ
@@ -97,21 +97,26 @@ def _moment(physical: str, form: Mapping[str, Any]) -> DataType:
     return Atomic(name, name)
 
 
-def refined(found: DataType, stated: DataType) -> DataType:
+def refine_type(found: DataType, stated: DataType) -> DataType:
     """`found` (read from the file's structure) with what only the writer's own schema can tell: intervals, collations,
     variants, geometry. Flags stay `found`'s, and a statement that the structure contradicts is not believed."""
     if isinstance(found, Array) and isinstance(stated, Array):
-        return Array(refined(found.element, stated.element), found.contains_null)
+        return Array(refine_type(found.element, stated.element), found.contains_null)
     if isinstance(found, Map) and isinstance(stated, Map):
-        return Map(refined(found.key, stated.key), refined(found.value, stated.value), found.value_contains_null)
+        return Map(
+            refine_type(found.key, stated.key), refine_type(found.value, stated.value), found.value_contains_null
+        )
     if isinstance(found, Struct) and isinstance(stated, Struct) and found.names == stated.names:
         return Struct(
-            tuple(StructField(f.name, refined(f.type, s.type), f.nullable) for f, s in zip(found.fields, stated.fields))
+            tuple(
+                StructField(f.name, refine_type(f.type, s.type), f.nullable)
+                for f, s in zip(found.fields, stated.fields)
+            )
         )
-    return stated if _only_the_writer_knows(found, stated) else found
+    return stated if _is_known_to_writer(found, stated) else found
 
 
-def _only_the_writer_knows(found: DataType, stated: DataType) -> bool:
+def _is_known_to_writer(found: DataType, stated: DataType) -> bool:
     if isinstance(stated, Interval):
         return found == (INT if stated.year_month else LONG)
     if isinstance(stated, String):
@@ -123,20 +128,20 @@ def _only_the_writer_knows(found: DataType, stated: DataType) -> bool:
     return stated == VARIANT and isinstance(found, Struct) and {"metadata", "value"} <= set(found.names)
 
 
-def with_variants(found: DataType, form: Any) -> DataType:
+def add_variants(found: DataType, form: Any) -> DataType:
     """`found` (read from the file's structure) with the variants of an Iceberg schema's JSON: its files say of them
     nothing else. Names are not compared: Iceberg spells some otherwise in a file."""
-    if form == "variant" and _only_the_writer_knows(found, VARIANT):
+    if form == "variant" and _is_known_to_writer(found, VARIANT):
         return VARIANT
     if not isinstance(form, dict):
         return found
     if isinstance(found, Array):
-        return Array(with_variants(found.element, form.get("element")), found.contains_null)
+        return Array(add_variants(found.element, form.get("element")), found.contains_null)
     if isinstance(found, Map):
-        value = with_variants(found.value, form.get("value"))
-        return Map(with_variants(found.key, form.get("key")), value, found.value_contains_null)
+        value = add_variants(found.value, form.get("value"))
+        return Map(add_variants(found.key, form.get("key")), value, found.value_contains_null)
     below = form.get("fields")
     if not isinstance(found, Struct) or not isinstance(below, list) or len(below) != len(found.fields):
         return found
     forms = [one.get("type") if isinstance(one, dict) else None for one in below]
-    return Struct(tuple(replace(f, type=with_variants(f.type, one)) for f, one in zip(found.fields, forms)))
+    return Struct(tuple(replace(f, type=add_variants(f.type, one)) for f, one in zip(found.fields, forms)))

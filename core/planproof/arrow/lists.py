@@ -61,7 +61,7 @@ def positions(lists: Any) -> Any:
     return pc.subtract(within, starts).cast(pa.int32())
 
 
-def flattened(lists: Any, depth: int) -> Any:
+def flatten(lists: Any, depth: int) -> Any:
     """The elements of lists that are nested `depth` deep, in order; the array itself for depth 0."""
     for _ in range(depth):
         lists = lists.flatten()
@@ -80,7 +80,7 @@ class Batch:
     def value(self, source: Source, place: Nesting) -> Any:
         """The source's values, one per element of `place`."""
         if isinstance(source, Given):
-            found = flattened(self.arguments[source.argument], source.depth)
+            found = flatten(self.arguments[source.argument], source.depth)
         elif isinstance(source, Made):
             found = self.results[source.application]
         else:
@@ -90,7 +90,7 @@ class Batch:
             raise ValueError(
                 f"an argument has {len(found)} elements and its list {wanted}; planproof lowered it wrongly"
             )
-        return found if source.depth == place.depth else found.take(place.upward(source.depth))
+        return found if source.depth == place.depth else found.take(place.parent_indices(source.depth))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Nesting:
     def count(self, depth: int) -> int:
         return self.rows if depth == 0 else len(self.lists[depth - 1].values)
 
-    def upward(self, depth: int) -> Any:
+    def parent_indices(self, depth: int) -> Any:
         """For each element here, the index of what holds it at a lesser depth."""
         found = pc.list_parent_indices(self.lists[-1])
         for lists in reversed(self.lists[depth:-1]):
@@ -118,22 +118,22 @@ class Nesting:
 def evaluate(level: Level, batch: Batch, rows: int) -> Any:
     """The level's list column: one list per row, with the offsets and validity of its shape."""
     place = Nesting(rows, ())
-    return _evaluated(level, batch, place)
+    return _evaluate_level(level, batch, place)
 
 
-def _evaluated(level: Level, batch: Batch, outer: Nesting) -> Any:
-    shape = compact(flattened(batch.arguments[level.shape.argument], outer.depth))
+def _evaluate_level(level: Level, batch: Batch, outer: Nesting) -> Any:
+    shape = compact(flatten(batch.arguments[level.shape.argument], outer.depth))
     place = Nesting(outer.rows, (*outer.lists, shape))
-    inner = [_evaluated(child, batch, place) for child in level.inner]
+    inner = [_evaluate_level(child, batch, place) for child in level.inner]
     for application in level.applications:
-        batch.results[application.number] = _applied(application, batch, place)
+        batch.results[application.number] = _apply_function(application, batch, place)
     columns = [batch.value(c.given, place) for c in level.carried]
     columns += [batch.results[a.number] for a in level.returned]
     columns += inner
-    return compact(shape, *_packed(level, columns))
+    return compact(shape, *_pack_elements(level, columns))
 
 
-def _packed(level: Level, columns: list[Any]) -> tuple[Any, Any]:
+def _pack_elements(level: Level, columns: list[Any]) -> tuple[Any, Any]:
     """The elements, and the field that describes them."""
     parts = level.parts
     if level.bare:
@@ -143,7 +143,7 @@ def _packed(level: Level, columns: list[Any]) -> tuple[Any, Any]:
     return made, pa.field("element", made.type, False)
 
 
-def _applied(application: Application, batch: Batch, place: Nesting) -> Any:
+def _apply_function(application: Application, batch: Batch, place: Nesting) -> Any:
     """The function's values, one per element. Without elements it is not called, as a body over an empty list does not
     run."""
     function, declared = batch.functions[application.number]
@@ -151,10 +151,10 @@ def _applied(application: Application, batch: Batch, place: Nesting) -> Any:
     if not count:
         return pa.array([], declared)
     given = function(*(batch.value(s, place) for s in application.sources))
-    return checked(application, given, declared, count)
+    return check_result(application, given, declared, count)
 
 
-def checked(application: Application, given: Any, declared: pa.DataType, count: int) -> Any:
+def check_result(application: Application, given: Any, declared: pa.DataType, count: int) -> Any:
     """The function's array as it declares it (I2, I3). Raises `BrokenDeclaration`."""
     name = application.function
     if isinstance(given, pa.ChunkedArray):
@@ -163,19 +163,19 @@ def checked(application: Application, given: Any, declared: pa.DataType, count: 
         raise BrokenDeclaration(name, f"declared {declared} arrays, gave {type(given).__name__}")
     if len(given) != count:
         raise BrokenDeclaration(name, f"declared one value per element, gave {len(given)} values for {count} elements")
-    if not _alike(given.type, declared):
+    if not _is_alike(given.type, declared):
         raise BrokenDeclaration(name, f"declared {declared}, gave {given.type}")
     try:
         given.validate(full=True)
     except pa.ArrowInvalid as error:
         raise BrokenDeclaration(name, f"gave an array that is not valid: {error}") from error
-    for path, nulls in null_faults(given, declared, application.nullable, ()):
+    for path, nulls in find_null_faults(given, declared, application.nullable, ()):
         at = f" at {'.'.join(path)}" if path else ""
         raise BrokenDeclaration(name, f"declared NOT NULL{at}, gave {nulls} null in a batch of {count} elements")
-    return as_declared(given, declared)
+    return convert_to_declared(given, declared)
 
 
-def _alike(given: Any, declared: Any) -> bool:
+def _is_alike(given: Any, declared: Any) -> bool:
     """Whether two types are one for Spark: spellings of lists and texts, flags and time zones apart."""
     if given == declared:
         return True
@@ -183,13 +183,13 @@ def _alike(given: Any, declared: Any) -> bool:
         if kind(declared):
             return kind(given)
     if _is_list(given) and _is_list(declared):
-        return _alike(given.value_type, declared.value_type)
+        return _is_alike(given.value_type, declared.value_type)
     if pa.types.is_map(given) and pa.types.is_map(declared):
-        return _alike(given.key_type, declared.key_type) and _alike(given.item_type, declared.item_type)
+        return _is_alike(given.key_type, declared.key_type) and _is_alike(given.item_type, declared.item_type)
     if pa.types.is_struct(given) and pa.types.is_struct(declared):
         pairs = list(zip(given, declared))
         same = given.num_fields == declared.num_fields and all(a.name == b.name for a, b in pairs)
-        return same and all(_alike(a.type, b.type) for a, b in pairs)
+        return same and all(_is_alike(a.type, b.type) for a, b in pairs)
     return False
 
 
@@ -209,32 +209,34 @@ def _is_list(t: Any) -> bool:
     return bool(pa.types.is_list(t) or pa.types.is_large_list(t))
 
 
-def null_faults(array: Any, declared: Any, nullable: bool, path: tuple[str, ...]) -> Iterator[Fault]:
+def find_null_faults(array: Any, declared: Any, nullable: bool, path: tuple[str, ...]) -> Iterator[Fault]:
     """Where nulls stand under the declared NOT NULL flags; `array` holds only places whose parents are there."""
     if not nullable and array.null_count:
         yield path, array.null_count
     if _is_list(declared):
-        yield from null_faults(array.flatten(), declared.value_type, declared.value_field.nullable, (*path, "element"))
+        yield from find_null_faults(
+            array.flatten(), declared.value_type, declared.value_field.nullable, (*path, "element")
+        )
     elif pa.types.is_map(declared):
         entries = array.drop_null()
         first, last = (entries.offsets[0].as_py(), entries.offsets[-1].as_py()) if len(entries) else (0, 0)
         values = entries.items.slice(first, last - first)
-        yield from null_faults(values, declared.item_type, declared.item_field.nullable, (*path, "value"))
+        yield from find_null_faults(values, declared.item_type, declared.item_field.nullable, (*path, "value"))
     elif pa.types.is_struct(declared):
         present = array.drop_null()
         for i, f in enumerate(declared):
-            yield from null_faults(present.field(i), f.type, f.nullable, (*path, f.name))
+            yield from find_null_faults(present.field(i), f.type, f.nullable, (*path, f.name))
 
 
-def as_declared(array: Any, declared: Any) -> Any:
-    """The array under the declared type, whose flags it keeps (`null_faults` has seen to that)."""
+def convert_to_declared(array: Any, declared: Any) -> Any:
+    """The array under the declared type, whose flags it keeps (`find_null_faults` has seen to that)."""
     if array.type == declared:
         return array
     if _is_list(declared):
-        inside = as_declared(array.flatten(), declared.value_type)
+        inside = convert_to_declared(array.flatten(), declared.value_type)
         return compact(array, inside, declared.value_field).cast(declared)
     if pa.types.is_struct(declared):
         # `flatten` gives the fields the nulls of their parents; `field` leaves what lies below a null.
-        parts = [as_declared(array.field(i), f.type) for i, f in enumerate(declared)]
+        parts = [convert_to_declared(array.field(i), f.type) for i, f in enumerate(declared)]
         return pa.StructArray.from_arrays(parts, fields=list(declared), mask=pc.is_null(array))
     return array.cast(declared)

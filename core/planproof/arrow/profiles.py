@@ -29,7 +29,7 @@ class Extent:
     high: Any = None
     unknown: str | None = None
 
-    def joined(self, other: Extent) -> Extent:
+    def join(self, other: Extent) -> Extent:
         """The values of both."""
         nulls = None if self.nulls is None or other.nulls is None else self.nulls + other.nulls
         unknown = self.unknown or other.unknown
@@ -44,12 +44,14 @@ class Extent:
             return Extent(nulls, unknown="files hold it in types that do not compare")
 
 
-def all_extents(paths: Sequence[str], tails: Sequence[bytes] | None = None) -> list[tuple[int, Mapping[str, Extent]]]:
-    """`extents` of several files, by what was fetched of their ends where pyarrow cannot open them."""
-    return list(map(extents, paths, tails) if tails is not None else map(extents, paths))
+def read_all_extents(
+    paths: Sequence[str], tails: Sequence[bytes] | None = None
+) -> list[tuple[int, Mapping[str, Extent]]]:
+    """`read_extents` of several files, by what was fetched of their ends where pyarrow cannot open them."""
+    return list(map(read_extents, paths, tails) if tails is not None else map(read_extents, paths))
 
 
-def extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Extent]]:
+def read_extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Extent]]:
     """The rows of one file, and its top-level columns by name in lower case. Raises `FooterError`, `Undecodable`."""
     metadata = metadata_of(path, tail)
     found: dict[str, Extent] = {}
@@ -57,19 +59,21 @@ def extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str, Ext
         leaf = metadata.schema.column(at)
         name = folded(str(leaf.path).split(".")[0])
         nested = leaf.path != leaf.name or leaf.max_repetition_level
-        found[name] = Extent(None, unknown="nested values have no bounds") if nested else _leaf(metadata, at, leaf)
+        found[name] = (
+            Extent(None, unknown="nested values have no bounds") if nested else _leaf_extent(metadata, at, leaf)
+        )
     return metadata.num_rows, found
 
 
-def _leaf(metadata: Any, at: int, leaf: Any) -> Extent:
+def _leaf_extent(metadata: Any, at: int, leaf: Any) -> Extent:
     found = Extent(0)
     for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
         if group.num_rows:
-            found = found.joined(_chunk(group.column(at), group.num_rows, leaf))
+            found = found.join(_chunk_extent(group.column(at), group.num_rows, leaf))
     return found
 
 
-def _chunk(chunk: Any, rows: int, leaf: Any) -> Extent:
+def _chunk_extent(chunk: Any, rows: int, leaf: Any) -> Extent:
     statistics = chunk.statistics if chunk.is_stats_set else None
     if leaf.max_definition_level == 0:
         nulls: int | None = 0
@@ -83,10 +87,10 @@ def _chunk(chunk: Any, rows: int, leaf: Any) -> Extent:
         return Extent(nulls, unknown="the file has no bounds of it")
     if logical_form(leaf.logical_type)["Type"] in ("None", "Undefined") and "BYTE_ARRAY" in leaf.physical_type:
         return Extent(nulls, unknown="binary values have no text")
-    return _bounded(nulls, statistics)
+    return _read_bounds(nulls, statistics)
 
 
-def _bounded(nulls: int | None, statistics: Any) -> Extent:
+def _read_bounds(nulls: int | None, statistics: Any) -> Extent:
     try:
         low, high = statistics.min, statistics.max
     except (ValueError, NotImplementedError, OverflowError) as error:  # A date beyond Python's years, for one.

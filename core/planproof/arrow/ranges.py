@@ -13,7 +13,7 @@ EMPTY = (0, -1)
 """The range of a column without a value."""
 
 
-def whole_numbers(paths: Iterable[str], column: str) -> tuple[int, int] | None:
+def read_number_range(paths: Iterable[str], column: str) -> tuple[int, int] | None:
     """The least and the greatest value of a top-level column over all files; `EMPTY` where it has none.
 
     None where a file does not tell: no such column, another type, no statistics, no readable footer.
@@ -21,16 +21,16 @@ def whole_numbers(paths: Iterable[str], column: str) -> tuple[int, int] | None:
     found = EMPTY
     for path in paths:
         try:
-            within = _within(metadata_of(path), column)
+            within = _read_range(metadata_of(path), column)
         except (FooterError, Undecodable):
             return None
         if within is None:
             return None
-        found = _joined(found, within)
+        found = _join_ranges(found, within)
     return found
 
 
-def _within(metadata: Any, column: str) -> tuple[int, int] | None:
+def _read_range(metadata: Any, column: str) -> tuple[int, int] | None:
     at = _position(metadata, column)
     if at is None:
         return None
@@ -38,13 +38,13 @@ def _within(metadata: Any, column: str) -> tuple[int, int] | None:
     for group in (metadata.row_group(number) for number in range(metadata.num_row_groups)):
         statistics = group.column(at).statistics if group.num_rows and group.column(at).is_stats_set else None
         if statistics is not None and statistics.has_min_max:
-            found = _joined(found, (int(statistics.min), int(statistics.max)))
-        elif group.num_rows and not _all_null(statistics, group.num_rows):
+            found = _join_ranges(found, (int(statistics.min), int(statistics.max)))
+        elif group.num_rows and not _is_all_null(statistics, group.num_rows):
             return None
     return found
 
 
-def _all_null(statistics: Any, rows: int) -> bool:
+def _is_all_null(statistics: Any, rows: int) -> bool:
     return statistics is not None and statistics.has_null_count and statistics.null_count == rows
 
 
@@ -59,7 +59,7 @@ def _position(metadata: Any, column: str) -> int | None:
     return at[0] if is_signed and is_integral(leaf_type(leaves[at[0]].physical_type, form)) else None
 
 
-def _joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def _join_ranges(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     if EMPTY in (one, other):
         return one if other == EMPTY else other
     return min(one[0], other[0]), max(one[1], other[1])

@@ -90,11 +90,11 @@ def spark_type(arrow: pa.DataType) -> DataType:
     if pa.types.is_map(t):
         return Map(spark_type(t.key_type), spark_type(t.item_type), t.item_field.nullable)
     if pa.types.is_struct(t):
-        return _struct(t)
+        return _struct_type(t)
     return Atomic(f"arrow {t}", f"arrow {t}")
 
 
-def _struct(t: pa.StructType) -> DataType:
+def _struct_type(t: pa.StructType) -> DataType:
     fields = [t.field(i) for i in range(t.num_fields)]
     if any((f.metadata or {}).get(b"variant") == b"true" for f in fields):
         return VARIANT

@@ -21,13 +21,13 @@ def is_plain(t: pa.DataType) -> bool:
 def values_of(array: pa.Array) -> list[Any]:
     """The values of a plain type, as `to_pylist` gives them; dates and decimals are made in a fraction of its time."""
     if pa.types.is_date32(array.type):
-        return _made(datetime.date.fromordinal, pc.add(array.cast(pa.int32()).cast(pa.int64()), _EPOCH))
+        return _convert_values(datetime.date.fromordinal, pc.add(array.cast(pa.int32()).cast(pa.int64()), _EPOCH))
     if pa.types.is_decimal128(array.type):
-        return _made(Decimal, array.cast(pa.string()))
+        return _convert_values(Decimal, array.cast(pa.string()))
     return list(array.to_pylist())
 
 
-def _made(make: Callable[[Any], Any], array: pa.Array) -> list[Any]:
+def _convert_values(make: Callable[[Any], Any], array: pa.Array) -> list[Any]:
     given = array.to_pylist()
     return [None if v is None else make(v) for v in given] if array.null_count else list(map(make, given))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planproof.arrow.footers import Footer, FooterError, Undecodable, row_groups
-from planproof.arrow.isolated import CannotRead, isolated_or_here
+from planproof.arrow.footers import Footer, FooterError, Undecodable, read_row_groups
+from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.arrow.types import physical_schema
 from planproof.invariants.batches import check
 from planproof_engine.claim import ALL, PART, SAMPLE, Claim
@@ -27,7 +27,7 @@ def read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[Cl
     file is a violation, unless it ends the process that reads it. Raises `Undecodable`.
     """
     try:
-        return isolated_or_here(_read, paths, mode, footers)
+        return run_isolated_or_here(_read, paths, mode, footers)
     except CannotRead as error:
         raise Undecodable(f"a file of {_format_count(len(paths), 'file')} cannot be decoded: {error}") from error
 
@@ -38,7 +38,7 @@ def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[C
     first: Any = None
     seen: list[tuple[str, int]] = []
     try:
-        for path, number, table in row_groups(paths, *((None, None) if mode == "all" else (MOST, ROWS))):
+        for path, number, table in read_row_groups(paths, *((None, None) if mode == "all" else (MOST, ROWS))):
             found += check(table, f"{path}, row group {number}")
             first = table if first is None else first
             seen.append((path, table.num_rows))
@@ -55,7 +55,7 @@ def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[C
 
 def _describe_sample(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:
     """
-    >>> _said([("a", 8192), ("a", 5)], [Footer("a", PhysicalSchema(), 20000, 3, {}, (), "", files=2)])
+    >>> _describe_sample([("a", 8192), ("a", 5)], [Footer("a", PhysicalSchema(), 20000, 3, {}, (), "", files=2)])
     '8,197 of 20,000 rows, in 2 of 3 row groups and 1 of 2 files'
     """
     rows, groups, files = sum(n for _, n in seen), len(seen), len({path for path, _ in seen})

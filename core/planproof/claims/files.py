@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from planproof.arrow.footers import Footer, Undecodable, folded, read_footer, read_footers
-from planproof.arrow.isolated import CannotRead, isolated_or_here
+from planproof.arrow.footers import Footer, Undecodable, fold_footers, read_footer, read_footers
+from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof_engine.claim import Claim, Facts, Path
 from planproof_engine.schema import PhysicalSchema
 
@@ -24,7 +24,7 @@ def read(paths: Sequence[str], session: Any = None) -> tuple[Claim, list[Footer]
     `session`, files that are not on this machine are read through Spark's own client, and many as a Spark job; the
     others in a process that a damaged footer may end. Raises `FooterError` and `Undecodable`.
     """
-    footers = folded(_footers(paths, session))
+    footers = fold_footers(_footers(paths, session))
     first = next((f for f in footers if f.rows), footers[0] if footers else None)
     count = sum(f.files for f in footers)
     what = f"the footer of {'the one file' if count == 1 else f'each of {count} files'}"
@@ -45,7 +45,7 @@ def _read_isolated(paths: Sequence[str], tails: Sequence[bytes] | None) -> Itera
     """Reads the footers of files, by what was fetched of their ends where they are not on this machine. Where a file
     ends the process that reads it, they are read by halves, so that the message names one."""
     try:
-        return isolated_or_here(_read_folded, paths, tails)
+        return run_isolated_or_here(_read_folded, paths, tails)
     except CannotRead as error:
         if len(paths) == 1:
             raise Undecodable(f"{paths[0]}: no footer that pyarrow reads: {error}") from error
@@ -55,7 +55,7 @@ def _read_isolated(paths: Sequence[str], tails: Sequence[bytes] | None) -> Itera
 
 
 def _read_folded(paths: Sequence[str], tails: Sequence[bytes] | None) -> list[Footer]:
-    return folded(map(read_footer, paths, tails) if tails is not None else map(read_footer, paths))
+    return fold_footers(map(read_footer, paths, tails) if tails is not None else map(read_footer, paths))
 
 
 def _fetch_footers(paths: Sequence[str], session: Any) -> Iterator[Footer]:
@@ -68,7 +68,7 @@ def _fetch_footers(paths: Sequence[str], session: Any) -> Iterator[Footer]:
 
 def _read_share(paths: Iterable[str]) -> list[Footer]:
     """What a worker does with its share of the files."""
-    return folded(read_footers(paths))
+    return fold_footers(read_footers(paths))
 
 
 def facts(footers: Sequence[Footer]) -> Facts:

@@ -15,7 +15,7 @@ from planproof.cli.output import Wanted
 from planproof.project.target_folder import target_folder
 from planproof.project.yaml_text import yaml_of
 from planproof.report.formats import FORMATS
-from planproof.session.jvm_log import logging_to
+from planproof.session.jvm_log import log_to
 from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,7 +41,7 @@ class Sectioned(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         directory, given = ctx.params.get("project_dir"), ctx.params.get("target_path")
-        with logging_to(lambda: target_folder(directory or Path(), given) / "planproof" / "spark.log"):
+        with log_to(lambda: target_folder(directory or Path(), given) / "planproof" / "spark.log"):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

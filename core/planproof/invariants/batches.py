@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof.arrow.batches import faults
+from planproof.arrow.batches import find_faults
 from planproof_engine.claim import dotted
 from planproof_engine.finding import Finding, Verdict
 
@@ -15,7 +15,7 @@ def check(batch: Any, where: str) -> list[Finding]:
     Bytes that are no UTF-8 are a warning: Spark casts any binary to a string, stores it and reads it back.
     """
     found = []
-    for fault in faults(batch):
+    for fault in find_faults(batch):
         path = dotted(fault.path) if fault.path else None
         counted = f": {fault.nulls} of them in {path}" if fault.nulls else ""
         found.append(

@@ -103,7 +103,7 @@ def _is_look_alike(a: str, b: str) -> bool:
     """Whether two names differ only in what nobody sees: blanks at an end, the composition of accents, letters of
     another alphabet.
 
-    >>> _looks_alike("id ", "id"), _looks_alike("\\u0430mount", "amount"), _looks_alike("ids", "id")
+    >>> _is_look_alike("id ", "id"), _is_look_alike("\\u0430mount", "amount"), _is_look_alike("ids", "id")
     (True, True, False)
     """
     one, other = (unicodedata.normalize("NFKC", name).strip().casefold() for name in (a, b))

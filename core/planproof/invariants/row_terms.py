@@ -102,7 +102,7 @@ def tally_query(marked_rows: str, terms: Sequence[RowTerm]) -> str:
 def text_literal(said: str) -> str:
     """A string as an SQL expression that means the same under every setting of Spark's parser.
 
-    >>> text("not_null(id)"), text("check(s = 'x')")
+    >>> text_literal("not_null(id)"), text_literal("check(s = 'x')")
     ("'not_null(id)'", "CAST(X'636865636B2873203D2027782729' AS STRING)")
     """
     if said.isprintable() and not set(said) & set("'\\$"):

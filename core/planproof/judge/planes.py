@@ -180,7 +180,7 @@ def _read_logical(
         verdict = Verdict.UNPROVED if alone else Verdict.WARNING
         draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_place_origin(draft, unknown.origin))])
     except AnalysisError as error:
-        reason, refusal = f"[{error.condition}] {error.message}", error
+        reason, refusal = f"[{error.condition}] {error.message}", error.with_traceback(None)  # Its frames hold it.
         if alone:
             draft.add([_foreseen_finding(error, doubts.rejected(error))])
     except Exception as error:
@@ -312,7 +312,7 @@ def _judge_with_spark(
     evidence, checks = {**derived, **spark.evidence(planes)}, plan.checks if plan is not None else ()
     examined = Examined(planes, evidence, derived, _locator(model, plan), sql, runs, checks, doubts, trusted)
     if at.ahead:
-        examined = examine_plans(draft, at.session, examined, at.session.planned(planes))
+        examined = examine_plans(draft, at.session, examined, at.session.add_plans(planes))
     _check_sink(draft, planes.analyzed, "analyzed", examined.locate, at.conf, _item_texts(plan))
     judge(draft, examined, None, "analyzed")
     return examined
@@ -340,7 +340,7 @@ def _refuse_lambdas(draft: Draft, reason: CannotLower) -> Finding:
 
 def _analyze(draft: Draft, at: Spark, sql: str) -> SparkPlanes | None:
     try:
-        planes = at.analyzed if sql == draft.model.sql and at.analyzed is not None else at.session.analyzed(sql)
+        planes = at.analyzed if sql == draft.model.sql and at.analyzed is not None else at.session.analyze(sql)
     except AnalysisError as error:
         for plane in _LATER:
             draft.mark_unreadable(plane, "Spark rejects the query")
@@ -387,7 +387,7 @@ def _rewrite(draft: Draft, plan: LogicalPlan, session: Session, planes: SparkPla
 
     def refusal(sql: str) -> str | None:
         try:
-            runs.append(session.analyzed(sql))
+            runs.append(session.analyze(sql))
         except AnalysisError as error:
             return f"Spark rejects the rewritten text: {error}"
         if runs[-1].analyzed != planes.analyzed:

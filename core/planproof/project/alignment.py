@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
@@ -62,13 +63,19 @@ class Automaton:
         return any(atom.one_line for atom in self.following)
 
 
+@cache
+def jinja_of_dbt() -> Environment:
+    """Parses templates as dbt does. It is made once: an environment holds itself, and stays until it is collected."""
+    return Environment(extensions=["jinja2.ext.do"])
+
+
 def automaton(template: str, strict: bool = True, incremental: bool | None = None) -> Automaton | None:
     """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does.
 
     `strict` believes that relations' names and the like stay on one line; `incremental` says what `is_incremental()`
     is, where it is a condition of its own (None: either).
     """
-    env = Environment(extensions=["jinja2.ext.do"])
+    env = jinja_of_dbt()
     try:
         tree = env.parse(template)
         places = list(_places(env, template))

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jinja2 import Environment, TemplateSyntaxError, nodes
+from jinja2 import TemplateSyntaxError, nodes
 
+from planproof.project.alignment import jinja_of_dbt
 from planproof.project.manifest import Project, ProjectNode
 from planproof_engine.records import record
 
@@ -49,7 +50,7 @@ def both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     if "is_incremental" not in template:
         return None
     try:
-        tree = Environment(extensions=["jinja2.ext.do"]).parse(template)
+        tree = jinja_of_dbt().parse(template)
         relations = _printed(project, node)
         first, later = (_joined(_Reader(relations, is_later).pieces(tree.body)) for is_later in (False, True))
     except (_Unread, TemplateSyntaxError, RecursionError):

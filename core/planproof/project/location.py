@@ -144,10 +144,10 @@ class ProjectLocation:
 
         given = {**self._targeted(settings or {}), **(settings or {})}
         if "spark.remote" in given:
-            return planproof.session.connected(given)
+            return planproof.session.open_connect(given)
         if "thrift.host" in given:
-            return planproof.session.served(given)
-        return planproof.session.embedded({"spark.sql.catalogImplementation": "hive", **given})
+            return planproof.session.open_thrift(given)
+        return planproof.session.open_embedded({"spark.sql.catalogImplementation": "hive", **given})
 
     def is_in_process(self) -> bool:
         """Whether dbt compiles in a Spark of this process. Raises `ProjectError`."""

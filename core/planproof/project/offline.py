@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 from planproof.contract import Contract
 from planproof.judge.doubts import Doubts, Incomplete
@@ -90,7 +91,7 @@ def _never_built(report: Report) -> Report:
     return replace(report, findings=tuple(findings))
 
 
-@dataclass(slots=True)
+@dataclass
 class OfflineCheck:
     """The state of one check: the catalog grows by every node that was visited. `is_brief`: its reports lack plans and
     lineage."""
@@ -127,7 +128,9 @@ class OfflineCheck:
         self.stored = stored_nodes(self.project)
         frozen = (joined(parts) for parts in self.frozen.relations if parts not in self.stored)
         self.names = (*dict.fromkeys(node.relation for node in self.stored.values()), *frozen)
-        self.catalog = NotedCatalog(self._asked, self._others)
+        # The catalog asks the check that holds it: weakly, so that a service is rid of both when a check ends.
+        here = proxy(self)
+        self.catalog = NotedCatalog(lambda parts: here._asked(parts), lambda: here._others())
 
     def visit(self, node: ProjectNode) -> Report | None:
         """Registers the node's stored schema for those that read it; for a model, its report. A node is visited once:

@@ -380,7 +380,7 @@ class _Noted(Progress):
 
 def _stands(session: Session, node: ProjectNode) -> bool:
     """Whether a table stands where the model's is, which is what dbt's `is_incremental()` asks."""
-    found = session.registered(node.relation)
+    found = session.registered_table(node.relation)
     return found is not None and found.kind == "table"
 
 
@@ -411,7 +411,7 @@ def _in_force(session: Session, spark: Mapping[str, str]) -> Iterator[None]:
             if not key.startswith("spark.sql."):
                 continue
             try:
-                stack.enter_context(session.settings({key: value}))
+                stack.enter_context(session.change_settings({key: value}))
             except (AnalysisError, SparkFailure):
                 continue
         yield

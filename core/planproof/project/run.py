@@ -219,7 +219,7 @@ class _One:
         """Runs the pre-hooks; whether a relation stood there that may have grants."""
         config = node.raw.get("config") or {}
         around.run(hooks_of(config), "pre-hook")
-        return bool(grants_of(config)) and around.session.registered(model.name) is not None
+        return bool(grants_of(config)) and around.session.registered_table(model.name) is not None
 
 
 def _hooked(node: ProjectNode, model: Model) -> str | None:

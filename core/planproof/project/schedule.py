@@ -220,16 +220,15 @@ class Schedule:
     def _in_order(self) -> Iterator[str]:
         """The nodes in the manifest's order, each after what it reads, listed among its parents or not."""
         seen: set[str] = set()
-
-        def visited(key: str) -> Iterator[str]:
-            if key in seen or key not in self._found:
-                return
-            seen.add(key)
-            for other in self._asked_for.get(key, ()):
-                for parent in sorted(self.project.ancestors([other]), key=self._order.__getitem__):
-                    yield from visited(parent)
-                yield from visited(other)
-            yield key
-
         for key in sorted(self._found, key=self._order.__getitem__):
-            yield from visited(key)
+            yield from self._after_what_it_reads(key, seen)
+
+    def _after_what_it_reads(self, key: str, seen: set[str]) -> Iterator[str]:
+        if key in seen or key not in self._found:
+            return
+        seen.add(key)
+        for other in self._asked_for.get(key, ()):
+            for parent in sorted(self.project.ancestors([other]), key=self._order.__getitem__):
+                yield from self._after_what_it_reads(parent, seen)
+            yield from self._after_what_it_reads(other, seen)
+        yield key

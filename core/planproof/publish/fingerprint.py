@@ -29,7 +29,7 @@ def compute_fingerprint(
     where something cannot be read, or not cheaply: nothing that was proved of the relation then counts.
     """
     if view != "shown":
-        stored = session.registered(relation)
+        stored = session.registered_table(relation)
     elif stored is None or stored.kind != "table":
         stored = session.table(relation)
     if stored is None or stored.kind == "temporary view" or (stored.kind == "view" and view == "unknown"):

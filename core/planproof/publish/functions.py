@@ -41,7 +41,7 @@ def feed_rows(session: Session, found: Lowered | None) -> AbstractContextManager
     Spark 4.2 and later hand over columnar batches. Batches that are not Arrow's own, such as Parquet's, are copied
     value by value, which takes half as long again.
     """
-    return nullcontext() if found is None else session.settings(_BY_ROWS)
+    return nullcontext() if found is None else session.change_settings(_BY_ROWS)
 
 
 class Functions:

@@ -34,13 +34,13 @@ class Parquet:
 
     def names(self, model: Model, run: str, attempt: int) -> Names:
         tables = self._session.transactions() if model.materialized == "view" else None
-        elsewhere = None if tables is None else tables.of_view(model.name)
+        elsewhere = None if tables is None else tables.resolve_view(model.name)
         if elsewhere is not None:
             return Names.complete(RelationName(elsewhere), run, attempt)
         return Names.of(model.name, self._session.namespace, run, attempt)
 
     def target(self, names: Names) -> StoredTable | None:
-        return self._session.registered(names.target.quoted)
+        return self._session.registered_table(names.target.quoted)
 
     def materialization(self, job: Job, full_refresh: bool) -> Materialization[JournaledPublication]:
         if job.model.materialized == "view":

@@ -72,7 +72,7 @@ class Quarantining(Steps[P]):
         # No Python data enter here: they were looked at in the first staging.
         examined = job.examined._replace(
             sql=bad.good_rows,
-            runs=job.session.analyzed(bad.good_rows),
+            runs=job.session.analyze(bad.good_rows),
             planes=replace(job.examined.planes, python_fed=False),
         )
         good = replace(job, names=bad.names, examined=examined, after_quarantine=True)

@@ -21,13 +21,13 @@ __all__ = [
     "SparkFailure",
     "SparkPlanes",
     "StoredTable",
-    "connected",
-    "embedded",
-    "launched_for_dbt",
+    "find_running",
+    "launch_for_dbt",
     "open",
-    "opened_by_dbt",
-    "running",
-    "served",
+    "open_connect",
+    "open_embedded",
+    "open_for_dbt",
+    "open_thrift",
 ]
 
 _EMBEDDED = {
@@ -59,13 +59,13 @@ def open(spark: Any) -> Session:
     if not hasattr(spark, "_jsparkSession"):
         raise SparkFailure(f"{type(spark).__name__} is neither a SparkSession nor a planproof session")
     from planproof.session.classic import ClassicSession
-    from planproof.session.noise import keep_out_own
+    from planproof.session.noise import filter_own_warnings
 
-    keep_out_own(spark)
+    filter_own_warnings(spark)
     return ClassicSession(spark)
 
 
-def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof") -> Session:
+def open_embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof") -> Session:
     """A session on a Spark inside this process, or on the one that already runs here.
 
     `conf` are Spark settings and wins over the defaults: local[*], no UI, bound to 127.0.0.1. Raises `SparkFailure`
@@ -92,7 +92,7 @@ def embedded(conf: Mapping[str, str] | None = None, app_name: str = "planproof")
     return open(spark)
 
 
-def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
+def open_connect(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
     """A session on the Spark Connect server that `conf["spark.remote"]` names. Raises `SparkFailure`."""
     try:
         from pyspark.errors import PySparkException
@@ -111,7 +111,7 @@ def connected(conf: Mapping[str, str], app_name: str = "planproof") -> Session:
         raise SparkFailure(f"pyspark's client of Spark Connect does not run here ({error}); {cure}") from error
 
 
-def served(conf: Mapping[str, str]) -> Session:
+def open_thrift(conf: Mapping[str, str]) -> Session:
     """A session on the Thrift server at `conf["thrift.host"]`.
 
     Whatever else begins with `thrift.` is an argument of PyHive's `connect` (`port`, `username`, `auth`, ...); the rest
@@ -137,14 +137,14 @@ def served(conf: Mapping[str, str]) -> Session:
         raise SparkFailure(said, outside=True) from error
 
 
-def launched_for_dbt(parameters: Mapping[str, str]) -> None:
+def launch_for_dbt(parameters: Mapping[str, str]) -> None:
     """Starts the JVM of dbt-spark's `method: session` where none runs yet, with no secret of the profile's on its
     command line: dbt-spark would write all of them there."""
     if "spark.remote" not in parameters and "SPARK_REMOTE" not in os.environ:
         jvm_log.launch(parameters)
 
 
-def opened_by_dbt(
+def open_for_dbt(
     parameters: Mapping[str, str], known: ClassicSession | ConnectSession | None = None
 ) -> ClassicSession | ConnectSession:
     """The session of dbt-spark's `method: session`, opened as dbt-spark's cursor opens it: with Hive's catalog and the
@@ -159,7 +159,7 @@ def opened_by_dbt(
     builder = SparkSession.builder.enableHiveSupport()
     for key, value in parameters.items():
         builder = builder.config(key, value)
-    launched_for_dbt(parameters)
+    launch_for_dbt(parameters)
     spark = builder.getOrCreate()
     if known is not None and known.spark is spark:
         return known
@@ -167,7 +167,7 @@ def opened_by_dbt(
     return opened
 
 
-def running() -> Session | None:
+def find_running() -> Session | None:
     """A session on the Spark that runs in this process already, or None. pyspark is not imported for the answer."""
     if "pyspark.sql" not in sys.modules:
         return None

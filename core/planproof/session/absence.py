@@ -29,24 +29,24 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
 @contextmanager
-def doubting(rows: Rows, is_case_sensitive: Callable[[], bool]) -> Iterator[None]:
+def doubt_absence(rows: Rows, is_case_sensitive: Callable[[], bool]) -> Iterator[None]:
     """A text that is rejected in the block, for what it names is said to be absent, is at fault where that is believed.
 
-    `rows` runs a statement, outside of any such block. Raises what `believe` raises, else Spark's own rejection.
+    `rows` runs a statement, outside of any such block. Raises what `verify_absence` raises, else Spark's own rejection.
     """
     try:
         yield
     except AnalysisError as error:
         named = _NAMED.search(error.message) if error.condition in _LOOKED_UP else None
         if named is not None and error.condition == "SCHEMA_NOT_FOUND":
-            believe_database(error, named[0], rows)
+            verify_database_absence(error, named[0], rows)
         # What stands in a view's text without a namespace is in the one that was the view's own.
         elif named is not None and (error.origin is not None or len(split_name(named[0])) > 1):
-            believe(error, named[0], rows, is_case_sensitive)
+            verify_absence(error, named[0], rows, is_case_sensitive)
         raise
 
 
-def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool]) -> None:
+def verify_absence(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool]) -> None:
     """Returns where the relation is absent. Raises `error` where it says something else, and a transient `SparkFailure`
     where the catalog lists the relation, or its namespace, all the same, or cannot list.
 
@@ -58,9 +58,9 @@ def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Call
     if error.condition not in _LOOKED_UP:
         return
     try:
-        shown = _tables(rows, within, own)
+        shown = _list_tables(rows, within, own)
         if shown is None:
-            shown = _namespaces(rows, within)
+            shown = _list_namespaces(rows, within)
             own = within[-1]
     except SparkFailure as failure:
         if _REFUSED.search(f"{failure.condition} {failure}"):
@@ -68,7 +68,7 @@ def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Call
         said = f"the catalog says that it has no {name}, and does not answer when it is asked for a list: {failure}"
         raise SparkFailure(f"{said}. Whether it exists is not known", failure.condition, outside=True) from failure
     alike = [found for found in shown if found.lower() == own.lower()]
-    if own in alike or (alike and not is_case_sensitive() and not _answers(rows, within, alike[0])):
+    if own in alike or (alike and not is_case_sensitive() and not _has_relation(rows, within, alike[0])):
         raise SparkFailure(
             f"the catalog says that it has no {name}, and lists {own} all the same: it does not answer as it should. "
             "Nothing is taken for absent by that; try again once it is well",
@@ -77,11 +77,11 @@ def believe(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Call
         ) from error
 
 
-def believe_database(error: AnalysisError, name: str, rows: Rows) -> None:
+def verify_database_absence(error: AnalysisError, name: str, rows: Rows) -> None:
     """The same of a database: returns where it is absent, or something else is said of it."""
     *within, own = split_name(name)
     try:
-        shown = _namespaces(rows, [*within, own]) if error.condition in NOT_THERE else []
+        shown = _list_namespaces(rows, [*within, own]) if error.condition in NOT_THERE else []
     except SparkFailure as failure:
         if _REFUSED.search(f"{failure.condition} {failure}"):
             return
@@ -94,10 +94,10 @@ def believe_database(error: AnalysisError, name: str, rows: Rows) -> None:
 def is_listed(name: str, rows: Rows) -> bool:
     """Whether the catalog lists a table or view of that name, which is one that Hive keeps as it is."""
     *within, own = split_name(name)
-    return own.lower() in (found.lower() for found in _tables(rows, within, own) or ())
+    return own.lower() in (found.lower() for found in _list_tables(rows, within, own) or ())
 
 
-def _tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
+def _list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
     """The names of tables and views that may be the one; None where the namespace itself is said not to be there."""
     place = f" IN {quoted(within)}" if within else ""
     try:
@@ -108,7 +108,7 @@ def _tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
     return [str(row[1]) for row in found if str(row[2]).lower() != "true"]
 
 
-def _answers(rows: Rows, within: list[str], own: str) -> bool:
+def _has_relation(rows: Rows, within: list[str], own: str) -> bool:
     """Whether a catalog other than the session's, whose names may be told apart by case alone, has the listed one."""
     if len(within) < 2 or within[0].lower() == "spark_catalog":
         return False
@@ -119,7 +119,7 @@ def _answers(rows: Rows, within: list[str], own: str) -> bool:
     return True
 
 
-def _namespaces(rows: Rows, within: list[str]) -> list[str]:
+def _list_namespaces(rows: Rows, within: list[str]) -> list[str]:
     place = f" IN {quoted(within[:-1])}" if len(within) > 1 else ""
     try:
         return [str(row[0]).rpartition(".")[2].strip("`") for row in rows(f"SHOW NAMESPACES{place}")]

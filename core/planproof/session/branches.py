@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from planproof.session.described import of_lines
+from planproof.session.described import parse_lines
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
@@ -29,7 +29,7 @@ _ICEBERG = re.compile(r"spark\.sql\.catalog\.(\w+)=.*iceberg", re.I)
 _NO_SCHEMA = "a branch of an Iceberg table has no columns and properties of its own"
 
 
-def _text(text: str) -> str:
+def _quote_text(text: str) -> str:
     """A string of SQL, whatever the session makes of backslashes: names of tables and branches have none."""
     if any(c in text for c in "'\\\n"):
         raise SparkFailure(f"{text!r} cannot be named in a call of a procedure")
@@ -46,15 +46,15 @@ def iceberg_table(session: Session, name: str) -> StoredTable | None:
         properties = {str(key): str(value) for key, value, *_ in session.rows(f"SHOW TBLPROPERTIES {relation}")}
     except AnalysisError:
         return None
-    schema = session.analyzed(f"SELECT * FROM {relation}").analyzed
-    found = of_lines(name, lines, schema, properties)
-    return replace(found, partition_by=tuple(_partitions(lines)) or found.partition_by)
+    schema = session.analyze(f"SELECT * FROM {relation}").analyzed
+    found = parse_lines(name, lines, schema, properties)
+    return replace(found, partition_by=tuple(_read_partitions(lines)) or found.partition_by)
 
 
-def _partitions(lines: Sequence[Sequence[Any]]) -> list[str]:
+def _read_partitions(lines: Sequence[Sequence[Any]]) -> list[str]:
     """Transforms of columns, which Spark lists under a heading of their own.
 
-    >>> _partitions([("a", "int", ""), ("# Partitioning", "", ""), ("Part 0", "days(at)", ""), ("", "", "")])
+    >>> _read_partitions([("a", "int", ""), ("# Partitioning", "", ""), ("Part 0", "days(at)", ""), ("", "", "")])
     ['days(at)']
     """
     heads = [str(line[0]) for line in lines]
@@ -83,7 +83,7 @@ class Branches:
     def namespace_location(self, database: Sequence[str]) -> str | None:
         found = None
         with suppress(SparkFailure, AnalysisError):
-            found = self._session.database(quoted(database))
+            found = self._session.database_location(quoted(database))
         path = None if found is None else self._session.local_path(found)
         # A folder of the server's own machine is not this one's.
         return found if path is None or os.path.isdir(path) else None
@@ -96,14 +96,14 @@ class Branches:
         places: list[str] = []
         for catalog in sorted({*catalogs} - {"spark_catalog"}):
             with suppress(SparkFailure, AnalysisError):  # A catalog that does not answer keeps no note from the others.
-                namespaces = self._namespaces((catalog,))
+                namespaces = self._list_namespaces((catalog,))
                 places += [at for one in namespaces if (at := self.namespace_location(one)) is not None]
         return places
 
-    def _namespaces(self, within: tuple[str, ...]) -> list[tuple[str, ...]]:
+    def _list_namespaces(self, within: tuple[str, ...]) -> list[tuple[str, ...]]:
         listed = self._session.rows(f"SHOW NAMESPACES IN {quoted(within)}")
         here = [(within[0], *split_name(str(name))) for name, *_ in listed]
-        return [*here, *(below for one in here for below in self._namespaces(one))]
+        return [*here, *(below for one in here for below in self._list_namespaces(one))]
 
     def refusal(self) -> str | None:
         for key in ("spark.wap.id", "spark.wap.branch"):
@@ -117,14 +117,16 @@ class Branches:
             raise SparkFailure(f"{branch} is no branch of a publish")
         self._session.rows(f"ALTER TABLE {quoted(self.complete(name))} DROP BRANCH IF EXISTS {quoted((branch,))}")
 
-    def had(self, name: str, snapshot: int) -> bool:
+    def has_snapshot(self, name: str, snapshot: int) -> bool:
         """Whether a snapshot is, or was, the table's own."""
-        history = _of(self.complete(name), "history")
+        history = _metadata_table(self.complete(name), "history")
         return bool(self._session.rows(f"SELECT 1 FROM {history} WHERE snapshot_id = {int(snapshot)} LIMIT 1"))
 
-    def left(self, name: str) -> list[str]:
+    def list_branches(self, name: str) -> list[str]:
         """The branches that publishes have made and not removed."""
-        found = self._session.rows(f"SELECT name FROM {_of(self.complete(name), 'refs')} WHERE type = 'BRANCH'")
+        found = self._session.rows(
+            f"SELECT name FROM {_metadata_table(self.complete(name), 'refs')} WHERE type = 'BRANCH'"
+        )
         return sorted(str(branch) for (branch,) in found if str(branch).startswith(PREFIX))
 
     def change(self, name: str) -> BranchChange:
@@ -151,7 +153,7 @@ class BranchChange:
         self.staged = quoted((*parts, f"branch_{self._branch}"))
 
     def _head(self, ref: str) -> int | None:
-        sql = f"SELECT snapshot_id FROM {_of(self._parts, 'refs')} WHERE name = {_text(ref)}"
+        sql = f"SELECT snapshot_id FROM {_metadata_table(self._parts, 'refs')} WHERE name = {_quote_text(ref)}"
         rows = self._session.rows(sql)
         return int(rows[0][0]) if rows else None
 
@@ -170,13 +172,13 @@ class BranchChange:
     def schema(self) -> PhysicalSchema:
         return self._stored.schema
 
-    def set_apart(self, name: str) -> None:
+    def place_files(self, name: str) -> None:
         """Makes the branch. Files lie among the table's others."""
         self._session.rows(f"ALTER TABLE {self._table} CREATE BRANCH {quoted((self._branch,))}")
         if self._base is None:  # Of a table without rows Iceberg makes the branch a snapshot.
             self._start = self._head(self._branch)
 
-    def on_branch(self) -> int | None:
+    def branch_snapshot(self) -> int | None:
         if self._written is None:
             head = self._head(self._branch)
             self._written = None if head == self._start else head
@@ -191,14 +193,14 @@ class BranchChange:
     def require(self, names: Sequence[str], required: bool = True) -> None:
         raise SparkFailure(_NO_SCHEMA)
 
-    def counted(self, names: Sequence[str]) -> Sequence[str]:
+    def select_counted(self, names: Sequence[str]) -> Sequence[str]:
         return ()
 
-    def identifying(self) -> Sequence[str]:
+    def identifier_columns(self) -> Sequence[str]:
         """No column is made nullable here."""
         return ()
 
-    def told(self, key: str) -> str | None:
+    def read_property(self, key: str) -> str | None:
         return self._stored.properties.get(key)
 
     def set_property(self, key: str, value: str | None) -> None:
@@ -207,13 +209,13 @@ class BranchChange:
     @cached_property
     def _added(self) -> list[tuple[str, int, int]]:
         """The files that the one statement has added: path, what it holds (0 for rows), and how many."""
-        head = self.on_branch()
+        head = self.branch_snapshot()
         if head is None:
             return []
         # Of a table with partitions Iceberg 1.10 does not read the `entries` of another snapshot than the current one.
         sql = (
             "SELECT DISTINCT data_file.file_path, data_file.content, data_file.record_count "
-            f"FROM {_of(self._parts, 'all_entries')} WHERE status = 1 AND snapshot_id = {head}"
+            f"FROM {_metadata_table(self._parts, 'all_entries')} WHERE status = 1 AND snapshot_id = {head}"
         )
         return sorted((str(path), int(content), int(rows)) for path, content, rows in self._session.rows(sql))
 
@@ -226,16 +228,14 @@ class BranchChange:
     def rows(self) -> int:
         return sum(rows for _, content, rows in self._added if content == 0)
 
-    def deletes(self) -> bool:
-        return any(content for _, content, _ in self._added)
-
     def commit(self) -> None:
         if self._head("main") != self._base:
             raise Moved(f"{self._table} has another snapshot than the one that was read")
-        catalog, table = quoted(self._parts[:1]), _text(quoted(self._parts[1:]))
+        catalog, table = quoted(self._parts[:1]), _quote_text(quoted(self._parts[1:]))
         try:
+            branch = _quote_text(self._branch)
             self._session.rows(
-                f"CALL {catalog}.system.fast_forward(table => {table}, branch => 'main', to => {_text(self._branch)})"
+                f"CALL {catalog}.system.fast_forward(table => {table}, branch => 'main', to => {branch})"
             )
         except (SparkFailure, AnalysisError) as error:
             if "fast-forward" in str(error).lower():
@@ -259,9 +259,9 @@ class BranchChange:
 
     def is_committed(self) -> bool:
         """Where the answer was lost, the server may still be at it: without the branch it cannot be."""
-        written = self.on_branch()
+        written = self.branch_snapshot()
         self._drop()
-        return written is not None and self._tables.had(self._table, written)
+        return written is not None and self._tables.has_snapshot(self._table, written)
 
     def discard(self) -> None:
         """The files go with the snapshot, when Iceberg expires it."""
@@ -274,6 +274,6 @@ class BranchChange:
         """The name went with the branch."""
 
 
-def _of(parts: Sequence[str], what: str) -> str:
+def _metadata_table(parts: Sequence[str], what: str) -> str:
     """One of the tables of a table's metadata."""
     return quoted((*parts, what))

@@ -16,16 +16,16 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
-from planproof.session.absence import believe
+from planproof.session.absence import verify_absence
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
-from planproof.session.entries import entries, reads_python
-from planproof.session.failures import translated
+from planproof.session.entries import entries, has_python_source
+from planproof.session.failures import translate_errors
 from planproof.session.files import data_files
 from planproof.session.frames import FrameSession
 from planproof.session.hadoop_files import HadoopFiles
 from planproof.session.iceberg import Iceberg
-from planproof.session.java import items, option, pairs
+from planproof.session.java import items, option_text, text_map
 from planproof.session.protocol import (
     LOG_FORMATS,
     Capabilities,
@@ -39,8 +39,8 @@ from planproof.session.protocol import (
 )
 from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, COMPARED
-from planproof.session.watched import watched
-from planproof.session.write_plans import FileWriter, plans_behind
+from planproof.session.watched import watch_query
+from planproof.session.write_plans import FileWriter, find_write_plans
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError
@@ -151,7 +151,7 @@ class ClassicSession(FrameSession):
     @property
     def conf(self) -> Conf:
         # Forty settings are forty calls: they are asked for again only where something was set or unset since.
-        with translated():
+        with translate_errors():
             given = str(self._settings.getAllConfs().mkString("\n"))
         if self._conf is None or self._conf[0] != given:
             self._conf = given, super().conf
@@ -159,7 +159,7 @@ class ClassicSession(FrameSession):
 
     @property
     def namespace(self) -> tuple[str, ...]:
-        with translated():
+        with translate_errors():
             current = str(self._manager.currentCatalog().name())
             if current == "spark_catalog":
                 return current, str(self._catalog.getCurrentDatabase())
@@ -167,7 +167,7 @@ class ClassicSession(FrameSession):
 
     @cached_property
     def catalog_id(self) -> str | None:
-        with translated():
+        with translate_errors():
             external = self._java.sharedState().externalCatalog().unwrapped()
             if not _is_hive(external):
                 return _digest(str(external.getClass().getName()), str(self.spark.sparkContext.applicationId))
@@ -185,8 +185,8 @@ class ClassicSession(FrameSession):
             folder = (os.getcwd(), str(self._jvm.java.lang.System.getProperty("derby.system.home")))
             return _digest(socket.gethostname(), url, catalog, *(folder if url.startswith("jdbc:derby:") else ()))
 
-    def analyzed(self, sql: str) -> SparkPlanes:
-        with self._doubting(), translated(sql, analysing=True):
+    def analyze(self, sql: str) -> SparkPlanes:
+        with self._doubt_absence(), translate_errors(sql, analysing=True):
             execution = self._analyze(sql)
             analyzed = execution.analyzed()
             form = analyzed.schema().json()
@@ -196,11 +196,11 @@ class ClassicSession(FrameSession):
         bare = set(_METADATA.findall(form)) <= {"{}"}
         return SparkPlanes(schema, None, None, declared, python_fed, None, by_place, execution, bare)
 
-    def planned(self, planes: SparkPlanes) -> SparkPlanes:
+    def add_plans(self, planes: SparkPlanes) -> SparkPlanes:
         optimized = executed = None
         unplanned = None
         try:
-            with translated():
+            with translate_errors():
                 optimized = physical_schema(planes.execution.optimizedPlan().schema().json())
                 executed = physical_schema(planes.execution.executedPlan().schema().json())
         except AnalysisError as error:  # The optimizer raises them too, for a query that the analyzer accepted.
@@ -214,13 +214,13 @@ class ClassicSession(FrameSession):
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
         if planes.execution is None:
             return None
-        with translated():
+        with translate_errors():
             ran = self._writer.write(planes.execution.analyzed(), location)
         if ran is None:
             return None
-        found = plans_behind(ran)
+        found = find_write_plans(ran)
         if found is None or found.optimized is None:
-            return self.planned(planes)
+            return self.add_plans(planes)
         return replace(planes, optimized=found.optimized, executed=found.executed)
 
     def _analyze(self, sql: str) -> Any:
@@ -234,12 +234,12 @@ class ClassicSession(FrameSession):
         return execution
 
     def _refuse(self, plan: Any, kind: str) -> None:
-        if self._is(plan, kind):
+        if self._is_kind(plan, kind):
             raise AnalysisError("NOT_A_QUERY", f"a model must be a query, and this is a {plan.nodeName()} statement")
 
-    def _is(self, plan: Any, kind: str) -> bool:
+    def _is_kind(self, plan: Any, kind: str) -> bool:
         if kind not in self._classes:
-            self._classes[kind] = versions.class_named(self._jvm, kind)
+            self._classes[kind] = versions.find_class(self._jvm, kind)
         known = self._classes[kind]
         return known is not None and bool(known.isInstance(plan))
 
@@ -247,31 +247,31 @@ class ClassicSession(FrameSession):
         if analyzed.containsPattern(self._python_udf):
             return True
         text = analyzed.toString()
-        return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and reads_python(analyzed))
+        return any(node in text for node in _PYTHON_NODES) or ("RelationV2" in text and has_python_source(analyzed))
 
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
-        with self._doubting(), translated(sql, analysing=True):
+        with self._doubt_absence(), translate_errors(sql, analysing=True):
             analyzed = self._analyze(sql).analyzed()
         with entries(self.spark, analyzed) as found:
             yield found
 
     @contextmanager
-    def watched(self, sql: str) -> Iterator[str | None]:
-        with self._doubting(), translated(sql, analysing=True):
+    def watch(self, sql: str) -> Iterator[str | None]:
+        with self._doubt_absence(), translate_errors(sql, analysing=True):
             analyzed = self._analyze(sql).analyzed()
-        with watched(self.spark, sql, analyzed) as text:
+        with watch_query(self.spark, sql, analyzed) as text:
             yield text
 
     def write(self, sql: str) -> Written | None:
-        with self._doubting(), translated(sql):
+        with self._doubt_absence(), translate_errors(sql):
             ran = self._java.sql(sql).queryExecution()
-        return plans_behind(ran)
+        return find_write_plans(ran)
 
     def table(self, name: str) -> StoredTable | None:
         return self._table(name, True)
 
-    def registered(self, name: str) -> StoredTable | None:
+    def registered_table(self, name: str) -> StoredTable | None:
         return self._table(name, False)
 
     def _table(self, name: str, seen: bool) -> StoredTable | None:
@@ -282,52 +282,52 @@ class ClassicSession(FrameSession):
             view = self._iceberg.view(name) if self._iceberg.is_there else None
             if view is not None and not self._is_hidden(split_name(name)):
                 return replace(view, schema=(self._seen_schema(name) if seen else None) or view.schema)
-            with translated():
-                if self._session_catalog_holds(split_name(name)):
+            with translate_errors():
+                if self._is_in_session_catalog(split_name(name)):
                     return self._catalog_table(name, seen)
                 form = self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
-                return self.described(name, declared_schema(form))
+                return self.describe(name, declared_schema(form))
         except AnalysisError as error:
-            believe(error, name, self._told, lambda: self.conf.case_sensitive)
+            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
             return None
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a table of that name."""
-        with translated():
+        with translate_errors():
             return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quoted(parts))))
 
-    def _told(self, sql: str) -> list[tuple[Any, ...]]:
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
         # What FrameSession does, with half as many calls of the JVM: every statement pays for each of them.
-        with translated(sql):
+        with translate_errors(sql):
             frame = self._java.sql(sql)
             return [tuple(row) for row in DataFrame(frame, self.spark).collect()] if frame.schema().length() else []
 
-    def _session_catalog_holds(self, parts: tuple[str, ...]) -> bool:
+    def _is_in_session_catalog(self, parts: tuple[str, ...]) -> bool:
         if len(parts) > 2 or (len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])):
             return parts[0].lower() == "spark_catalog"
         return str(self._manager.currentCatalog().name()) == "spark_catalog"
 
     def metastore(self, name: str) -> PhysicalSchema | None:
-        if not self._session_catalog_holds(split_name(name)):
+        if not self._is_in_session_catalog(split_name(name)):
             return None
-        with translated():
+        with translate_errors():
             external = self._java.sharedState().externalCatalog().unwrapped()
             if not _is_hive(external):
                 return None
             table = self._catalog.getTableMetadata(self._identifier(name)).identifier()
             return declared_schema(external.client().getTable(table.database().get(), table.table()).schema().json())
 
-    def database(self, name: str) -> str | None:
+    def database_location(self, name: str) -> str | None:
         parts = split_name(name)
-        if len(parts) > 1 or not self._session_catalog_holds((*parts, "")):
-            return super().database(name)
-        with translated():
+        if len(parts) > 1 or not self._is_in_session_catalog((*parts, "")):
+            return super().database_location(name)
+        with translate_errors():
             return str(self._catalog.getDatabaseMetadata(parts[0]).locationUri().toString())
 
     def places(self, database: str) -> Mapping[str, Place]:
-        if not self._session_catalog_holds((database, "")):
+        if not self._is_in_session_catalog((database, "")):
             return {}
-        with translated():
+        with translate_errors():
             # A thousand tables cost one call of the metastore, not one each.
             found = self._catalog.getTablesByName(self._catalog.listTables(database, "*", False)).toIndexedSeq()
             return {str(entry.identifier().table()): _place(entry) for entry in items(found)}
@@ -361,7 +361,7 @@ class ClassicSession(FrameSession):
     def _read_entry(self, name: str, identifier: Any, entry: Any, seen: bool) -> StoredTable:
         kind = str(entry.tableType().name())
         temporary = kind == "VIEW" and bool(self._catalog.isTempView(identifier))
-        provider = option(entry.provider())
+        provider = option_text(entry.provider())
         is_table = kind in ("MANAGED", "EXTERNAL")
         registered = declared_schema(entry.schema().json())
         # Files are read as nullable throughout (DataSource.resolveRelation), whatever the catalog remembers.
@@ -377,20 +377,20 @@ class ClassicSession(FrameSession):
             schema,
             partition_by,
             provider.lower() if is_table and provider else None,
-            option(entry.storage().locationUri()) if is_table else None,
+            option_text(entry.storage().locationUri()) if is_table else None,
             kind == "MANAGED",
-            pairs(entry.properties()),
-            option(entry.comment()),
+            text_map(entry.properties()),
+            option_text(entry.comment()),
             bool(entry.bucketSpec().isDefined()),
             not partition_by or bool(entry.tracksPartitionsInCatalog() and self._settings.manageFilesourcePartitions()),
-            None if is_table else option(entry.viewText()),
+            None if is_table else option_text(entry.viewText()),
             str(entry.createTime()),
         )
 
     def _seen_schema(self, name: str) -> PhysicalSchema | None:
         """The schema that a query of the relation sees; None for a view whose own sources are gone."""
         try:
-            with translated():
+            with translate_errors():
                 return declared_schema(
                     self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
                 )
@@ -400,27 +400,27 @@ class ClassicSession(FrameSession):
     def partitions(
         self, name: str, among: Sequence[Mapping[str, str]] | None = None
     ) -> Sequence[tuple[str, str]] | None:
-        if not self._session_catalog_holds(split_name(name)):
+        if not self._is_in_session_catalog(split_name(name)):
             return None
-        with translated():
+        with translate_errors():
             catalog, identifier = self._catalog, self._identifier(name)
             columns = catalog.getTableMetadata(identifier).partitionSchema()
             spelt = getattr(self._jvm, "org.apache.spark.sql.execution.datasources.PartitioningUtils").getPathFragment
             if among is None:
                 found = items(catalog.listPartitions(identifier, getattr(self._jvm, "scala.Option").empty()))
             else:
-                found = [p for spec in among for p in self._partition(identifier, spec)]
+                found = [p for spec in among for p in self._find_partition(identifier, spec)]
             try:
                 return [(str(spelt(p.spec(), columns)), str(p.location().toString())) for p in found]
             except PySparkException:  # A directory whose value does not have its column's type: it reads as null.
-                return [(self._spelt(p.spec(), columns), str(p.location().toString())) for p in found]
+                return [(self._spell_partition(p.spec(), columns), str(p.location().toString())) for p in found]
 
-    def _spelt(self, spec: Any, columns: Any) -> str:
+    def _spell_partition(self, spec: Any, columns: Any) -> str:
         parts = getattr(self._jvm, "org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils")
         names = list(columns.fieldNames())
         return "/".join(str(parts.getPartitionPathString(name, spec.apply(name))) for name in names)
 
-    def _partition(self, identifier: Any, spec: Mapping[str, str]) -> Iterator[Any]:
+    def _find_partition(self, identifier: Any, spec: Mapping[str, str]) -> Iterator[Any]:
         """The one partition with these values, if it exists: Spark's listing would take them for a pattern."""
         values = getattr(self._jvm, "org.apache.spark.api.python.PythonUtils").toScalaMap(dict(spec))
         try:
@@ -430,9 +430,9 @@ class ClassicSession(FrameSession):
                 raise
 
     def partition_locations(self, name: str) -> Sequence[str] | None:
-        if not self._session_catalog_holds(split_name(name)):
+        if not self._is_in_session_catalog(split_name(name)):
             return None
-        with translated():
+        with translate_errors():
             found = self._catalog.listPartitions(self._identifier(name), getattr(self._jvm, "scala.Option").empty())
             # One call gives the texts of all partitions. A call for each part of thousands of them would take seconds.
             locations = _LOCATION.findall(str(found.mkString("\n")))
@@ -452,7 +452,7 @@ class ClassicSession(FrameSession):
         if path is not None:
             return data_files(path)
         try:
-            return self._hadoop_files.listed(location)
+            return self._hadoop_files.list_files(location)
         except SparkFailure as failure:
             raise SparkFailure(f"cannot list {location}: {failure}", failure.condition, failure.outside) from failure
 
@@ -463,30 +463,30 @@ class ClassicSession(FrameSession):
         context = self.spark.sparkContext
         shares = context.parallelize(list(paths), max(1, min(len(paths) // 500, context.defaultParallelism * 4)))
         try:
-            with translated():
+            with translate_errors():
                 return list(shares.mapPartitions(function).collect())
         except SparkFailure:
             return None
 
     def ship(self, path: str) -> None:
-        with translated():
+        with translate_errors():
             self.spark.sparkContext.addPyFile(path)
 
     def tag(self, tag: str) -> None:
-        with translated():
+        with translate_errors():
             self.spark.sparkContext.addJobTag(tag)
 
     def cancel(self, tag: str) -> None:
         # The session's own `interruptTag` would reach the calling thread's jobs only.
-        with translated():
+        with translate_errors():
             self.spark.sparkContext.cancelJobsWithTag(tag)
 
 
 def _place(entry: Any) -> Place:
     if str(entry.tableType().name()) == "VIEW":
         return Place(None, False)
-    is_partitioned = int(entry.partitionColumnNames().size()) > 0 and option(entry.provider()) not in LOG_FORMATS
-    return Place(option(entry.storage().locationUri()), is_partitioned)
+    is_partitioned = int(entry.partitionColumnNames().size()) > 0 and option_text(entry.provider()) not in LOG_FORMATS
+    return Place(option_text(entry.storage().locationUri()), is_partitioned)
 
 
 def _is_hive(external: Any) -> bool:

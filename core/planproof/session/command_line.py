@@ -37,16 +37,16 @@ def shown_settings(settings: Mapping[str, str]) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="planproof") as folder:  # Nobody else may open it.
         for name in _OPTIONS:
             if name in hidden:
-                shown[name] = _written_options(Path(folder) / name, hidden.pop(name))
+                shown[name] = _write_options(Path(folder) / name, hidden.pop(name))
         is_fetching = any("://" in told.get(name, "") for name in _FETCHED)
         if any(is_fetching or name.startswith(_DRIVER) for name in hidden):
-            with _submitted(Path(folder) / "properties", hidden):
+            with _submit_settings(Path(folder) / "properties", hidden):
                 yield shown
         else:
             yield shown
 
 
-def _written_options(file: Path, options: str) -> str:
+def _write_options(file: Path, options: str) -> str:
     """An `@argfile` of Java's, since version 9, in place of the options."""
     from planproof.session.versions import has_java_argfiles
 
@@ -56,12 +56,12 @@ def _written_options(file: Path, options: str) -> str:
         return options
     if not has_java_argfiles():
         return options
-    _write(file, [f'"{_escaped(word)}"' for word in words])
-    return f'"@{_escaped(str(file))}"'
+    _write(file, [f'"{_escape(word)}"' for word in words])
+    return f'"@{_escape(str(file))}"'
 
 
 @contextmanager
-def _submitted(file: Path, settings: Mapping[str, str]) -> Iterator[None]:
+def _submit_settings(file: Path, settings: Mapping[str, str]) -> Iterator[None]:
     """Within it, spark-submit reads the settings from a file too. It reads one file only: what it would have read
     stands there as well."""
     before = os.environ.get(_SUBMIT)
@@ -74,7 +74,7 @@ def _submitted(file: Path, settings: Mapping[str, str]) -> Iterator[None]:
         defaults = _spark_defaults()
         words[:0] = [_FILE, str(file)]
     known = defaults.read_text(encoding="utf-8") if defaults.is_file() else ""
-    _write(file, [known, *(f"{_escaped(name)} {_escaped(value)}" for name, value in settings.items())])
+    _write(file, [known, *(f"{_escape(name)} {_escape(value)}" for name, value in settings.items())])
     os.environ[_SUBMIT] = shlex.join(words)
     try:
         yield
@@ -91,7 +91,7 @@ def _spark_defaults() -> Path:
     return Path(folder) / "spark-defaults.conf"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from planproof.session import versions
-from planproof.session.absence import believe
-from planproof.session.failures import translated
+from planproof.session.absence import verify_absence
+from planproof.session.failures import translate_errors
 from planproof.session.frames import FrameSession
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import declared_schema, physical_schema
@@ -63,18 +63,18 @@ class ConnectSession(FrameSession):
 
     @property
     def namespace(self) -> tuple[str, ...]:
-        with translated():
+        with translate_errors():
             return (str(self.spark.catalog.currentCatalog()), str(self.spark.catalog.currentDatabase()))
 
-    def analyzed(self, sql: str) -> SparkPlanes:
+    def analyze(self, sql: str) -> SparkPlanes:
         # `spark.sql` runs a command at once. Between these parentheses only a query parses.
         text = f"{_BEFORE}{drop_terminators(sql)}{_AFTER}"
-        with self._doubting(), _within(sql), translated(text, analysing=True):
+        with self._doubt_absence(), _move_errors(sql), translate_errors(text, analysing=True):
             frame = self.spark.sql(text)
             form = frame.schema.json()
         unplanned, fed, by_place = None, True, False
         try:
-            with translated():
+            with translate_errors():
                 plans = str(frame._explain_string(extended=True))
                 fed = _is_python_fed(plans)
                 if BY_PLACE.search(plans):
@@ -90,45 +90,45 @@ class ConnectSession(FrameSession):
     @contextmanager
     def entries(self, sql: str) -> Iterator[Entries]:
         """Nothing has to be counted: a client's rows were checked against their flags when they became Arrow."""
-        with translated():
+        with translate_errors():
             text = self.spark.sql(f"{_BEFORE}{drop_terminators(sql)}{_AFTER}")._explain_string(extended=True)
         yield Entries((), tuple(sorted({found.group() for found in CLAIMING.finditer(text)})))
 
     def table(self, name: str) -> StoredTable | None:
         try:
-            with translated():
+            with translate_errors():
                 form = self.spark.table(quoted(split_name(name))).schema.json()
-                found = self.described(name, declared_schema(form))
+                found = self.describe(name, declared_schema(form))
         except AnalysisError as error:
-            believe(error, name, self._told, lambda: self.conf.case_sensitive)
+            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
             return None
-        with translated():
+        with translate_errors():
             temporary = self.spark.catalog.getTable(quoted(split_name(name))).isTemporary
         return replace(found, kind="temporary view") if temporary else found
 
     def ship(self, path: str) -> None:
-        with translated():
+        with translate_errors():
             self.spark.addArtifact(path, pyfile=True)
 
     def tag(self, tag: str) -> None:
-        with translated():
+        with translate_errors():
             self.spark.addTag(tag)
 
     def cancel(self, tag: str) -> None:
-        with translated():
+        with translate_errors():
             self.spark.interruptTag(tag)
 
 
 @contextmanager
-def _within(sql: str) -> Iterator[None]:
+def _move_errors(sql: str) -> Iterator[None]:
     """Moves the place of an error from the text that Spark got to the one that the caller wrote."""
     try:
         yield
     except AnalysisError as error:
-        raise AnalysisError(error.condition, error.message, _moved(error.origin, sql)) from None
+        raise AnalysisError(error.condition, error.message, _move_origin(error.origin, sql)) from None
 
 
-def _moved(origin: Origin | None, sql: str) -> Origin | None:
+def _move_origin(origin: Origin | None, sql: str) -> Origin | None:
     if origin is None or origin.start is None:
         return None
     skipped = len(_BEFORE) - (len(sql) - len(sql.lstrip()))

@@ -40,12 +40,12 @@ _NODE = re.compile(
 _ROOT = "\nSchema: root\n"
 
 
-def relation(name: str, text: str) -> StoredTable:
+def parse_relation(name: str, text: str) -> StoredTable:
     """The relation that the statement's one row describes. Raises `SparkFailure` where it cannot be read."""
     try:
         form: Form = json.loads(text)
         fields = tuple(
-            PhysicalField(c["name"], _type(c["type"]), bool(c.get("nullable", True))) for c in form["columns"]
+            PhysicalField(c["name"], _parse_form(c["type"]), bool(c.get("nullable", True))) for c in form["columns"]
         )
     except (KeyError, TypeError, ValueError, TypeSyntaxError) as error:
         raise SparkFailure(f"what Spark says of {name} cannot be read: {error!r}") from error
@@ -69,7 +69,7 @@ def relation(name: str, text: str) -> StoredTable:
     )
 
 
-def of_lines(
+def parse_lines(
     name: str, lines: Sequence[Sequence[Any]], schema: PhysicalSchema, properties: Mapping[str, str]
 ) -> StoredTable:
     """The relation that the lines of `DESCRIBE TABLE EXTENDED` describe; `schema` is the one that a query of it
@@ -101,25 +101,27 @@ def of_lines(
     )
 
 
-def schema_of_tree(information: str, lines: Sequence[Sequence[Any]]) -> PhysicalSchema:
+def parse_tree(information: str, lines: Sequence[Sequence[Any]]) -> PhysicalSchema:
     """The columns of a relation. Flags come from the tree in the output of `SHOW TABLE EXTENDED`, names and the lengths
     of char and varchar from `lines`, which describe it. Raises `SparkFailure` where they cannot be read.
 
     >>> tree = "\\nSchema: root\\n |-- a: array (nullable = false)\\n |    |-- element: string (containsNull = true)"
-    >>> schema_of_tree(tree, [("a", "array<varchar(3)>")]).fields[0]
+    >>> parse_tree(tree, [("a", "array<varchar(3)>")]).fields[0]
     PhysicalField(name='a', type=Array(element=Varchar(length=3), contains_null=True), nullable=False)
     """
     try:
-        nodes = [_node(line) for line in information[information.rindex(_ROOT) + len(_ROOT) :].rstrip().splitlines()]
-        fields, rest = _fields(nodes, 0)
+        nodes = [
+            _parse_node(line) for line in information[information.rindex(_ROOT) + len(_ROOT) :].rstrip().splitlines()
+        ]
+        fields, rest = _parse_fields(nodes, 0)
         if rest or len(fields) > len(lines):
             raise ValueError(information)
-        described = [(str(line[0]), _parsed(str(line[1]))) for line in lines]
+        described = [(str(line[0]), _parse_described_type(str(line[1]))) for line in lines]
     except (ValueError, TypeSyntaxError) as error:
         raise SparkFailure(f"the columns that Spark prints cannot be read: {error!r}") from error
     return PhysicalSchema(
         tuple(
-            PhysicalField(name, f.type if declared is None else _with_lengths(f.type, declared), f.nullable)
+            PhysicalField(name, f.type if declared is None else _add_lengths(f.type, declared), f.nullable)
             for f, (name, declared) in zip(fields, described)
         )
     )
@@ -128,7 +130,7 @@ def schema_of_tree(information: str, lines: Sequence[Sequence[Any]]) -> Physical
 _Node = tuple[int, str, str, bool]
 
 
-def _node(line: str) -> _Node:
+def _parse_node(line: str) -> _Node:
     """Depth, name, type and flag of a line of the tree."""
     found = _NODE.fullmatch(line)
     if found is None:
@@ -136,17 +138,17 @@ def _node(line: str) -> _Node:
     return len(found["depth"]) // 5, found["name"], found["type"], found["flag"] != "false"
 
 
-def _fields(nodes: Sequence[_Node], depth: int) -> tuple[list[StructField], Sequence[_Node]]:
+def _parse_fields(nodes: Sequence[_Node], depth: int) -> tuple[list[StructField], Sequence[_Node]]:
     """The fields at the beginning that stand at one depth, and what follows them."""
     fields: list[StructField] = []
     while nodes and nodes[0][0] == depth:
         (_, name, kind, nullable), nodes = nodes[0], nodes[1:]
-        below, nodes = _fields(nodes, depth + 1)
-        fields.append(StructField(name, _of_fields(kind, below), nullable))
+        below, nodes = _parse_fields(nodes, depth + 1)
+        fields.append(StructField(name, _build_type(kind, below), nullable))
     return fields, nodes
 
 
-def _of_fields(kind: str, below: Sequence[StructField]) -> DataType:
+def _build_type(kind: str, below: Sequence[StructField]) -> DataType:
     if kind == "struct":
         return Struct(tuple(below))
     if kind == "array":
@@ -158,7 +160,7 @@ def _of_fields(kind: str, below: Sequence[StructField]) -> DataType:
     return parse_type(_SPELLINGS.get(kind, kind))
 
 
-def _parsed(text: str) -> DataType | None:
+def _parse_described_type(text: str) -> DataType | None:
     """A described type; None for one whose nested names need quotes, which this description does not give."""
     try:
         return parse_type(text)
@@ -166,16 +168,16 @@ def _parsed(text: str) -> DataType | None:
         return None
 
 
-def _with_lengths(t: DataType, declared: DataType) -> DataType:
+def _add_lengths(t: DataType, declared: DataType) -> DataType:
     return with_lengths(t, declared) if same_structure(t, without_lengths(declared)) else t
 
 
-def _type(form: Form) -> DataType:
+def _parse_form(form: Form) -> DataType:
     read = _READERS.get(form["name"])
     return read(form) if read is not None else parse_type(_SPELLINGS.get(str(form["name"]), str(form["name"])))
 
 
-def _interval(form: Form) -> DataType:
+def _parse_interval(form: Form) -> DataType:
     if "start_unit" not in form:
         return parse_type("interval")
     start, end = form["start_unit"], form.get("end_unit") or form["start_unit"]
@@ -188,10 +190,10 @@ _READERS: dict[str, Callable[[Form], DataType]] = {
     "char": lambda f: Char(f["length"]),
     "varchar": lambda f: Varchar(f["length"]),
     "string": lambda f: String(None if f.get("collation", "UTF8_BINARY") == "UTF8_BINARY" else f["collation"]),
-    "interval": _interval,
-    "array": lambda f: Array(_type(f["element_type"]), bool(f.get("element_nullable", True))),
-    "map": lambda f: Map(_type(f["key_type"]), _type(f["value_type"]), bool(f.get("value_nullable", True))),
+    "interval": _parse_interval,
+    "array": lambda f: Array(_parse_form(f["element_type"]), bool(f.get("element_nullable", True))),
+    "map": lambda f: Map(_parse_form(f["key_type"]), _parse_form(f["value_type"]), bool(f.get("value_nullable", True))),
     "struct": lambda f: Struct(
-        tuple(StructField(x["name"], _type(x["type"]), bool(x.get("nullable", True))) for x in f["fields"])
+        tuple(StructField(x["name"], _parse_form(x["type"]), bool(x.get("nullable", True))) for x in f["fields"])
     ),
 }

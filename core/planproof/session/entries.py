@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
-from planproof.session.failures import quiet, translated
+from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import Entries, PythonEntry
 from planproof.session.schemas import physical_schema
@@ -33,11 +33,11 @@ _TABLE = ".datasources.v2.python."
 def entries(spark: SparkSession, analyzed: Any) -> Iterator[Entries]:
     """The entries of an analyzed plan, each as a temporary view over the same rows with every flag loosened."""
     made: list[PythonEntry] = []
-    unread: list[str] = ["a Python data source"] if reads_python(analyzed) else []
+    unread: list[str] = ["a Python data source"] if has_python_source(analyzed) else []
     try:
-        with translated():
-            for kind, node in _claiming(analyzed):
-                loose = loosened(spark, kind, node)
+        with translate_errors():
+            for kind, node in _find_claiming(analyzed):
+                loose = loosen(spark, kind, node)
                 if loose is None:
                     unread.append(kind)
                     continue
@@ -46,12 +46,12 @@ def entries(spark: SparkSession, analyzed: Any) -> Iterator[Entries]:
                 made.append(PythonEntry(f"`{name}`", physical_schema(node.schema().json())))
         yield Entries(tuple(made), tuple(unread))
     finally:
-        with translated():
+        with translate_errors():
             for entry in made:
                 spark.catalog.dropTempView(entry.relation.strip("`"))
 
 
-def reads_python(analyzed: Any) -> bool:
+def has_python_source(analyzed: Any) -> bool:
     """Whether a table that a Python data source serves is read; subqueries included."""
     plans = [analyzed, *items(analyzed.subqueriesAll())]
     leaves = [leaf for plan in plans for leaf in items(plan.collectLeaves())]
@@ -59,20 +59,20 @@ def reads_python(analyzed: Any) -> bool:
     return any(_TABLE in table.getClass().getName() for table in tables)
 
 
-def _claiming(analyzed: Any) -> list[tuple[str, Any]]:
+def _find_claiming(analyzed: Any) -> list[tuple[str, Any]]:
     """The nodes whose rows come from Python and claim NOT NULL somewhere, each once and with its kind."""
     found: dict[str, tuple[str, Any]] = {}
     waiting = [analyzed, *items(analyzed.subqueriesAll())]
     while waiting:
         node = waiting.pop()
-        kind = claims_not_null(node)
+        kind = claiming_kind(node)
         if kind is not None:
             found.setdefault(str(node.canonicalized().hashCode()), (kind, node))
         waiting += items(node.children())
     return list(found.values())
 
 
-def claims_not_null(node: Any) -> str | None:
+def claiming_kind(node: Any) -> str | None:
     """The kind of a node whose rows come from Python and claim NOT NULL somewhere; None for any other node."""
     kind = str(node.getClass().getSimpleName())
     if kind != _ROWS and not kind.startswith(_FUNCTIONS):
@@ -81,25 +81,25 @@ def claims_not_null(node: Any) -> str | None:
     return kind if claimed != claimed.as_nullable() else None
 
 
-def loosened(spark: SparkSession, kind: str, node: Any) -> Any | None:
+def loosen(spark: SparkSession, kind: str, node: Any) -> Any | None:
     """A Dataset over the same rows in which everything may be null; None where the node cannot be taken apart."""
     if kind == _ROWS:
         return spark._jsparkSession.internalCreateDataFrame(node.rdd(), node.schema().asNullable(), False)
     try:
-        with quiet():
-            return versions.datasets(spark._jvm).ofRows(spark._jsparkSession, _copied(spark, node))
+        with silence_pyspark():
+            return versions.dataset_class(spark._jvm).ofRows(spark._jsparkSession, _copy_loosened(spark, node))
     except (Py4JError, TypeError):
         return None
 
 
-def _copied(spark: SparkSession, node: Any) -> Any:
+def _copy_loosened(spark: SparkSession, node: Any) -> Any:
     """The node with loosened flags in its output, and in the schema that Spark compares the function's batches with."""
     output = node.output()
     loose = [a.withNullability(True).withDataType(a.dataType().asNullable()).newInstance() for a in items(output)]
-    return _made(spark, node, lambda one: _loose(spark, one, output, loose))
+    return _copy_node(spark, node, lambda one: _loosen_argument(spark, one, output, loose))
 
 
-def _loose(spark: SparkSession, argument: Any, output: Any, loose: list[Any]) -> Any:
+def _loosen_argument(spark: SparkSession, argument: Any, output: Any, loose: list[Any]) -> Any:
     if not isinstance(argument, JavaObject):
         return argument
     if argument.equals(output):
@@ -108,10 +108,12 @@ def _loose(spark: SparkSession, argument: Any, output: Any, loose: list[Any]) ->
         return argument
     returns = argument.dataType()
     nullable = returns.asNullable()
-    return _made(spark, argument, lambda one: nullable if isinstance(one, JavaObject) and one.equals(returns) else one)
+    return _copy_node(
+        spark, argument, lambda one: nullable if isinstance(one, JavaObject) and one.equals(returns) else one
+    )
 
 
-def _made(spark: SparkSession, node: Any, changed: Callable[[Any], Any]) -> Any:
+def _copy_node(spark: SparkSession, node: Any, changed: Callable[[Any], Any]) -> Any:
     """`TreeNode.makeCopy` over the node's own arguments, each as `changed` gives it."""
     given = [node.productElement(i) for i in range(node.productArity())]
     arguments = spark.sparkContext._gateway.new_array(spark._jvm.java.lang.Object, len(given))

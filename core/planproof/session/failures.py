@@ -49,11 +49,11 @@ class _Hush(logging.Filter):
         return not getattr(_quiet, "depth", 0)
 
 
-versions.hush(_Hush())
+versions.filter_stack_traces(_Hush())
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_pyspark() -> Iterator[None]:
     """Keeps pyspark from printing a JSON stack trace to stderr for each error in the block (this thread only)."""
     _quiet.depth = getattr(_quiet, "depth", 0) + 1
     try:
@@ -63,14 +63,14 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None]:
+def translate_errors(sql: str | None = None, analysing: bool = False) -> Iterator[None]:
     """Raises `AnalysisError` or `SparkFailure` in place of what Spark raises in the block.
 
     `sql` is the text that Spark's offsets point into. With `analysing` every error means that Spark rejects the text
     (the class of some rejections is an internal error), unless its cause lies outside of the text: files, privileges,
     the metastore, the network.
     """
-    with quiet():
+    with silence_pyspark():
         try:
             yield
         except AnalysisException as error:
@@ -85,8 +85,8 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
             message = str(java.getMessage() or java.toString())
             condition, outside = _java_condition(java), _is_outside(java)
             if analysing and condition and not outside:
-                raise AnalysisError(condition, cleaned(message, condition)) from None
-            raise SparkFailure(_with_cause(cleaned(message, condition), java), condition, outside) from error
+                raise AnalysisError(condition, strip_message(message, condition)) from None
+            raise SparkFailure(_add_cause(strip_message(message, condition), java), condition, outside) from error
         except (Py4JError, ConnectionError) as error:
             raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
         except Exception as error:
@@ -96,10 +96,10 @@ def translated(sql: str | None = None, analysing: bool = False) -> Iterator[None
             raise SparkFailure(f"the connection to Spark was lost: {error}", outside=True) from error
 
 
-def cleaned(message: str, condition: str | None = None) -> str:
+def strip_message(message: str, condition: str | None = None) -> str:
     """Spark's message without its condition, SQLSTATE, position and plan.
 
-    >>> cleaned("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
+    >>> strip_message("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012; line 1 pos 8;", "DIVIDE_BY_ZERO")
     'Division by zero.'
     """
     text = "\n".join(line for line in message.strip().splitlines() if not _FRAME.match(line)).strip()
@@ -111,22 +111,24 @@ def cleaned(message: str, condition: str | None = None) -> str:
 def _rejection(error: PySparkException, sql: str | None) -> AnalysisError | SparkFailure:
     condition = versions.condition(error) or type(error).__name__
     java = getattr(error, "_origin", None)
-    message = cleaned(_message(error), condition)
+    message = strip_message(_message(error), condition)
     # A file that is gone, a refused access and a metastore that cannot be reached come as AnalysisExceptions too.
-    around = _speaks_of_outside(condition, error.getSqlState()) or versions.hides_a_file(condition, java)
+    around = _is_outside_condition(condition, error.getSqlState()) or versions.is_unreadable_file(condition, java)
     if around or (java is not None and _is_outside(java)):
-        return SparkFailure(_with_cause(message, java), condition, outside=True)
-    named = versions.places(error)
+        return SparkFailure(_add_cause(message, java), condition, outside=True)
+    named = versions.error_places(error)
     own = [p for p in named if not p.object_type]
     if named and not own:
         return AnalysisError(condition, f"{message} (in {named[0].object_type.lower()} {named[0].object_name})")
     origin = None
     if sql is not None:
-        origin = place(sql, own[0].start, own[0].stop + 1) if own else _by_line(versions.line_and_position(error), sql)
+        origin = (
+            place(sql, own[0].start, own[0].stop + 1) if own else _locate_line(versions.line_and_position(error), sql)
+        )
     return AnalysisError(condition, message, origin)
 
 
-def _by_line(found: tuple[int, int] | None, sql: str) -> Origin | None:
+def _locate_line(found: tuple[int, int] | None, sql: str) -> Origin | None:
     if found is None:
         return None
     line, position = found
@@ -143,13 +145,13 @@ def _failure(error: PySparkException) -> SparkFailure:
     condition = versions.condition(error)
     java = getattr(error, "_origin", None)
     outside = java is not None and _is_outside(java)
-    return SparkFailure(_with_cause(cleaned(_message(error), condition), java), condition, outside)
+    return SparkFailure(_add_cause(strip_message(_message(error), condition), java), condition, outside)
 
 
-def _with_cause(message: str, java: Any) -> str:
+def _add_cause(message: str, java: Any) -> str:
     """The message with the innermost of its causes: "Task failed" alone says nothing."""
     chain = list(_causes(java))
-    lines = cleaned(str(chain[-1].getMessage() or "")).splitlines() if chain else []
+    lines = strip_message(str(chain[-1].getMessage() or "")).splitlines() if chain else []
     # The condition at the beginning of the cause's text was removed from the message.
     if not lines or _CONDITION.sub("", lines[0]).rstrip(".") in message:
         return message
@@ -166,7 +168,7 @@ def _causes(java: Any) -> Iterator[Any]:
         java = java.getCause()
 
 
-def _speaks_of_outside(condition: str, state: str | None) -> bool:
+def _is_outside_condition(condition: str, state: str | None) -> bool:
     return condition.startswith(_OUTSIDE_CONDITIONS) or bool(state and state.startswith(_OUTSIDE_STATES))
 
 

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from planproof.session import python_functions, versions
-from planproof.session.absence import doubting
-from planproof.session.described import of_lines
-from planproof.session.failures import translated
+from planproof.session.absence import doubt_absence
+from planproof.session.described import parse_lines
+from planproof.session.failures import translate_errors
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
@@ -35,12 +35,12 @@ class FrameSession(SqlOnlySession):
 
     @property
     def conf(self) -> Conf:
-        with translated():
+        with translate_errors():
             found = versions.settings_in_force(self.spark, (*SETTINGS, _PROVIDER))
         return conf_of(str(self.spark.version), found, found.get(_PROVIDER))
 
     def setting(self, key: str) -> str | None:
-        with translated():
+        with translate_errors():
             return versions.settings_in_force(self.spark, (key,)).get(key)
 
     @property
@@ -48,17 +48,17 @@ class FrameSession(SqlOnlySession):
         raise NotImplementedError
 
     @contextmanager
-    def settings(self, changes: dict[str, str]) -> Iterator[None]:
+    def change_settings(self, changes: dict[str, str]) -> Iterator[None]:
         taken: list[str] = []
         try:
             for key, value in changes.items():
-                with _SETTING, translated():
+                with _SETTING, translate_errors():
                     self._hold(key, value)
                 taken.append(key)
             yield
         finally:
             for key in reversed(taken):
-                with _SETTING, translated():
+                with _SETTING, translate_errors():
                     self._give_back(key)
 
     @cached_property
@@ -84,23 +84,23 @@ class FrameSession(SqlOnlySession):
             self.spark.conf.set(key, before)
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
-        with translated():
+    def preserve_settings(self) -> Iterator[None]:
+        with translate_errors():
             before, namespace = versions.given_settings(self.spark), self.namespace
         try:
             yield
         finally:
             self._reset(before)
-            with translated():
+            with translate_errors():
                 if self.namespace != namespace:
                     self.spark.sql(f"USE {quoted(namespace)}")
 
     def _reset(self, before: Mapping[str, str]) -> None:
-        with translated():
+        with translate_errors():
             after = versions.given_settings(self.spark)
         for key in {key for key, _ in before.items() ^ after.items()}:
             try:
-                with translated():
+                with translate_errors():
                     if key in before:
                         self.spark.conf.set(key, before[key])
                     else:
@@ -111,38 +111,38 @@ class FrameSession(SqlOnlySession):
                     raise
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._doubting():
-            return self._told(sql)
+        with self._doubt_absence():
+            return self._run(sql)
 
-    def _doubting(self) -> AbstractContextManager[None]:
-        return doubting(self._told, lambda: self.conf.case_sensitive)
+    def _doubt_absence(self) -> AbstractContextManager[None]:
+        return doubt_absence(self._run, lambda: self.conf.case_sensitive)
 
-    def _told(self, sql: str) -> list[tuple[Any, ...]]:
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a statement, with whatever Spark says of it."""
-        with translated(sql):
+        with translate_errors(sql):
             frame = self.spark.sql(sql)
             # A statement has run by now. A result without columns has no rows: no job is started for them.
             return [tuple(row) for row in frame.collect()] if frame.columns else []
 
     def batches(self, sql: str, limit: int | None = None) -> Any:
         try:
-            with translated(sql):
+            with translate_errors(sql):
                 frame = self.spark.sql(sql)
                 return versions.arrow_table(frame if limit is None else frame.limit(limit))
         except (ValueError, TypeError, NotImplementedError) as error:
             # Arrow's own errors are subclasses of these. They mean that the client refuses a batch that Spark sent.
             raise SparkFailure(f"the result is no valid Arrow: {error}") from error
 
-    def described(self, name: str, schema: PhysicalSchema) -> StoredTable:
+    def describe(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
         lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(split_name(name))}").collect()]
         properties = {
             str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(split_name(name))}").collect()
         }
-        found = of_lines(name, lines, schema, properties)
-        return replace(found, tracked=found.tracked and self._manages_partitions())
+        found = parse_lines(name, lines, schema, properties)
+        return replace(found, tracked=found.tracked and self._has_managed_partitions())
 
-    def _manages_partitions(self) -> bool:
+    def _has_managed_partitions(self) -> bool:
         return str(self.spark.conf.get(MANAGED_PARTITIONS, "true")).lower() == "true"
 
     def register(self, name: str, function: Any) -> Function | None:

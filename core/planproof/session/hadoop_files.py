@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof.session.failures import translated
+from planproof.session.failures import translate_errors
 from planproof.session.files import footer_of, is_hidden
 
 
@@ -14,10 +14,10 @@ class HadoopFiles:
     def __init__(self, jvm: Any, state: Any) -> None:
         self._jvm, self._state = jvm, state
 
-    def listed(self, location: str) -> list[str]:
+    def list_files(self, location: str) -> list[str]:
         """The data files below a location, by their full names. Raises `SparkFailure`."""
-        with translated():
-            files, path = self._opened(location)
+        with translate_errors():
+            files, path = self._open(location)
             root = files.makeQualified(path)
             listed = files.listFiles(root, True)
             found = []
@@ -28,19 +28,19 @@ class HadoopFiles:
                     found.append(name)
         return sorted(found)
 
-    def _opened(self, location: str) -> tuple[Any, Any]:
+    def _open(self, location: str) -> tuple[Any, Any]:
         """A file system as Spark's own client opens it, and the path in it."""
         path = getattr(self._jvm, "org.apache.hadoop.fs.Path")(location)
         return path.getFileSystem(self._state.newHadoopConf()), path
 
     def footer(self, path: str) -> bytes:
         """The end of a Parquet file, from its footer on."""
-        with translated():
-            files, where = self._opened(path)
+        with translate_errors():
+            files, where = self._open(path)
             size = int(files.getFileStatus(where).getLen())
-            return footer_of(lambda start, stop: self._range(files, where, start, stop), size)
+            return footer_of(lambda start, stop: self._read_range(files, where, start, stop), size)
 
-    def _range(self, files: Any, where: Any, start: int, stop: int) -> bytes:
+    def _read_range(self, files: Any, where: Any, start: int, stop: int) -> bytes:
         stream = files.open(where)
         try:
             stream.seek(start)

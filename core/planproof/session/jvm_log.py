@@ -18,7 +18,7 @@ _file: ContextVar[Callable[[], Path] | None] = ContextVar("file", default=None)
 
 
 @contextmanager
-def logging_to(file: Callable[[], Path]) -> Iterator[None]:
+def log_to(file: Callable[[], Path]) -> Iterator[None]:
     """Within it, a JVM that starts writes its standard error to `file()`. One that runs already writes where it did."""
     token = _file.set(file)
     try:

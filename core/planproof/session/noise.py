@@ -16,7 +16,7 @@ the folder of a dropped table after the guard deleted it, and warns of that.
 _MARK = "_planproof_filters_log"
 
 
-def keep_out_own(spark: Any) -> None:
+def filter_own_warnings(spark: Any) -> None:
     """Puts a filter before the log's root, once per JVM. Where the log is not log4j 2 it stays as it is."""
     gateway = spark.sparkContext._gateway
     # Not `getattr`: Py4J gives a member of its Java side for every name.

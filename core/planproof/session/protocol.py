@@ -205,7 +205,7 @@ class Transaction(Protocol):
     def schema(self) -> PhysicalSchema:
         """The table's schema once it is committed."""
 
-    def set_apart(self, name: str) -> str | None:
+    def place_files(self, name: str) -> str | None:
         """Puts the data files that are written from now on into a folder of that name, beside the table's other
         folders.
 
@@ -214,7 +214,7 @@ class Transaction(Protocol):
     def manifests(self) -> Sequence[str]:
         """The locations of the metadata files that were written for the change."""
 
-    def on_branch(self) -> int | None:
+    def branch_snapshot(self) -> int | None:
         """The snapshot in which a branch holds the change; None where there is none."""
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
@@ -223,13 +223,13 @@ class Transaction(Protocol):
     def require(self, names: Sequence[str], required: bool = True) -> None:
         """Makes columns NOT NULL, or nullable again. Nothing of what is stored is looked at."""
 
-    def counted(self, names: Sequence[str]) -> Sequence[str]:
+    def select_counted(self, names: Sequence[str]) -> Sequence[str]:
         """Those of the columns, none of them nested, whose nulls the table's metadata will count in each new file."""
 
-    def identifying(self) -> Sequence[str]:
+    def identifier_columns(self) -> Sequence[str]:
         """The columns that hold an identifier field, itself or inside of a struct: they cannot be made nullable."""
 
-    def told(self, key: str) -> str | None:
+    def read_property(self, key: str) -> str | None:
         """A property of the table as it will be; None where it has none."""
 
     def set_property(self, key: str, value: str | None) -> None:
@@ -244,9 +244,6 @@ class Transaction(Protocol):
 
     def rows(self) -> int:
         """How many rows stand in the data files that were added."""
-
-    def deletes(self) -> bool:
-        """Whether files were added that take rows away from data files."""
 
     def commit(self) -> None:
         """Puts the change in the table's place, if the table is still the one that was opened. Raises `Moved` where it
@@ -300,17 +297,17 @@ class Changing(Protocol):
 class Transactional(Changing, Protocol):
     """What a session can do with tables of a format that commits all of a change at once."""
 
-    def holds(self, name: str) -> bool:
+    def is_in_catalog(self, name: str) -> bool:
         """Whether the name lies in a catalog that makes tables of the format."""
 
     def fence(self, name: str, run: str) -> None:
         """Has every commit fail that was prepared on an older state of the table than the one that this makes, which
         names the run that is kept out."""
 
-    def reads(self, name: str, planes: SparkPlanes) -> bool:
+    def is_read(self, name: str, planes: SparkPlanes) -> bool:
         """Whether an analyzed query reads the table of that name; true where it is not certain."""
 
-    def of_view(self, name: str) -> tuple[str, ...] | None:
+    def resolve_view(self, name: str) -> tuple[str, ...] | None:
         """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
         other name."""
 
@@ -319,7 +316,7 @@ class Transactional(Changing, Protocol):
         the table had then; None for any other relation. Without `counted` no manifest is read. Raises `SparkFailure`
         where the table has no such snapshot."""
 
-    def names_any(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
+    def has_files_in(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
         """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
         there is no such table. Raises `SparkFailure`."""
 
@@ -360,19 +357,19 @@ class Session(Protocol):
         """A digest of the session's metastore: the same in every process of this machine that uses the same metastore,
         and another one for any other metastore. None where this route does not tell which it is."""
 
-    def settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
+    def change_settings(self, changes: dict[str, str]) -> AbstractContextManager[None]:
         """Changes Spark's settings for the length of a block, and restores them after it."""
 
-    def unchanged(self) -> AbstractContextManager[None]:
+    def preserve_settings(self) -> AbstractContextManager[None]:
         """After the block every setting and the current database are what they were before it, whoever changed them."""
 
     def planes(self, sql: str) -> SparkPlanes:
         """Analyzes and plans `sql` without running it. Raises `AnalysisError` with Spark's condition and place."""
 
-    def analyzed(self, sql: str) -> SparkPlanes:
+    def analyze(self, sql: str) -> SparkPlanes:
         """Analyzes `sql`: what `planes` gives, without the planes that `planned` adds."""
 
-    def planned(self, planes: SparkPlanes) -> SparkPlanes:
+    def add_plans(self, planes: SparkPlanes) -> SparkPlanes:
         """What `analyzed` gave, with Spark's later planes."""
 
     def write_files(self, planes: SparkPlanes, location: str) -> SparkPlanes | None:
@@ -392,7 +389,7 @@ class Session(Protocol):
         """Where Python data enters the query and claims NOT NULL; the relations can be read as long as the block
         lasts."""
 
-    def watched(self, sql: str) -> AbstractContextManager[str | None]:
+    def watch(self, sql: str) -> AbstractContextManager[str | None]:
         """A text that gives the query's rows, and fails at the first null in Python data that claims NOT NULL.
 
         It is the query's own text where no data claims that, and None where nulls can only be counted (`entries`). It
@@ -413,7 +410,7 @@ class Session(Protocol):
     def table(self, name: str) -> StoredTable | None:
         """The relation of that name; None where there is none."""
 
-    def registered(self, name: str) -> StoredTable | None:
+    def registered_table(self, name: str) -> StoredTable | None:
         """What `table` gives, but with the schema of a view as the catalog has it: what the view reads is not looked
         at."""
 
@@ -421,7 +418,7 @@ class Session(Protocol):
         """The columns of a table as Hive's metastore itself lists them, beside the copy that Spark keeps. None where
         there is no such list, or this route does not show it."""
 
-    def database(self, name: str) -> str | None:
+    def database_location(self, name: str) -> str | None:
         """A database's location, a URI; None where its catalog gives it none. Raises `AnalysisError` where there is no
         such database."""
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from planproof.session import versions
-from planproof.session.failures import translated
+from planproof.session.failures import translate_errors
 from planproof.session.protocol import SparkFailure
 from planproof_engine.functions.nested import Application, ListCall
 from planproof_engine.python_functions import Function
@@ -21,10 +21,10 @@ _pickling = threading.Lock()
 def register(spark: Any, name: str, function: Any) -> Function | None:
     """Registers a Python function, and returns what it declares; None for a table function. Raises `SparkFailure`."""
     if isinstance(function, Function):
-        with translated(), pickled_by_value():
+        with translate_errors(), pickle_by_value():
             spark.udf.register(name, _row_function(name, function))
         return function
-    with translated():
+    with translate_errors():
         if type(function).__name__ == "UserDefinedTableFunction":
             spark.udtf.register(name, function)
             return None
@@ -45,19 +45,19 @@ def register_lists(spark: Any, call: ListCall, functions: Mapping[str, Function]
         names = ", ".join(sorted({a.function for a in call.level.all_applications()}))
         said = f"a Python function in a lambda ({names}) needs pyspark 4.1 or later, for it runs as an Arrow function"
         raise SparkFailure(said) from error
-    with translated(), pickled_by_value():
+    with translate_errors(), pickle_by_value():
         zone = spark.conf.get("spark.sql.session.timeZone")
-        made = arrow_udf(over_lists(call, functions, zone), spark_type(call.level.type))
+        made = arrow_udf(make_list_function(call, functions, zone), spark_type(call.level.type))
         fixed = all(functions[a.function].deterministic for a in call.level.all_applications())
         spark.udf.register(call.name, made if fixed else made.asNondeterministic())
 
 
-def over_lists(call: ListCall, functions: Mapping[str, Function], zone: str) -> Callable[..., Any]:
+def make_list_function(call: ListCall, functions: Mapping[str, Function], zone: str) -> Callable[..., Any]:
     """What a worker runs for a call: Arrow lists and captured columns in, one Arrow list column out."""
     from planproof.arrow.lists import Batch, evaluate
 
     level = call.level
-    prepared = {a.number: _prepared(a, functions[a.function], zone) for a in level.all_applications()}
+    prepared = {a.number: _prepare_function(a, functions[a.function], zone) for a in level.all_applications()}
 
     def evaluated(*arguments: Any) -> Any:
         return evaluate(level, Batch(arguments, prepared), len(arguments[0]))
@@ -68,7 +68,7 @@ def over_lists(call: ListCall, functions: Mapping[str, Function], zone: str) -> 
 
 
 @contextmanager
-def pickled_by_value() -> Iterator[None]:
+def pickle_by_value() -> Iterator[None]:
     """In the block a function is sent with planproof's own code: the workers of a cluster need not have it
     installed."""
     from pyspark import cloudpickle
@@ -120,9 +120,9 @@ def _row_function(name: str, function: Function) -> Any:
     return made if function.deterministic else made.asNondeterministic()
 
 
-def _prepared(application: Application, function: Function, zone: str) -> tuple[Callable[..., Any], Any]:
+def _prepare_function(application: Application, function: Function, zone: str) -> tuple[Callable[..., Any], Any]:
     """The function from Arrow arrays to an Arrow array, and the Arrow type that it declares."""
-    from planproof.arrow.declared import over_series
+    from planproof.arrow.declared import wrap_series_function
 
     returns = spark_type(function.type)
     declared = _arrow_type(returns)
@@ -130,10 +130,10 @@ def _prepared(application: Application, function: Function, zone: str) -> tuple[
         return function.call, declared
     name = application.function
     if function.kind == "pandas":
-        return over_series(name, function.call, declared, zone), declared
+        return wrap_series_function(name, function.call, declared, zone), declared
     takes = [spark_type(t) for t in application.takes]
-    found = _over_values(name, function.call, takes, returns)
-    return (_once(found) if function.deterministic else found), declared
+    found = _wrap_values(name, function.call, takes, returns)
+    return (_call_once(found) if function.deterministic else found), declared
 
 
 def _arrow_type(t: Any) -> Any:
@@ -145,25 +145,25 @@ def _arrow_type(t: Any) -> Any:
         return to_arrow_type(t)
 
 
-def _once(function: Callable[..., Any]) -> Callable[..., Any]:
+def _call_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function over arrays, called once for arguments that repeat: Spark may leave out repeated calls as well."""
-    from planproof.arrow.repeats import distinct
+    from planproof.arrow.repeats import find_distinct
 
     def over_arrays(*arrays: Any) -> Any:
-        found = distinct(arrays)
+        found = find_distinct(arrays)
         return function(*arrays) if found is None else function(*found[0]).take(found[1])
 
     return over_arrays
 
 
-def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns: Any) -> Callable[..., Any]:
+def _wrap_values(name: str, call: Callable[..., Any], takes: list[Any], returns: Any) -> Callable[..., Any]:
     """A function of single values, made into one over arrays. It gets the values that Spark's own conversions give.
 
     Where Arrow gives the same values, Arrow's are taken: Spark's conversions make a row object for each element.
     """
     from pyspark.sql.types import StructField, StructType
 
-    from planproof.arrow.declared import as_declared, table
+    from planproof.arrow.declared import check_declared, make_table
     from planproof.arrow.values import array_of, is_plain, values_of
 
     given = [StructType([StructField("_0", t)]) for t in takes]
@@ -175,14 +175,14 @@ def _over_values(name: str, call: Callable[..., Any], takes: list[Any], returns:
             return values_of(array)
         from pyspark.sql.conversion import ArrowTableToRowsConversion
 
-        return [row[0] for row in ArrowTableToRowsConversion.convert(table([array], ["_0"]), wanted)]
+        return [row[0] for row in ArrowTableToRowsConversion.convert(make_table([array], ["_0"]), wanted)]
 
     def over_arrays(*arrays: Any) -> Any:
         from pyspark.errors import PySparkException
         from pyspark.sql.conversion import LocalDataToArrowConversion
 
         values = list(map(call, *map(column, arrays, given)))
-        with as_declared(name, returns.simpleString(), PySparkException):
+        with check_declared(name, returns.simpleString(), PySparkException):
             found = array_of(values, declared)
             if found is not None:
                 return found

@@ -13,7 +13,7 @@ from planproof_engine.types import Struct, from_json
 @lru_cache(maxsize=256)  # A publish meets the same text at plane after plane.
 def physical_schema(form: str) -> PhysicalSchema:
     """The schema that `StructType.json` spells, with the types that a query sees (char and varchar are strings)."""
-    return _schema(_without_lengths(json.loads(form)))
+    return _schema(_drop_lengths(json.loads(form)))
 
 
 def declared_schema(form: str) -> PhysicalSchema:
@@ -27,9 +27,9 @@ def _schema(form: Any) -> PhysicalSchema:
     return PhysicalSchema(tuple(PhysicalField(f.name, f.type, f.nullable) for f in struct.fields))
 
 
-def _without_lengths(form: Any) -> Any:
+def _drop_lengths(form: Any) -> Any:
     """The form without the lengths of char and varchar. Collations stand in the metadata, too, and stay: a query sees
     them."""
     if isinstance(form, dict):
-        return {k: _without_lengths(v) for k, v in form.items() if k != "__CHAR_VARCHAR_TYPE_STRING"}
-    return [_without_lengths(v) for v in form] if isinstance(form, list) else form
+        return {k: _drop_lengths(v) for k, v in form.items() if k != "__CHAR_VARCHAR_TYPE_STRING"}
+    return [_drop_lengths(v) for v in form] if isinstance(form, list) else form

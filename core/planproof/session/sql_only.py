@@ -25,7 +25,7 @@ class SqlOnlySession:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         raise NotImplementedError
 
-    def analyzed(self, sql: str) -> SparkPlanes:
+    def analyze(self, sql: str) -> SparkPlanes:
         raise NotImplementedError
 
     def table(self, name: str) -> StoredTable | None:
@@ -36,9 +36,9 @@ class SqlOnlySession:
         return None
 
     def planes(self, sql: str) -> SparkPlanes:
-        return self.planned(self.analyzed(sql))
+        return self.add_plans(self.analyze(sql))
 
-    def planned(self, planes: SparkPlanes) -> SparkPlanes:
+    def add_plans(self, planes: SparkPlanes) -> SparkPlanes:
         return planes
 
     def transactions(self) -> Transactional | None:
@@ -55,16 +55,16 @@ class SqlOnlySession:
         return None
 
     @contextmanager
-    def watched(self, sql: str) -> Iterator[str | None]:
+    def watch(self, sql: str) -> Iterator[str | None]:
         yield None
 
-    def registered(self, name: str) -> StoredTable | None:
+    def registered_table(self, name: str) -> StoredTable | None:
         return self.table(name)
 
     def metastore(self, name: str) -> PhysicalSchema | None:
         return None
 
-    def database(self, name: str) -> str | None:
+    def database_location(self, name: str) -> str | None:
         described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(split_name(name))}")
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
 

@@ -1,7 +1,7 @@
 """Small files and directories where a warehouse lies: what the journal, the locks and the staged data need.
 
 A location is a Hadoop path as Spark prints it: `file:/warehouse/t`, `hdfs://host/warehouse/t` or a bare local path,
-with its characters as they are (not percent-encoded). `decoded` makes one of a URI.
+with its characters as they are (not percent-encoded). `decode_uri` makes one of a URI.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Store(Protocol):
 
     def exists(self, location: str) -> bool: ...
 
-    def modified(self, location: str) -> float | None:
+    def modification_time(self, location: str) -> float | None:
         """When a file or folder was changed last, in seconds since 1970; None where there is none."""
 
     def names(self, location: str) -> list[str]:
@@ -58,10 +58,10 @@ class Store(Protocol):
         """Renames a file or folder. Fails where the target exists. Makes the target's parent."""
 
 
-def decoded(uri: str) -> str:
+def decode_uri(uri: str) -> str:
     """A location of a catalog's URI.
 
-    >>> decoded("file:/tmp/a%20b"), decoded("/tmp/50%")
+    >>> decode_uri("file:/tmp/a%20b"), decode_uri("/tmp/50%")
     ('file:/tmp/a b', '/tmp/50%')
     """
     return unquote(uri) if ":" in uri.split("/", 1)[0] else uri
@@ -110,7 +110,7 @@ class LocalStore:
     def write(self, location: str, text: str, lasting: bool = True) -> None:
         path = _path(location)
         try:
-            temporary = self._temporary(path, text, lasting)
+            temporary = self._write_temporary(path, text, lasting)
             os.replace(temporary, path)
         except OSError as error:
             raise SparkFailure(f"cannot write {location}: {error}") from error
@@ -118,7 +118,7 @@ class LocalStore:
     def create(self, location: str, text: str) -> bool:
         path = _path(location)
         try:
-            temporary = self._temporary(path, text)
+            temporary = self._write_temporary(path, text)
             try:
                 # A link appears with its whole content or not at all; opening exclusively would show an empty file.
                 os.link(temporary, path)
@@ -127,14 +127,14 @@ class LocalStore:
             except OSError as error:
                 if error.errno not in _LINKLESS:
                     raise
-                return self._created(path, text)
+                return self._create_unlinked(path, text)
             finally:
                 os.unlink(temporary)
         except OSError as error:
             raise SparkFailure(f"cannot write {location}: {error}") from error
         return True
 
-    def _created(self, path: str, text: str) -> bool:
+    def _create_unlinked(self, path: str, text: str) -> bool:
         """For file systems that have no links."""
         try:
             handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
@@ -150,7 +150,7 @@ class LocalStore:
             raise
         return True
 
-    def _temporary(self, path: str, text: str, lasting: bool = True) -> str:
+    def _write_temporary(self, path: str, text: str, lasting: bool = True) -> str:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = f"{path}.{uuid.uuid4().hex}.tmp"
         with open(temporary, "w", encoding="utf-8") as file:
@@ -169,7 +169,7 @@ class LocalStore:
             raise SparkFailure(f"cannot look at {location}: {error}") from error
         return True
 
-    def modified(self, location: str) -> float | None:
+    def modification_time(self, location: str) -> float | None:
         try:
             return os.stat(_path(location)).st_mtime
         except FileNotFoundError:
@@ -200,7 +200,7 @@ class LocalStore:
             else:
                 os.unlink(path)
                 with suppress(FileNotFoundError):
-                    os.unlink(_checksum(path))
+                    os.unlink(_checksum_path(path))
         except FileNotFoundError:
             pass
         except OSError as error:
@@ -219,9 +219,9 @@ class LocalStore:
             os.makedirs(os.path.dirname(new), exist_ok=True)
             os.rename(old, new)
             # Hadoop's local file system keeps a file's checksum beside it.
-            checksum = _checksum(old)
+            checksum = _checksum_path(old)
             if os.path.lexists(checksum):
-                os.replace(checksum, _checksum(new))
+                os.replace(checksum, _checksum_path(new))
         except OSError as error:
             raise SparkFailure(f"cannot move {source} to {target}: {error}") from error
 
@@ -233,7 +233,7 @@ def _path(location: str) -> str:
     return path
 
 
-def _checksum(path: str) -> str:
+def _checksum_path(path: str) -> str:
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.crc")
 
@@ -253,9 +253,9 @@ class HadoopStore:
         return path.getFileSystem(self._conf), path
 
     def read(self, location: str) -> str | None:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             if not files.exists(path):
                 return None
@@ -271,9 +271,9 @@ class HadoopStore:
                 stream.close()
 
     def write(self, location: str, text: str, lasting: bool = True) -> None:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, target = self._open(location)
             is_put = str(files.getUri().getScheme()).lower() in _PUT_WHOLE
         if is_put:
@@ -281,23 +281,23 @@ class HadoopStore:
             return
         temporary = f"{location}.{uuid.uuid4().hex}.tmp"
         self._put(temporary, text)
-        with translated():
+        with translate_errors():
             files, source = self._open(temporary)
         self._replace(files, source, target)
 
     def _replace(self, files: Any, source: Any, target: Any) -> None:
         """Renames a file over another one: at once, where the file system has a way. Else a reader finds either file,
         or for a moment none."""
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
         option, hadoop = getattr(self._jvm, "org.apache.hadoop.fs.Options$Rename"), "org.apache.hadoop.fs"
-        with suppress(SparkFailure), translated():
+        with suppress(SparkFailure), translate_errors():
             options = self._spark.sparkContext._gateway.new_array(option, 1)
             options[0] = option.OVERWRITE
             context = getattr(self._jvm, f"{hadoop}.FileContext").getFileContext(files.getUri(), self._conf)
             context.rename(source, target, options)
             return
-        with translated():
+        with translate_errors():
             if files.rename(source, target):
                 return
             files.delete(target, False)
@@ -315,9 +315,9 @@ class HadoopStore:
 
     def _put(self, location: str, text: str, over: bool = False) -> None:
         """Creates a file that must not exist, which HDFS decides atomically, or which may (`over`)."""
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             stream = files.create(path, over)
             try:
@@ -326,16 +326,16 @@ class HadoopStore:
                 stream.close()
 
     def exists(self, location: str) -> bool:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             return bool(files.exists(path))
 
-    def modified(self, location: str) -> float | None:
-        from planproof.session.failures import translated
+    def modification_time(self, location: str) -> float | None:
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             if not files.exists(path):
                 return None
@@ -345,19 +345,19 @@ class HadoopStore:
             return max(int(status.getModificationTime()) for status in found) / 1000
 
     def names(self, location: str) -> list[str]:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             if not files.exists(path):
                 return []
             return sorted(str(status.getPath().getName()) for status in files.listStatus(path))
 
     def contents(self, location: str) -> dict[str, int]:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
         found: dict[str, int] = {}
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             if not files.exists(path):
                 return found
@@ -371,25 +371,25 @@ class HadoopStore:
         return found
 
     def delete(self, location: str) -> None:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             if files.exists(path) and not files.delete(path, True):
                 raise SparkFailure(f"cannot delete {location}")
 
     def prune(self, location: str) -> None:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, path = self._open(location)
             if files.exists(path):
                 _prune(files, path)
 
     def move(self, source: str, target: str) -> None:
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
 
-        with translated():
+        with translate_errors():
             files, old = self._open(source)
             new = getattr(self._jvm, "org.apache.hadoop.fs.Path")(target)
             if files.exists(new):
@@ -413,7 +413,7 @@ class RoutedStore:
     def __init__(self, elsewhere: Store | None) -> None:
         self._local, self._elsewhere = LocalStore(), elsewhere
 
-    def _at(self, location: str) -> Store:
+    def _route(self, location: str) -> Store:
         if local(location) is not None:
             return self._local
         if self._elsewhere is None:
@@ -421,31 +421,31 @@ class RoutedStore:
         return self._elsewhere
 
     def read(self, location: str) -> str | None:
-        return self._at(location).read(location)
+        return self._route(location).read(location)
 
     def write(self, location: str, text: str, lasting: bool = True) -> None:
-        self._at(location).write(location, text, lasting)
+        self._route(location).write(location, text, lasting)
 
     def create(self, location: str, text: str) -> bool:
-        return self._at(location).create(location, text)
+        return self._route(location).create(location, text)
 
     def exists(self, location: str) -> bool:
-        return self._at(location).exists(location)
+        return self._route(location).exists(location)
 
-    def modified(self, location: str) -> float | None:
-        return self._at(location).modified(location)
+    def modification_time(self, location: str) -> float | None:
+        return self._route(location).modification_time(location)
 
     def names(self, location: str) -> list[str]:
-        return self._at(location).names(location)
+        return self._route(location).names(location)
 
     def contents(self, location: str) -> dict[str, int]:
-        return self._at(location).contents(location)
+        return self._route(location).contents(location)
 
     def delete(self, location: str) -> None:
-        self._at(location).delete(location)
+        self._route(location).delete(location)
 
     def prune(self, location: str) -> None:
-        self._at(location).prune(location)
+        self._route(location).prune(location)
 
     def move(self, source: str, target: str) -> None:
-        self._at(source).move(source, target)
+        self._route(source).move(source, target)

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from planproof.session.absence import believe, doubting
-from planproof.session.described import of_lines, relation, schema_of_tree
+from planproof.session.absence import doubt_absence, verify_absence
+from planproof.session.described import parse_lines, parse_relation, parse_tree
 from planproof.session.protocol import Capabilities, Entries, SparkFailure, SparkPlanes, StoredTable
 from planproof.session.settings import CLAIMING, MANAGED_PARTITIONS, conf_of
 from planproof.session.sql_only import SqlOnlySession
@@ -76,7 +76,7 @@ class ThriftSession(SqlOnlySession):
     def conf(self) -> Conf:
         found = self._settings()
         version = ".".join(self._version.split(".")[:2])
-        known = {key: found.get(key) or self._default(key, version) for key in SETTINGS}
+        known = {key: found.get(key) or self._read_default(key, version) for key in SETTINGS}
         return conf_of(version, known, found.get("spark.sql.sources.default"))
 
     @property
@@ -87,7 +87,7 @@ class ThriftSession(SqlOnlySession):
     def _settings(self) -> dict[str, str]:
         return {str(key): str(value) for key, value, *_ in self.rows("SET")}
 
-    def _default(self, key: str, version: str) -> str | None:
+    def _read_default(self, key: str, version: str) -> str | None:
         """A setting's default. It is remembered: otherwise each question would send a statement for each setting."""
         if (version, key) not in _DEFAULTS:
             _DEFAULTS[version, key] = self.setting(key)
@@ -98,23 +98,23 @@ class ThriftSession(SqlOnlySession):
         return None if value == "<undefined>" else str(value)
 
     @contextmanager
-    def settings(self, changes: dict[str, str]) -> Iterator[None]:
+    def change_settings(self, changes: dict[str, str]) -> Iterator[None]:
         before = self._settings()
         try:
             for key, value in changes.items():
-                self._set(key, value)
+                self._set_setting(key, value)
             yield
         finally:
             for key in changes:
-                self._set(key, before.get(key))
+                self._set_setting(key, before.get(key))
 
-    def _set(self, key: str, value: str | None) -> None:
+    def _set_setting(self, key: str, value: str | None) -> None:
         if not re.fullmatch(r"[\w.\-]+", key):
             raise SparkFailure(f"{key!r} is no name of a setting")
         self.rows(f"RESET {key}" if value is None else f"SET `{key}` = {backticked(value)}")
 
     @contextmanager
-    def unchanged(self) -> Iterator[None]:
+    def preserve_settings(self) -> Iterator[None]:
         before, namespace = self._settings(), self.namespace
         try:
             yield
@@ -122,43 +122,43 @@ class ThriftSession(SqlOnlySession):
             after = self._settings()
             for key in after.keys() | before.keys():
                 if after.get(key) != before.get(key):
-                    self._set(key, before.get(key))
+                    self._set_setting(key, before.get(key))
             if self.namespace != namespace:
                 self.rows(f"USE {quoted(namespace)}")
 
-    def analyzed(self, sql: str) -> SparkPlanes:
+    def analyze(self, sql: str) -> SparkPlanes:
         query = drop_terminators(sql)
         try:
-            declared = self._viewed(query)
+            declared = self._read_view_schema(query)
         except AnalysisError as error:
             if error.condition != "COLUMN_ALREADY_EXISTS":
                 raise
             # A query may have two columns of one name, a view may not.
             names = [str(row[0]) for row in self.rows(f"DESCRIBE QUERY {query}")]
-            viewed = self._viewed(query, [f"c{i}" for i in range(len(names))])
+            viewed = self._read_view_schema(query, [f"c{i}" for i in range(len(names))])
             declared = PhysicalSchema(tuple(replace(f, name=name) for f, name in zip(viewed, names)))
         fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
         # What feeds a temporary view of another client is not known: no flag is evidence.
         return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
 
-    def _viewed(self, query: str, columns: Sequence[str] = ()) -> PhysicalSchema:
+    def _read_view_schema(self, query: str, columns: Sequence[str] = ()) -> PhysicalSchema:
         """The schema of a temporary view over the query, with `columns` as its names where they are given."""
         view = f"planproof_{uuid.uuid4().hex}"
         named = f" ({', '.join(columns)})" if columns else ""
         self.rows(f"CREATE TEMPORARY VIEW {view}{named} AS (\n{query}\n)")
         try:
-            return self._described(view).schema
+            return self._describe(view).schema
         finally:
             self.rows(f"DROP VIEW IF EXISTS {view}")
 
-    def _described(self, name: str) -> StoredTable:
+    def _describe(self, name: str) -> StoredTable:
         """A relation, read from the newest description that this Spark knows. Raises `AnalysisError` where there is
         none."""
-        dotted = _quoted(name)
+        dotted = _quote(name)
         if self._says_json:
             try:
                 ((text,),) = self._run(f"DESCRIBE TABLE EXTENDED {dotted} AS JSON")
-                return relation(name, str(text))
+                return parse_relation(name, str(text))
             except AnalysisError as error:  # The name is quoted: it is `AS JSON` that an older Spark cannot parse.
                 if error.condition != "PARSE_SYNTAX_ERROR":
                     raise
@@ -166,30 +166,30 @@ class ThriftSession(SqlOnlySession):
         lines = self._run(f"DESCRIBE TABLE EXTENDED {dotted}")
         if any((str(line[0]), str(line[1]).lower()) == ("Provider", "iceberg") for line in lines):
             # Spark shows no table of that kind in another way; a view over it has its flags.
-            schema = self._viewed(f"SELECT * FROM {dotted}")
+            schema = self._read_view_schema(f"SELECT * FROM {dotted}")
             told = {str(key): str(value) for key, value, *_ in self._run(f"SHOW TBLPROPERTIES {dotted}")}
-            return of_lines(name, lines, schema, told)
+            return parse_lines(name, lines, schema, told)
         *within, own = split_name(name)
         place = f" IN {quoted(within)}" if within else ""
         # This LIKE has patterns of its own, in which a star and a bar mean something. No table's name holds them.
         ((_, _, temporary, information, *_),) = self._run(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
         properties = {str(key): str(value) for key, value in self._run(f"SHOW TBLPROPERTIES {dotted}")}
-        found = of_lines(name, lines, schema_of_tree(str(information), lines), properties)
+        found = parse_lines(name, lines, parse_tree(str(information), lines), properties)
         return replace(found, kind="temporary view") if str(temporary).lower() == "true" else found
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        with doubting(self._run, lambda: self.conf.case_sensitive):
+        with doubt_absence(self._run, lambda: self.conf.case_sensitive):
             return self._run(sql)
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         cursor = self.connection.cursor()
         try:
             cursor.execute(sql)
-            return _fetched(cursor) if cursor.description else []
+            return _fetch(cursor) if cursor.description else []
         except (SparkFailure, AnalysisError):
             raise
         except Exception as error:
-            raise _translated(error) from error
+            raise _translate(error) from error
         finally:
             cursor.close()
 
@@ -204,9 +204,9 @@ class ThriftSession(SqlOnlySession):
 
     def table(self, name: str) -> StoredTable | None:
         try:
-            found = self._described(name)
+            found = self._describe(name)
         except AnalysisError as error:
-            believe(error, name, self._run, lambda: self.conf.case_sensitive)
+            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
             return None
         if not found.partition_by:
             return found
@@ -235,7 +235,7 @@ class ThriftSession(SqlOnlySession):
             connection.close()
 
 
-def _fetched(cursor: Any) -> list[tuple[Any, ...]]:
+def _fetch(cursor: Any) -> list[tuple[Any, ...]]:
     try:
         return [tuple(row) for row in cursor.fetchall()]
     except TypeError:
@@ -243,7 +243,7 @@ def _fetched(cursor: Any) -> list[tuple[Any, ...]]:
         return []
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return quoted(split_name(name))
 
 
@@ -254,7 +254,7 @@ def _pattern(name: str) -> str:
     return name
 
 
-def _translated(error: Exception) -> SparkFailure | AnalysisError:
+def _translate(error: Exception) -> SparkFailure | AnalysisError:
     """The server's error as ours. There is its message only: the condition in it tells an error of the analyzer from an
     error of a run."""
     status = getattr(error.args[0] if error.args else None, "status", None)

@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from planproof.session.java import option, pairs
+from planproof.session.java import option_text, text_map
 from planproof.session.protocol import SparkFailure
 
 _NAMED = re.compile(r"\s*\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
@@ -56,7 +56,7 @@ def java_condition(error: Any) -> str | None:
     return None
 
 
-def places(error: PySparkException) -> list[ErrorPlace]:
+def error_places(error: PySparkException) -> list[ErrorPlace]:
     """The places in SQL texts that Spark names. pyspark 3.5 does not have them: there the JVM's exception is asked."""
     if hasattr(error, "getQueryContext"):
         return [_place(c) for c in error.getQueryContext() or () if c.contextType().name == "SQL"]
@@ -90,7 +90,7 @@ def has_java_argfiles() -> bool:
     return hasattr(PySparkException, "getCondition")
 
 
-def hides_a_file(condition: str, java: Any) -> bool:
+def is_unreadable_file(condition: str, java: Any) -> bool:
     """Whether a rejection means that a file cannot be read: Spark 3.5 rejects `parquet.`path`` then, with a cause."""
     try:
         return condition == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY" and java.getCause() is not None
@@ -98,7 +98,7 @@ def hides_a_file(condition: str, java: Any) -> bool:
         return False
 
 
-def hush(dropped: logging.Filter) -> None:
+def filter_stack_traces(dropped: logging.Filter) -> None:
     """Puts a filter before pyspark's JSON stack traces; pyspark 3.5 prints none."""
     try:
         from pyspark.logger import PySparkLogger
@@ -114,8 +114,8 @@ def given_settings(spark: Any) -> dict[str, str]:
     if known is not None:
         return dict(spark.conf.getAll)
     if hasattr(spark, "_jsparkSession"):
-        return pairs(spark._jsparkSession.conf().getAll())
-    return {key: value for key, value in _asked(spark, "get_all") if value is not None}
+        return text_map(spark._jsparkSession.conf().getAll())
+    return {key: value for key, value in _ask_settings(spark, "get_all") if value is not None}
 
 
 def settings_in_force(spark: Any, keys: Iterable[str]) -> dict[str, str]:
@@ -125,13 +125,13 @@ def settings_in_force(spark: Any, keys: Iterable[str]) -> dict[str, str]:
     """
     if hasattr(spark, "_jsparkSession"):
         conf = spark._jsparkSession.conf()
-        found = [(key, option(conf.getOption(key))) for key in keys]
+        found = [(key, option_text(conf.getOption(key))) for key in keys]
     else:
-        found = _asked(spark, "get_option", keys=list(keys))
+        found = _ask_settings(spark, "get_option", keys=list(keys))
     return {key: value for key, value in found if value is not None}
 
 
-def _asked(spark: Any, request: str, **arguments: Any) -> list[tuple[str, str | None]]:
+def _ask_settings(spark: Any, request: str, **arguments: Any) -> list[tuple[str, str | None]]:
     """Asks a Connect server about settings: pyspark's client does not have these requests in every version."""
     from pyspark.sql.connect import proto
 
@@ -146,13 +146,13 @@ def session_class(session: type, jvm: Any) -> Any:
     return jvm.SparkSession if found is None else found(jvm)
 
 
-def datasets(jvm: Any) -> Any:
+def dataset_class(jvm: Any) -> Any:
     """The JVM's object Dataset, which makes a Dataset of a logical plan. Spark 4 moved it to another package."""
     own = "org.apache.spark.sql.classic.Dataset"
-    return getattr(jvm, own if class_named(jvm, own) is not None else "org.apache.spark.sql.Dataset")
+    return getattr(jvm, own if find_class(jvm, own) is not None else "org.apache.spark.sql.Dataset")
 
 
-def class_named(jvm: Any, name: str) -> Any | None:
+def find_class(jvm: Any, name: str) -> Any | None:
     """A class of the JVM; None where this Spark has none of that name.
 
     The helper is asked for by its whole name: of `jvm.py4j`, the JVM would look for a class of that name in every jar.

@@ -19,8 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
-from planproof.session.entries import claims_not_null, loosened, reads_python
-from planproof.session.failures import quiet, translated
+from planproof.session.entries import claiming_kind, has_python_source, loosen
+from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import NULL_FOUND
 from planproof.session.schemas import physical_schema
@@ -36,11 +36,11 @@ class _Elsewhere(Exception):
 
 
 @contextmanager
-def watched(spark: SparkSession, sql: str, analyzed: Any) -> Iterator[str | None]:
+def watch_query(spark: SparkSession, sql: str, analyzed: Any) -> Iterator[str | None]:
     """The text to run in the query's place, as long as the block lasts; None where entries have to be counted."""
     try:
-        with quiet():
-            name = _made(spark, analyzed)
+        with silence_pyspark():
+            name = _make_view(spark, analyzed)
     except (_Elsewhere, Py4JError, PySparkException, TypeError):
         yield None
         return
@@ -50,17 +50,17 @@ def watched(spark: SparkSession, sql: str, analyzed: Any) -> Iterator[str | None
     try:
         yield f"SELECT * FROM `{name}`"
     finally:
-        with translated():
+        with translate_errors():
             spark.catalog.dropTempView(name)
 
 
-def _made(spark: SparkSession, analyzed: Any) -> str | None:
+def _make_view(spark: SparkSession, analyzed: Any) -> str | None:
     """The name of a temporary view over the watched plan; None where nothing claims anything. Raises `_Elsewhere`."""
-    if not bool(spark._jsparkSession.sharedState().cacheManager().isEmpty()) or reads_python(analyzed):
+    if not bool(spark._jsparkSession.sharedState().cacheManager().isEmpty()) or has_python_source(analyzed):
         raise _Elsewhere
-    if any(_claims_within(plan) for plan in items(analyzed.subqueriesAll())):
+    if any(_has_claims(plan) for plan in items(analyzed.subqueriesAll())):
         raise _Elsewhere
-    plan = _behind_filters(spark, analyzed)
+    plan = _filter_entries(spark, analyzed)
     if plan is analyzed:
         return None
     name = f"__planproof_watched_{uuid.uuid4().hex}"
@@ -68,27 +68,27 @@ def _made(spark: SparkSession, analyzed: Any) -> str | None:
     return name
 
 
-def _claims_within(plan: Any) -> bool:
-    return claims_not_null(plan) is not None or any(map(_claims_within, items(plan.children())))
+def _has_claims(plan: Any) -> bool:
+    return claiming_kind(plan) is not None or any(map(_has_claims, items(plan.children())))
 
 
-def _behind_filters(spark: SparkSession, node: Any) -> Any:
+def _filter_entries(spark: SparkSession, node: Any) -> Any:
     """The plan with a filter over each entry, also over one that feeds another; the same object where there is none."""
     children = items(node.children())
-    watched = [_behind_filters(spark, child) for child in children]
+    watched = [_filter_entries(spark, child) for child in children]
     if any(new is not old for new, old in zip(watched, children)):
         node = node.withNewChildren(spark._jvm.PythonUtils.toSeq(watched))
-    kind = claims_not_null(node)
-    return node if kind is None else _behind_filter(spark, kind, node)
+    kind = claiming_kind(node)
+    return node if kind is None else _filter_entry(spark, kind, node)
 
 
-def _behind_filter(spark: SparkSession, kind: str, node: Any) -> Any:
+def _filter_entry(spark: SparkSession, kind: str, node: Any) -> Any:
     """The entry with loosened flags, the filter over it, and over that the promised flags, under the entry's own
     ids."""
     claimed = physical_schema(node.schema().json())
     if not _is_flat(claimed):
         raise _Elsewhere
-    loose = loosened(spark, kind, node)
+    loose = loosen(spark, kind, node)
     if loose is None:
         raise _Elsewhere
     filtered = DataFrame(loose, spark).filter(_condition(claimed))._jdf.queryExecution().analyzed()
@@ -123,4 +123,4 @@ def _condition(claimed: PhysicalSchema) -> str:
 
 
 def _dataset(spark: SparkSession, plan: Any) -> Any:
-    return versions.datasets(spark._jvm).ofRows(spark._jsparkSession, plan)
+    return versions.dataset_class(spark._jvm).ofRows(spark._jsparkSession, plan)

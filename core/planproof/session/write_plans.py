@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from planproof.session import versions
-from planproof.session.failures import quiet
+from planproof.session.failures import silence_pyspark
 from planproof.session.protocol import Written
 from planproof.session.schemas import physical_schema
 from planproof_engine.schema import PhysicalSchema
@@ -36,8 +36,8 @@ class FileWriter:
         self._none, self._nil = getattr(jvm, "scala.Option").empty(), scala.toSeq([])
         self._map, self._source = scala.toScalaMap, getattr(jvm, _SOURCE)
         self._over = getattr(jvm, "org.apache.spark.sql.SaveMode").Overwrite
-        self._run = versions.datasets(jvm).ofRows
-        named: Any = versions.class_named(jvm, _SOURCE)
+        self._run = versions.dataset_class(jvm).ofRows
+        named: Any = versions.find_class(jvm, _SOURCE)
         self._takes = int(named.getConstructors()[0].getParameterCount())
 
     def write(self, analyzed: Any, location: str) -> Any | None:
@@ -59,19 +59,19 @@ class FileWriter:
             return None
 
 
-def plans_behind(execution: Any) -> Written | None:
+def find_write_plans(execution: Any) -> Written | None:
     """The plans behind the rows that a statement's execution wrote; None where it does not tell."""
     try:
-        with quiet():
+        with silence_pyspark():
             result = execution.commandExecuted()
             if result.getClass().getSimpleName() != "CommandResult":
                 return None
-            return _writing(result.commandPhysicalPlan())
+            return _find_written(result.commandPhysicalPlan())
     except (Py4JError, PySparkException):
         return None
 
 
-def _writing(plan: Any) -> Written | None:
+def _find_written(plan: Any) -> Written | None:
     """The plans whose rows a plan writes; None where this one writes none."""
     optimized, planned, writes, is_linked = None, None, False, False
     while True:
@@ -82,7 +82,7 @@ def _writing(plan: Any) -> Written | None:
             plan = plan.plan()
         elif kind in ("DataWritingCommandExec", "WriteFilesExec", *_INTO_TABLES):
             if kind == "DataWritingCommandExec":
-                optimized = _optimized(plan.cmd().query())
+                optimized = _optimized_schema(plan.cmd().query())
             plan, writes, is_linked = plan.children().apply(0), True, kind in _INTO_TABLES
         elif not writes:
             return None
@@ -90,18 +90,18 @@ def _writing(plan: Any) -> Written | None:
             executed = physical_schema(plan.schema().json())
             if is_linked:
                 top = planned or (plan.child() if kind == "WholeStageCodegenExec" else plan)
-                optimized = _linked(top, executed)
+                optimized = _linked_schema(top, executed)
             return Written(optimized, executed)
 
 
-def _optimized(query: Any) -> PhysicalSchema:
+def _optimized_schema(query: Any) -> PhysicalSchema:
     """A write's query as the optimizer left it, which `WriteFiles` stands over where writes are planned (V1Writes)."""
     if query.getClass().getSimpleName() == "WriteFiles":
         query = query.child()
     return physical_schema(query.schema().json())
 
 
-def _linked(planned: Any, executed: PhysicalSchema) -> PhysicalSchema | None:
+def _linked_schema(planned: Any, executed: PhysicalSchema) -> PhysicalSchema | None:
     """The schema of the optimized plan that Spark has linked to the physical one that it made of it. A plan of other
     columns is one further down."""
     link = planned.logicalLink()

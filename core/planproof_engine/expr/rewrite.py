@@ -6,6 +6,7 @@ A subtree that nothing changes comes back as the same object. Plans of subquerie
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.parts import replace_parts
@@ -15,21 +16,13 @@ Rewriting = Callable[[Expr], Expr]
 
 def transform_up(expr: Expr, change: Rewriting) -> Expr:
     """The expression with `change` applied to every node, children first."""
-
-    def visit(node: Expr) -> Expr:
-        return change(replace_parts(node, Expr, visit))
-
-    return visit(expr)
+    return change(replace_parts(expr, Expr, partial(transform_up, change=change)))
 
 
 def transform_down(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     """The expression with `change` applied from the top: what it gives is final there, None goes on to the children."""
-
-    def visit(node: Expr) -> Expr:
-        found = change(node)
-        return found if found is not None else replace_parts(node, Expr, visit)
-
-    return visit(expr)
+    found = change(expr)
+    return found if found is not None else replace_parts(expr, Expr, partial(transform_down, change=change))
 
 
 def rebuild(expr: Expr, change: Rewriting) -> Expr:

@@ -7,6 +7,7 @@ types; casting expressions is left to those who build them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from planproof_engine.conf import Conf
 from planproof_engine.types import kinds as k
@@ -192,17 +193,17 @@ def common(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
 
 def merged_flags(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findCommonTypeDifferentOnlyInNullFlags`: types equal but for nested flags, merged to the looser flags."""
-
-    def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
-        return a if a == b else _complex(a, b, pair, conf)
-
     ordered = list(types)
     found: n.DataType | None = ordered[0]
     for t in ordered[1:]:
         if found is None:
             return None
-        found = pair(found, t)
+        found = _merge_flags(conf, found, t)
     return found
+
+
+def _merge_flags(conf: Conf, a: n.DataType, b: n.DataType) -> n.DataType | None:
+    return a if a == b else _complex(a, b, partial(_merge_flags, conf), conf)
 
 
 def united(a: n.DataType, b: n.DataType) -> n.DataType | None:

@@ -160,12 +160,12 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
     @contextmanager
     def _as_view(self, session: Any, frame: Any) -> Iterator[str]:
         """The name of a temporary view over the DataFrame. Raises `PlanproofCannotRun` where Spark makes none."""
-        from planproof.session.failures import translated
+        from planproof.session.failures import translate_errors
         from planproof_engine.origin import AnalysisError
 
         view = f"planproof_{uuid.uuid4().hex[:12]}"
         try:
-            with translated():
+            with translate_errors():
                 frame.createOrReplaceTempView(view)
         except AnalysisError as error:
             name = self.python_callable.__name__

@@ -141,7 +141,7 @@ def _tagging(work: SparkWork[Ended]) -> Callable[[Any], None]:
         import planproof.session
 
         work.check()
-        session = None if hasattr(here, "session") else planproof.session.running()
+        session = None if hasattr(here, "session") else planproof.session.find_running()
         if session is not None:
             here.session = session
             work.watch(session)

@@ -111,9 +111,9 @@ def request_session(request: Request) -> Iterator[Session]:
     import planproof.session
 
     with ExitStack() as stack:
-        found = planproof.session.running()
+        found = planproof.session.find_running()
         if found is not None:
-            stack.enter_context(found.unchanged())
+            stack.enter_context(found.preserve_settings())
         try:
             session = request.open_session()
         except ModuleNotFoundError as error:

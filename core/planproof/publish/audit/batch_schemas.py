@@ -61,7 +61,7 @@ class FitsByPlace(Exception):
 def compare_batches(job: Job) -> AbstractContextManager[None]:
     """A context in which Spark compares batches, for a query that Python functions feed; else one without effect."""
     if job.compare_batches and job.examined.planes.python_fed:
-        return job.session.settings(_COMPARED)
+        return job.session.change_settings(_COMPARED)
     return nullcontext()
 
 

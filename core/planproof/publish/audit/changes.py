@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from planproof.arrow.footers import Undecodable
-from planproof.arrow.isolated import CannotRead, isolated_or_here
-from planproof.arrow.profiles import Extent, all_extents
+from planproof.arrow.isolated import CannotRead, run_isolated_or_here
+from planproof.arrow.profiles import Extent, read_all_extents
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.partition import PartitionLocation, list_names, parse_values, partitions_of
@@ -46,11 +46,11 @@ class Seen:
             # A file without the column holds NULL there, as readers see it.
             new = found.get(name, Extent(rows)) if rows else Extent(0)
             known = self.columns.get(name)
-            self.columns[name] = new if known is None else known.joined(new)
+            self.columns[name] = new if known is None else known.join(new)
 
     def join(self, other: Seen) -> Seen:
         """Both together, read for the same columns."""
-        columns = {name: extent.joined(other.columns.get(name, Extent(0))) for name, extent in self.columns.items()}
+        columns = {name: extent.join(other.columns.get(name, Extent(0))) for name, extent in self.columns.items()}
         keys = {name: self.keys.get(name, set()) | other.keys.get(name, set()) for name in self.keys | other.keys}
         return Seen(self.rows + other.rows, {**other.columns, **columns}, keys)
 
@@ -135,7 +135,7 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
         raise Unread(f"{len(paths):,} files; at most {bound} are looked at for this")
     seen, types = Seen(), ByColumn((f.name, f.type) for f in schema)
     tails = _fetch_footers(session, paths) if remote else None
-    for (_, part), (rows, columns) in zip(found, isolated_or_here(all_extents, paths, tails)):
+    for (_, part), (rows, columns) in zip(found, run_isolated_or_here(read_all_extents, paths, tails)):
         inner = parse_values(part.partition) if part.partition else []
         keys = {folded(name): _partition_extent(types.get(name), text, rows) for name, text in inner}
         for name, extent in keys.items() if rows else ():

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planproof.arrow.isolated import CannotRead, isolated_or_here
-from planproof.arrow.ranges import EMPTY, whole_numbers
+from planproof.arrow.isolated import CannotRead, run_isolated_or_here
+from planproof.arrow.ranges import EMPTY, read_number_range
 from planproof.judge.allowed import downgrade_unpromised
 from planproof.judge.draft import Draft
 from planproof.judge.planes import Examined
 from planproof.report.details import BrokenRows
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine import Check, deeply
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Facts
@@ -229,11 +229,11 @@ class _Footers:
         try:
             name = quoted(split_name(relation))
             table = self._draft.sources.get(name) or self._session.table(name)
-            location = decoded(table.location) if table and table.is_plain_parquet and table.location else None
+            location = decode_uri(table.location) if table and table.is_plain_parquet and table.location else None
             if table is None or location is None or table.partition_by or local(location) is None:
                 return None
             paths: Sequence[str] = self._session.files(local(location) or location)
-            found = isolated_or_here(whole_numbers, paths, column) if len(paths) <= FOOTERS else None
+            found = run_isolated_or_here(read_number_range, paths, column) if len(paths) <= FOOTERS else None
         except (AnalysisError, SparkFailure, CannotRead, ValueError):  # Names in a footer that are no text.
             return None
         if found is None:

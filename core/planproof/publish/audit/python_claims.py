@@ -25,7 +25,7 @@ def watch_claims(job: Job, publication: Publication) -> Iterator[Job]:
     if not job.examined.planes.python_fed or job.draft.effect is Effect.DEFINES:
         yield job
         return
-    with job.session.watched(job.examined.sql) as text:
+    with job.session.watch(job.examined.sql) as text:
         publication.watched = text is not None
         yield job if text is None else replace(job, examined=job.examined._replace(sql=text))
 

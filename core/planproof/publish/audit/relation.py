@@ -16,7 +16,7 @@ from planproof.publish.audit.staged import count, drop_empty_files, is_broken_by
 from planproof.publish.transaction.partition import partitions_of
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded, local, store_of
+from planproof.session.store import decode_uri, local, store_of
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.finding import Finding, Verdict
@@ -82,7 +82,7 @@ def _read_path(draft: Draft, session: Session, location: str) -> tuple[str, Phys
 
 def _find_unseen_files(session: Session, table: StoredTable, paths: Sequence[str]) -> list[Finding]:
     """Files at the table's location that lie in no partition that the catalog knows: readers do not see them."""
-    location = decoded(table.location) if table.location else None
+    location = decode_uri(table.location) if table.location else None
     try:
         there = session.files(local(location) or location) if location else ()
     except SparkFailure:

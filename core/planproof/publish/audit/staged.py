@@ -24,7 +24,7 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
@@ -167,7 +167,7 @@ def read_files(draft: Draft, session: Session, table: StoredTable, planned: Phys
         _report_unread(draft, f"{table.name} has no location")
         return None
     registered_as = table.schema if planned is None else None
-    return _read_facts_below(draft, session, decoded(table.location), planned, table.partition_by, registered_as)
+    return _read_facts_below(draft, session, decode_uri(table.location), planned, table.partition_by, registered_as)
 
 
 def _read_facts_below(
@@ -337,7 +337,7 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> Sto
     name, draft = job.names.target.quoted, job.draft
     try:
         describe()
-        now = job.session.registered(name)
+        now = job.session.registered_table(name)
     except (SparkFailure, AnalysisError) as error:
         draft.mark_unreadable("catalog", str(error))
         message = f"{job.model.name} was published; its comment and properties could not be set or read: {error}"

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from planproof.arrow import column_counts as counts
-from planproof.arrow.isolated import CannotRead, isolated_or_here
+from planproof.arrow.isolated import CannotRead, run_isolated_or_here
 from planproof.publish.data_tests.evidence import Part, Plans, Shown
 from planproof.publish.data_tests.filters import is_filter
 from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import RelationName
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, folded
 from planproof_engine.types import STRING, DataType
@@ -95,7 +95,7 @@ class Relations:
 
     def _table(self, name: RelationName) -> StoredTable | None:
         if name not in self._tables:
-            self._tables[name] = self.session.registered(name.quoted)
+            self._tables[name] = self.session.registered_table(name.quoted)
         return self._tables[name]
 
 
@@ -200,7 +200,7 @@ def _count_unrelated(
     known = _find_field(other, field_name, case_sensitive)
     if other is None or known is None or known.type != column.type:
         return None
-    found = _call_reader(counts.without_match, stored.paths, column.name, other.paths, known.name, column.type)
+    found = _call_reader(counts.count_without_match, stored.paths, column.name, other.paths, known.name, column.type)
     against = f"{_files(other)} of {at}"
     return None if found is None else Failures(found, f"counted: rows of {_files(stored)}, against {against}")
 
@@ -208,7 +208,7 @@ def _count_unrelated(
 def _call_reader(count: Callable[..., int | None], *of: Any) -> int | None:
     """What a count over files says, in a process that one of them may end; None where it says nothing."""
     try:
-        return isolated_or_here(count, *of)
+        return run_isolated_or_here(count, *of)
     except (CannotRead, ValueError):  # A damaged footer can have names that are no text.
         return None
 
@@ -217,18 +217,18 @@ _Fields = Sequence[PhysicalField]
 
 
 def _count_constant(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    found = _call_reader(counts.differing, paths, fields[0].name, fields[0].type)
+    found = _call_reader(counts.count_distinct, paths, fields[0].name, fields[0].type)
     return None if found is None else int(found == 1)
 
 
 def _count_without_value(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
-    nulls, rows = _call_reader(counts.nulls, paths, fields[0].name), _call_reader(counts.rows, paths)
+    nulls, rows = _call_reader(counts.count_nulls, paths, fields[0].name), _call_reader(counts.count_rows, paths)
     return None if nulls is None or rows is None else int(nulls == rows)
 
 
 def _count_proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int | None:
     """Spark rounds the share to at least six places. A share that lies closer to a bound is left to Spark."""
-    nulls, rows = _call_reader(counts.nulls, paths, fields[0].name), _call_reader(counts.rows, paths)
+    nulls, rows = _call_reader(counts.count_nulls, paths, fields[0].name), _call_reader(counts.count_rows, paths)
     if nulls is None or rows is None:
         return None
     if not rows:
@@ -241,27 +241,27 @@ def _count_proportion(q: Question, paths: Sequence[str], fields: _Fields) -> int
 
 _ROUNDED = Fraction(1, 100_000)
 _COUNTS: Mapping[str, tuple[str, Callable[[Question, Sequence[str], _Fields], int | None]]] = {
-    "not_null": ("footers", lambda q, paths, f: _call_reader(counts.nulls, paths, f[0].name)),
-    "unique": ("rows", lambda q, paths, f: _call_reader(counts.repeated, paths, f[0].name, f[0].type)),
+    "not_null": ("footers", lambda q, paths, f: _call_reader(counts.count_nulls, paths, f[0].name)),
+    "unique": ("rows", lambda q, paths, f: _call_reader(counts.count_repeated, paths, f[0].name, f[0].type)),
     "accepted_values": (
         "values",
-        lambda q, paths, f: _call_reader(counts.beside, paths, f[0].name, q.values) if _is_text(f) else None,
+        lambda q, paths, f: _call_reader(counts.count_unaccepted, paths, f[0].name, q.values) if _is_text(f) else None,
     ),
     "not_accepted_values": (
         "values",
-        lambda q, paths, f: _call_reader(counts.among, paths, f[0].name, q.values) if _is_text(f) else None,
+        lambda q, paths, f: _call_reader(counts.count_refused, paths, f[0].name, q.values) if _is_text(f) else None,
     ),
     "not_empty_string": (
         "values",
-        lambda q, paths, f: _call_reader(counts.blank, paths, f[0].name) if _is_text(f) else None,
+        lambda q, paths, f: _call_reader(counts.count_blank, paths, f[0].name) if _is_text(f) else None,
     ),
     "unique_combination_of_columns": (
         "rows",
-        lambda q, paths, f: _call_reader(counts.repeated_together, paths, [i.name for i in f], [i.type for i in f]),
+        lambda q, paths, f: _call_reader(counts.count_repeated_rows, paths, [i.name for i in f], [i.type for i in f]),
     ),
     "accepted_range": (
         "values",
-        lambda q, paths, f: _call_reader(counts.outside, paths, f[0].name, f[0].type, q.least, q.most),
+        lambda q, paths, f: _call_reader(counts.count_outside, paths, f[0].name, f[0].type, q.least, q.most),
     ),
     "not_constant": ("values", _count_constant),
     "at_least_one": ("footers", _count_without_value),
@@ -291,7 +291,7 @@ def find_stored(session: Session, table: StoredTable | None) -> Stored | None:
     if table is None or not table.is_plain_parquet or table.location is None:
         return None
     if not table.partition_by:
-        return find_stored_below(session, [decoded(table.location)], table.schema)
+        return find_stored_below(session, [decode_uri(table.location)], table.schema)
     if not table.tracked:
         return None
     try:

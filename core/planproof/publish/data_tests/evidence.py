@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planproof.arrow.column_counts import compares
+from planproof.arrow.column_counts import is_comparable
 from planproof.judge.effect import Effect
 from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
@@ -69,7 +69,7 @@ def show_target(job: Job) -> Shown | None:
         for name, c, f in zip(names, output, promised)
         if not (isinstance(f.type, (Char, Varchar)) or (name in partitions and f.type == STRING))
     }
-    compared = {c.id: kept[c.id] for c, f in zip(output, promised) if c.id in kept and compares(f.type)}
+    compared = {c.id: kept[c.id] for c, f in zip(output, promised) if c.id in kept and is_comparable(f.type)}
     filled = {kept[c.id]: evidence[dotted((c.name,))] for c in output if c.id in kept and dotted((c.name,)) in evidence}
     found = deeply(lambda: rows_of(plan.root))
     keys = {frozenset(compared[i] for i in key): why for key, why in found.keys.items() if key <= compared.keys()}

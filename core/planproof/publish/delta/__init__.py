@@ -51,7 +51,7 @@ class DeltaLake:
         return Names.of(model.name, self._session.namespace, run, attempt)
 
     def target(self, names: Names) -> StoredTable | None:
-        return self._session.registered(names.target.quoted)
+        return self._session.registered_table(names.target.quoted)
 
     def quarantine(self) -> DeltaQuarantine:
         return DeltaQuarantine(self._session, self._tables)

@@ -53,7 +53,9 @@ class Change:
         # Rows that are written whatever the table holds go on top of what others have committed. Delta counts an append
         # that reads its own table as one of these, and `max(id) + 1` would be given twice.
         if model.incremental_strategy != "merge":
-            publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
+            publication.reads = self._tables.is_read(
+                job.names.target.quoted, base.location, job.examined.runs.execution
+            )
             publication.whole = publication.whole or publication.reads
         return publication
 

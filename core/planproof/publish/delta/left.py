@@ -26,7 +26,7 @@ from planproof.publish.transaction.states import Ending
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decoded, store_of
+from planproof.session.store import Store, decode_uri, store_of
 
 
 def list_left(wanted: str | None = None) -> dict[str, Left]:
@@ -52,7 +52,7 @@ def _verify(session: Session, location: str, note: Note, is_chosen: bool, wanted
     elif note.is_new:
         said = read_note_name(store_of(session), note.folder) if note.folder is not None else None
         claimed = note.location if said and is_same_location(said, location) else None
-        places = (wanted, claimed, decoded(_open_tables(session).place(note.target)))
+        places = (wanted, claimed, decode_uri(_open_tables(session).place(note.target)))
         _verify_folder(note.location, note.folder, note.owner.run, places)
     if note.quarantine is not None:
         refuse_other_quarantine(names.target, note, note.quarantine)
@@ -78,12 +78,12 @@ def _open_tables(session: Session) -> DeltaTables:
 
 
 def _find_table(session: Session, name: str) -> StoredTable | None:
-    found = session.registered(name)
+    found = session.registered_table(name)
     return found if found is not None and found.kind == "table" and found.format == "delta" else None
 
 
 def _place(table: StoredTable) -> str:
-    return decoded(table.location or "")
+    return decode_uri(table.location or "")
 
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
@@ -119,8 +119,10 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
 
 
 def _finish(session: Session, tables: DeltaTables, store: Store, note: Note) -> None:
-    if note.is_new and session.registered(note.target) is None:
-        tables.register(note.target, note.location, is_same_location(note.location, decoded(tables.place(note.target))))
+    if note.is_new and session.registered_table(note.target) is None:
+        tables.register(
+            note.target, note.location, is_same_location(note.location, decode_uri(tables.place(note.target)))
+        )
     for staged in (note.folder, note.quarantine.folder if note.quarantine is not None else None):
         if staged is not None:
             forget_log(store, staged)
@@ -153,7 +155,7 @@ def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
     now, folder = tables.state(note.location), note.folder.rpartition("/")[2]
     commits = read_commits_since(tables, store, note.location, note.base)
     # A note is a claim: what the table names is never taken for a dead publish's.
-    if any(is_made_by_publish(commit, folder) for commit in commits) or tables.names_any(now, folder):
+    if any(is_made_by_publish(commit, folder) for commit in commits) or tables.has_files_in(now, folder):
         return True
     return None if None in commits else False
 

@@ -19,7 +19,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
-from planproof.session.store import decoded, store_of
+from planproof.session.store import decode_uri, store_of
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import PhysicalSchema
 
@@ -51,7 +51,7 @@ class DeltaPublication(NotedPublication):
             strategy,
             Owner.here(names.stamp),
             base.version < 0,
-            decoded(base.location),
+            decode_uri(base.location),
             self.staged.location,
             format="delta",
             base=base.version,
@@ -178,7 +178,7 @@ class DeltaPublication(NotedPublication):
         if not gone:
             return
         now = self.tables.state(self.base.location)
-        if now.version < 0 or not self.tables.names_any(now, self.staged.folder):
+        if now.version < 0 or not self.tables.has_files_in(now, self.staged.folder):
             return  # Others have dropped or replaced it since.
         version = self.staged.find_committed_version()
         if not version or now.version != version or not self._restore(version - 1):
@@ -199,7 +199,7 @@ class DeltaPublication(NotedPublication):
             raise
 
     def _restore(self, version: int) -> bool:
-        table = quoted(("delta", decoded(self.base.location)))
+        table = quoted(("delta", decode_uri(self.base.location)))
         with suppress(SparkFailure):
             self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
             return True
@@ -208,7 +208,7 @@ class DeltaPublication(NotedPublication):
     def refuse_another(self) -> None:
         """Raises a transient `Refused` where the table that this began on was dropped, renamed or made anew."""
         base = self.base
-        if base.version >= 0 and not self.tables.state(base.location).continues(base):
+        if base.version >= 0 and not self.tables.state(base.location).is_successor_of(base):
             raise Refused(
                 f"{self.entry.model} was dropped, renamed or made anew while its rows were staged. Nothing was "
                 "published; run the model again",

@@ -24,7 +24,7 @@ class DeltaQuarantine(NotedQuarantine[DeltaPublication]):
         self._tables = tables
 
     def find(self, name: str) -> StoredTable | None:
-        return self._session.registered(name)
+        return self._session.registered_table(name)
 
     def write(self, bad: BadRows, job: Job, publication: DeltaPublication) -> None:
         table = self.find(bad.table)

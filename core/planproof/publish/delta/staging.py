@@ -10,7 +10,7 @@ from planproof.publish.delta.actions import LOG, Staged, UnknownAction, count_ro
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, decoded
+from planproof.session.store import Store, decode_uri
 from planproof_engine.quoting import quoted
 
 PREFIX = "planproof_"
@@ -25,7 +25,7 @@ class StagedTable:
     def __init__(self, tables: DeltaTables, store: Store, base: LogState, run: str) -> None:
         self.tables, self.store, self.base = tables, store, base
         self.folder = PREFIX + run
-        self.location = join(decoded(base.location), self.folder)
+        self.location = join(decode_uri(base.location), self.folder)
         self.relation = quoted(("delta", self.location))
         self._first = 0
         self.is_named = False
@@ -35,7 +35,7 @@ class StagedTable:
         # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
         self.say("")
         self._first = 1
-        source = quoted(("delta", decoded(self.base.location)))
+        source = quoted(("delta", decode_uri(self.base.location)))
         session.rows(f"CREATE TABLE {self.relation} SHALLOW CLONE {source} VERSION AS OF {self.base.version}")
 
     def say(self, note: str) -> None:
@@ -111,7 +111,7 @@ def forget_log(store: Store, location: str) -> None:
 
 def read_commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> list[str | None]:
     """The commits of a table's log after a version, the oldest first; None for one whose file is gone."""
-    log, now = join(decoded(location), LOG), tables.state(location).version
+    log, now = join(decode_uri(location), LOG), tables.state(location).version
     return [store.read(join(log, f"{version:020}.json")) for version in range(max(base, -1) + 1, now + 1)]
 
 

@@ -17,7 +17,7 @@ from planproof.publish.notes.notebook import sweep_earlier
 from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables
-from planproof.session.store import decoded
+from planproof.session.store import decode_uri
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
@@ -41,9 +41,9 @@ class Replacement:
         base = self._tables.state(location or wanted or self._tables.place(job.names.target.quoted))
         refuse_replacement(job, base, wanted)
         home = job.root or database_root(job.session, job.names.target.namespace)
-        sweep_earlier(list_left(decoded(wanted) if wanted else None), job, home)
+        sweep_earlier(list_left(decode_uri(wanted) if wanted else None), job, home)
         publication = DeltaPublication(job, self._tables, base, "replace", managed=root is None)
-        publication.reads = self._tables.reads(job.names.target.quoted, base.location, job.examined.runs.execution)
+        publication.reads = self._tables.is_read(job.names.target.quoted, base.location, job.examined.runs.execution)
         return publication
 
     def stage(self, job: Job, publication: DeltaPublication) -> str:
@@ -65,7 +65,7 @@ class Replacement:
     def audit(self, job: Job, publication: DeltaPublication) -> None:
         examined = job.examined
         if not job.after_quarantine:  # The plan of the rest is planproof's own.
-            planes = publication.planes or job.session.planned(examined.runs)
+            planes = publication.planes or job.session.add_plans(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
         audit(replace(job, examined=examined), publication, says_types=not job.after_quarantine)
 

@@ -39,7 +39,7 @@ class _Committed:
 
     def target(self, names: Names) -> StoredTable | None:
         name = names.target.quoted
-        return self._tables.table(name) or self._session.registered(name)
+        return self._tables.table(name) or self._session.registered_table(name)
 
     def staged(self, job: Job, publication: IcebergPublication) -> StagedVersion:
         return StagedVersion(job, publication)
@@ -81,7 +81,7 @@ class Iceberg(_Committed):
         reason = tables.refusal()
         if reason is not None:
             raise Refused(f"{model.name}: {reason}")
-        if not tables.holds(model.name):
+        if not tables.is_in_catalog(model.name):
             catalog = tables.complete(model.name)[0]
             raise Refused(
                 f"{model.name} is stored as iceberg, and the catalog {catalog} cannot make such tables in this "
@@ -150,7 +150,7 @@ class OnBranches(_Committed):
                 message=f"{job.model.name} has the branch {branch}: another publish is under way, or has died. In the "
                 f"latter case nobody needs it: ALTER TABLE {name} DROP BRANCH {quoted((branch,))}",
             )
-            for branch in self._branches.left(name)
+            for branch in self._branches.list_branches(name)
         ]
 
 

@@ -16,7 +16,7 @@ from planproof.publish.notes.note import Note
 from planproof.publish.transaction.names import Names, join, parent
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.session.protocol import Changing, StoredTable
-from planproof.session.store import decoded
+from planproof.session.store import decode_uri
 from planproof_engine.catalog import RelationName
 
 _BRANCH = re.compile("planproof_[0-9a-f]{32}")
@@ -30,7 +30,7 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
     names = verify_names(location, note)
     complete = RelationName(tables.complete(names.target.quoted))
     home = tables.namespace_location(complete.namespace)
-    home = None if home is None else decoded(home)
+    home = None if home is None else decode_uri(home)
     if not is_chosen:
         refuse_other_home(location, home, note)
     if note.branch is not None:
@@ -70,9 +70,9 @@ def _verify_quarantine(tables: Changing, complete: RelationName, note: Note) -> 
 
 
 def _verify_files(table: StoredTable, run: str, folder: str | None, others: Sequence[str]) -> None:
-    at, properties = decoded(table.location or ""), table.properties
-    data = next((decoded(properties[key]) for key in _DATA_PATHS if properties.get(key)), join(at, "data"))
-    metadata = decoded(properties.get("write.metadata.path") or join(at, "metadata"))
+    at, properties = decode_uri(table.location or ""), table.properties
+    data = next((decode_uri(properties[key]) for key in _DATA_PATHS if properties.get(key)), join(at, "data"))
+    metadata = decode_uri(properties.get("write.metadata.path") or join(at, "metadata"))
     _verify_places(data, metadata, run, folder, others)
 
 

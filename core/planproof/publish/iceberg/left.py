@@ -30,12 +30,12 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
         return _settle_exchange(session, tables, store, location, note)
-    named = tables.names_any(note.target, note.folder, note.others)
+    named = tables.has_files_in(note.target, note.folder, note.others)
     if named is False and store.exists(taken_mark(location)):
         # Its owner may be at its commit. From here on the table refuses it, or has it by now.
         for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
             tables.fence(table, note.owner.run)
-        named = tables.names_any(note.target, note.folder, note.others)
+        named = tables.has_files_in(note.target, note.folder, note.others)
     if named:
         forget(store, location)
         return "finished", "it had been committed"
@@ -96,7 +96,7 @@ def _settle_branch(
     if tables.table(note.target) is None:
         return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
     tables.drop(note.target, branch)
-    is_committed = note.snapshot is not None and tables.had(note.target, note.snapshot)
+    is_committed = note.snapshot is not None and tables.has_snapshot(note.target, note.snapshot)
     forget(store, location)
     if is_committed:
         return "finished", f"it had been committed; its branch {branch} was dropped"
@@ -111,12 +111,12 @@ def _take_back(session: Session, tables: Transactional, store: Store, note: Note
 def take_back(session: Session, tables: Transactional, store: Store, bad_rows: QuarantinedFiles) -> None:
     """Removes what a run quarantined, committed or not; may be called again. Raises `SparkFailure`."""
     if tables.table(bad_rows.table) is None:
-        if session.registered(bad_rows.table) is None:
+        if session.registered_table(bad_rows.table) is None:
             return
         raise SparkFailure(f"{bad_rows.table} is there, and cannot be loaded as a table of Iceberg's", outside=True)
     delete_rows(session, bad_rows)
     # Its older snapshots still name the files of rows that were committed.
-    if tables.names_any(bad_rows.table, bad_rows.folder, bad_rows.others) is False:
+    if tables.has_files_in(bad_rows.table, bad_rows.folder, bad_rows.others) is False:
         for location in (*bad_rows.others, *([bad_rows.folder] if bad_rows.folder else [])):
             store.delete(location)
 
@@ -137,8 +137,8 @@ def settle_exchange(session: Session, note: Note) -> Ending:
     before it does anything, where the catalog cannot be believed about one of the three."""
     assert note.staging is not None
     assert note.away is not None
-    there = session.registered(note.target)
-    is_made, is_aside = (session.registered(name) is not None for name in (note.staging, note.away))
+    there = session.registered_table(note.target)
+    is_made, is_aside = (session.registered_table(name) is not None for name in (note.staging, note.away))
     if there is not None:
         if is_made:
             session.rows(f"DROP TABLE {note.staging} PURGE")

@@ -41,7 +41,7 @@ class OnTop:
 
     def _reads_itself(self) -> bool:
         tables, job = self.job.session.transactions(), self.job
-        return tables is None or tables.reads(job.names.target.quoted, job.examined.runs)
+        return tables is None or tables.is_read(job.names.target.quoted, job.examined.runs)
 
     def _holds(self) -> bool:
         """Whether nothing that looks at the whole table is broken by what others have added. Where something is, the

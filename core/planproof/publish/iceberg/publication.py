@@ -19,7 +19,7 @@ from planproof.publish.transaction.names import Refused, refuse_unspeakable
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
-from planproof.session.store import decoded, store_of
+from planproof.session.store import decode_uri, store_of
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal
 from planproof_engine.schema import PhysicalSchema
@@ -67,13 +67,13 @@ class IcebergPublication(NotedPublication):
         self.stop_if_evicted()
         if self.transaction.branch is not None:  # A branch is noted before it is made.
             self.notebook.write(step=self.entry.step)
-        self.notebook.write(folder=self.transaction.set_apart(f"planproof_{run}"), step=self.entry.step)
+        self.notebook.write(folder=self.transaction.place_files(f"planproof_{run}"), step=self.entry.step)
 
     def note(self, name: str, **changes: Any) -> None:
         self.entry.step = name
         self.stop_if_evicted()
         if name == "audit":
-            others, snapshot = tuple(self.transaction.manifests()), self.transaction.on_branch()
+            others, snapshot = tuple(self.transaction.manifests()), self.transaction.branch_snapshot()
             self.notebook.write(others=others, snapshot=snapshot, step=name)
 
     def commit(self) -> None:
@@ -180,7 +180,7 @@ def sweep_dead(job: Job, tables: Changing) -> str | None:
         root = root or tables.namespace_location(job.names.target.namespace)
     if root is None:
         return None
-    root = decoded(root)
+    root = decode_uri(root)
     sweep_earlier(LEFT, job, root)
     return root
 

@@ -27,14 +27,14 @@ class IcebergQuarantine(NotedQuarantine[IcebergPublication]):
         self._tables = tables
 
     def find(self, name: str) -> StoredTable | None:
-        return self._tables.table(name) or self._session.registered(name)
+        return self._tables.table(name) or self._session.registered_table(name)
 
     def convert_types(self, schema: PhysicalSchema) -> PhysicalSchema:
         return convert_types(schema)
 
     def write(self, bad: BadRows, job: Job, publication: IcebergPublication) -> None:
         run, transaction = bad.names.stamp, self._tables.change(bad.table)
-        noted = QuarantinedFiles(bad.table, run, transaction.set_apart(f"planproof_{run}"))
+        noted = QuarantinedFiles(bad.table, run, transaction.place_files(f"planproof_{run}"))
         rows = publication.bad_rows = OpenRows(self._session, self._tables, transaction, noted)
         self.note(noted, publication)
         self.insert(bad, transaction.staged, transaction.schema())

@@ -30,14 +30,14 @@ OWN = "planproof-not-null"
 def require(job: Job, publication: IcebergPublication, facts: Facts | None) -> None:
     """Of a table whose rows are all new: the columns that hold no null, by the footers of all its files."""
     transaction = publication.transaction
-    noted = transaction.told(OWN)
+    noted = transaction.read_property(OWN)
     if job.draft.fails or noted == "off" or not transaction.alters:
         return
     proved, nulls = _list_proved(job), {} if facts is None else facts.nulls
     columns = [f for f in transaction.schema() if f.nullable and not isinstance(f.type, (Struct, Array, Map))]
     names = [f.name for f in columns if f.name in proved and nulls.get((f.name,)) == 0]
     # An audit counts nulls by the manifests: Spark itself counts none in a column that is NOT NULL.
-    names = list(transaction.counted(names))
+    names = list(transaction.select_counted(names))
     if names:
         transaction.require(names)
     _note(publication, noted, names)
@@ -58,7 +58,9 @@ def restore(job: Job, publication: IcebergPublication, written: Facts | None) ->
     if not names:
         return
     own, proved, kept = _list_own(job), _list_proved(job), []
-    wanted = set(publication.transaction.counted([name for name in names if name in own and _is_promised(job, name)]))
+    wanted = set(
+        publication.transaction.select_counted([name for name in names if name in own and _is_promised(job, name)])
+    )
     for name in (name for name in names if name in wanted or name not in own):
         if not _holds_null(job, publication, name, written):
             kept.append(name)
@@ -68,7 +70,9 @@ def restore(job: Job, publication: IcebergPublication, written: Facts | None) ->
         publication.transaction.require(kept)
     if own:
         still = [f.name for f in job.target.schema if f.name in own and f.name not in names] if job.target else []
-        _note(publication, publication.transaction.told(OWN), [*still, *(name for name in kept if name in own)])
+        _note(
+            publication, publication.transaction.read_property(OWN), [*still, *(name for name in kept if name in own)]
+        )
 
 
 def _note(publication: IcebergPublication, noted: str | None, names: list[str]) -> None:
@@ -91,7 +95,7 @@ def _list_relaxed(job: Job, publication: IcebergPublication) -> list[str]:
     names = [f.name for f in fields if not f.nullable and (f.name in own or _is_promised(job, f.name))]
     if not names or not publication.transaction.alters:
         return []
-    identifying = publication.transaction.identifying()
+    identifying = publication.transaction.identifier_columns()
     return [name for name in names if name not in identifying]
 
 

@@ -38,7 +38,7 @@ class RowsReplaced(Whole):
     def stage(self, job: Job, publication: IcebergPublication) -> str:
         publication.set_apart()
         statement = f"INSERT OVERWRITE {publication.entry.staging} BY NAME\n{drop_terminators(job.examined.sql)}"
-        with job.session.settings({_MODE: "static"}):
+        with job.session.change_settings({_MODE: "static"}):
             job.session.write(statement)
         return statement
 

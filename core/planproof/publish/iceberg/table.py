@@ -30,7 +30,7 @@ class Whole:
     def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = job.examined
         if not job.after_quarantine:  # The plan of the good rows is planproof's own.
-            planes = publication.planes or job.session.planned(examined.runs)
+            planes = publication.planes or job.session.add_plans(examined.runs)
             examined = examine_plans(job.draft, job.session, examined, planes)
             if publication.planes is not None:
                 job.draft.mark_enforced(

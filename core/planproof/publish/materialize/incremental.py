@@ -18,7 +18,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.settings import MANAGED_PARTITIONS
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine import Check
 from planproof_engine.catalog import split_name
 from planproof_engine.claim import Path, dotted
@@ -206,7 +206,7 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
     """
     if not target.location:
         return []
-    root = decoded(target.location)
+    root = decode_uri(target.location)
     try:
         paths = job.session.files(local(root) or root)
         step = max(1, -(-len(paths) // LOOKED_AT))

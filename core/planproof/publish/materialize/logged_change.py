@@ -35,7 +35,7 @@ def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
 def _set_overwrite_mode(job: Job) -> AbstractContextManager[None]:
     """dbt asks for partitions to be replaced where the model names some, and leaves it to the session elsewhere."""
     if job.model.incremental_strategy == "insert_overwrite" and job.model.partition_by:
-        return job.session.settings({"spark.sql.sources.partitionOverwriteMode": "dynamic"})
+        return job.session.change_settings({"spark.sql.sources.partitionOverwriteMode": "dynamic"})
     return nullcontext()
 
 

@@ -11,7 +11,7 @@ from planproof.judge.planes import Examined
 from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded
+from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
 from planproof_engine.schema import ColumnNames, PhysicalSchema
@@ -81,7 +81,7 @@ def create(publication: JournaledPublication, model: Model, examined: Examined, 
 def _is_as_asked(made: StoredTable, schema: PhysicalSchema, location: str) -> bool:
     """Whether files of that schema, written at the location, are the table's. A database's default collation is one of
     declared columns, and not of a query's."""
-    lies = decoded(made.location or "")
+    lies = decode_uri(made.location or "")
     return made.schema.as_nullable() == schema and is_within(lies, location) and is_within(location, lies)
 
 

@@ -40,7 +40,7 @@ class Table:
             audit_files(job, publication, drop_constraints(self.published_schema(job, publication)), flags=False)
             return
         # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
-        planes = publication.planes or job.session.planned(job.examined.runs)
+        planes = publication.planes or job.session.add_plans(job.examined.runs)
         examined = examine_plans(job.draft, job.session, job.examined, planes)
         if publication.planes is not None:
             job.draft.mark_enforced("I7", "the optimized plan and the final plan of the write against the analyzed one")

@@ -56,7 +56,7 @@ def _refuse_versioned(job: Job) -> None:
     target, tables = job.target, job.session.transactions()
     if target is None or target.kind != "table":
         return
-    is_lake = tables is not None and tables.holds(job.names.target.quoted)
+    is_lake = tables is not None and tables.is_in_catalog(job.names.target.quoted)
     # A session that finds Iceberg's tables by loading them renames and drops them, too.
     is_loaded = is_lake and tables is not None and tables.table(job.names.target.quoted) is not None
     if target.has_log and not is_loaded:
@@ -64,6 +64,6 @@ def _refuse_versioned(job: Job) -> None:
     if is_lake and not is_loaded:
         # Iceberg puts a view's metadata where the table's files lie, which are deleted with the table.
         raise Refused(f"{job.model.name} exists as a {target.format} table; drop it before it becomes Iceberg's view")
-    if is_lake and tables is not None and tables.of_view(job.names.target.quoted):
+    if is_lake and tables is not None and tables.resolve_view(job.names.target.quoted):
         # Spark renames no table of another catalog than its own by its whole name.
         raise Refused(f"{job.model.name} exists as an Iceberg table; drop it before it becomes a view")

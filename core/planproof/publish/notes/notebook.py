@@ -196,7 +196,7 @@ def sweep_earlier(by: Mapping[str, Left], job: Job, root: str) -> None:
 
 def is_young(store: Store, location: str) -> bool:
     """Whether a note, or the mark beside one, was written so recently that what it tells of may still happen."""
-    at = store.modified(location)
+    at = store.modification_time(location)
     return at is not None and time.time() - at < SETTLES
 
 

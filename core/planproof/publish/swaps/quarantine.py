@@ -17,7 +17,7 @@ from planproof.publish.transaction.partition import format_spec, parse_values
 from planproof.publish.transaction.partition import list_names as partition_names
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import decoded, local, store_of
+from planproof.session.store import decode_uri, local, store_of
 from planproof_engine.quoting import backticked, literal, quoted
 from planproof_engine.schema import PhysicalSchema
 
@@ -34,7 +34,7 @@ class QuarantinePartitions:
         """Nothing: rows of each kind of publish can be told apart."""
 
     def find(self, name: str) -> StoredTable | None:
-        table = self._session.registered(name)
+        table = self._session.registered_table(name)
         if table is not None and table.partition_by and not (table.tracked and table.location):
             raise Unquarantinable(f"the catalog does not hold the partitions of {format_name(name)}")
         return table
@@ -43,12 +43,12 @@ class QuarantinePartitions:
         return schema
 
     def attach(self, bad: BadRows, raw: JournaledPublication, publication: JournaledPublication) -> None:
-        table = self._session.registered(bad.table)
+        table = self._session.registered_table(bad.table)
         if table is None or not table.location:
             raise SparkFailure(f"{format_name(bad.table)} is gone", outside=True)
         day = datetime.now(timezone.utc).date().isoformat()
         partition = f"{DATE}={day}/{RUN}={bad.names.stamp}"
-        noted = QuarantinePartition(bad.table, partition, join(decoded(table.location), partition))
+        noted = QuarantinePartition(bad.table, partition, join(decode_uri(table.location), partition))
         # The lock is held under the first staging's name.
         publication.journal.entry = replace(publication.entry, quarantine=noted, owner=raw.entry.owner)
 
@@ -79,7 +79,7 @@ class QuarantinePartitions:
             day = dict(parse_values(partition)).get(DATE)
             if day is not None and day < oldest:
                 session.rows(f"ALTER TABLE {name} DROP IF EXISTS PARTITION ({format_spec(partition)})")
-                store.delete(join(decoded(table.location or ""), partition))
+                store.delete(join(decode_uri(table.location or ""), partition))
 
 
 def _partition(publication: JournaledPublication) -> QuarantinePartition:

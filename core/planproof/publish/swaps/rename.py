@@ -17,7 +17,7 @@ from planproof.publish.transaction.partition import format_spec, list_locations,
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.verification import parent_version
 from planproof.session.protocol import SparkFailure, StoredTable
-from planproof.session.store import decoded
+from planproof.session.store import decode_uri
 from planproof_engine.catalog import RelationName
 from planproof_engine.quoting import literal
 
@@ -58,7 +58,7 @@ class Rename:
         entry = publication.entry
         if not entry.external:
             return not publication.store.exists(entry.stage_location)
-        location = decoded(target.location) if target.location else ""
+        location = decode_uri(target.location) if target.location else ""
         return any(is_within(location, place) for place in (entry.place, entry.stage_location) if place)
 
     def is_swapped(self, publication: JournaledPublication) -> bool:
@@ -233,7 +233,7 @@ def repoint_partitions(
         if all(store.exists(p.location) for p in partitions_of(session, table, now, any_one)):
             return
     for old in partitions_of(session, table, now):
-        new = join(decoded(now.location), old.partition)
+        new = join(decode_uri(now.location), old.partition)
         # A partition whose directory somebody removed must not name one of the new table's, which DROP would delete.
         is_there = table == publication.entry.away or store.exists(new)
         if is_within(old.location, former) and not is_within(new, old.location) and is_there:

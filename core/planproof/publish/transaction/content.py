@@ -8,7 +8,7 @@ from planproof.publish.transaction.journal import Content
 from planproof.publish.transaction.names import is_within, path_below
 from planproof.publish.transaction.partition import partitions_of
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decoded
+from planproof.session.store import Store, decode_uri
 from planproof_engine.origin import AnalysisError
 
 
@@ -44,7 +44,7 @@ def list_table_files(session: Session, store: Store, table: StoredTable | None) 
     """None where they cannot be told, or another format's log tells them."""
     if table is None or table.kind != "table" or table.has_log or table.location is None:
         return None
-    root = decoded(table.location)
+    root = decode_uri(table.location)
     try:
         folders = [root]
         if table.partition_by and table.tracked:

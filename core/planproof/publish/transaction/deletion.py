@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from planproof.publish.transaction.names import PREFIX, STATE, is_within, join, make_slug, mark_of, parent, path_below
 from planproof.publish.transaction.partition import list_locations
 from planproof.session.protocol import Place, Session, SparkFailure
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
@@ -88,12 +88,12 @@ def data_of(session: Session, name: str, place: Place | None = None) -> list[str
     place = place or _place_of(session, name)
     if place.location is None:
         return []
-    return [decoded(place.location), *(list_locations(session, name) if place.is_partitioned else ())]
+    return [decode_uri(place.location), *(list_locations(session, name) if place.is_partitioned else ())]
 
 
 def _place_of(session: Session, name: str) -> Place:
     try:
-        table = session.registered(name)
+        table = session.registered_table(name)
     except AnalysisError as error:
         raise SparkFailure(f"{name} cannot be read, so that its files are not known: {error.message}") from error
     if table is None or table.kind != "table" or not table.location:

@@ -46,7 +46,7 @@ from planproof.publish.transaction.states import report_end
 from planproof.publish.transaction.verification import Disbelieved
 from planproof.report.model import Report
 from planproof.session.protocol import Session, SparkFailure, StoredTable
-from planproof.session.store import Store, decoded
+from planproof.session.store import Store, decode_uri
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal
@@ -160,7 +160,7 @@ def _folder_beside(version: str) -> str:
 
 def _home_of(table: StoredTable, data: str) -> str:
     """Where a table's own files lie without planproof: beside its versions, or where they lie already."""
-    location = decoded(table.location or "")
+    location = decode_uri(table.location or "")
     return join(data, RelationName.parse(table.name).last) if _version_of(location) is not None else location
 
 
@@ -221,7 +221,7 @@ def _root_of(session: Session, table: RelationName, roots: list[str]) -> str:
 def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> tuple[str, str]:
     """A killed move may have done some steps: each step looks first whether it is needed."""
     table = session.table(note.table)
-    location = decoded(table.location or "") if table is not None else ""
+    location = decode_uri(table.location or "") if table is not None else ""
     if not is_within(location, note.version) and not is_within(location, note.home):
         store.delete(file)
         return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"

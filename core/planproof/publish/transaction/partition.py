@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine.quoting import literal, quoted
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -90,11 +90,11 @@ def partitions_of(
     if stored is None:
         return []
     if not stored.partition_by or not stored.tracked:
-        return [PartitionLocation("", decoded(stored.location))] if stored.location else []
+        return [PartitionLocation("", decode_uri(stored.location))] if stored.location else []
     asked = None if among is None else list(among)
     found = session.partitions(table, None if asked is None else [_catalog_values(name) for name in asked])
     if found is not None:
-        return [PartitionLocation(name, decoded(location)) for name, location in found]
+        return [PartitionLocation(name, decode_uri(location)) for name, location in found]
     # One statement per partition, for a session that has no other way.
     known = list_names(session, table)
     wanted = known if asked is None else [name for name in known if name in set(asked)]

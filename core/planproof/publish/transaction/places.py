@@ -6,9 +6,9 @@ import posixpath
 import re
 
 from planproof.publish.transaction.names import PREFIX, Refused, parent
-from planproof.session.absence import believe_database
+from planproof.session.absence import verify_database_absence
 from planproof.session.protocol import Session, StoredTable
-from planproof.session.store import decoded
+from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 
@@ -19,22 +19,22 @@ _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.D
 def database_root(session: Session, database: tuple[str, ...]) -> str:
     """The location of a database. Raises `Refused` where it does not exist, or its catalog gives it none."""
     try:
-        found = session.database(quoted(database))
+        found = session.database_location(quoted(database))
     except AnalysisError as error:
-        believe_database(error, quoted(database), session.rows)
+        verify_database_absence(error, quoted(database), session.rows)
         raise Refused(
             f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
         ) from error
     if found is None:
         raise Refused(f"the database {'.'.join(database)} has no location; planproof publishes to Spark's own catalog")
     # A namespace's location is printed as a URI, a table's and a partition's as a path.
-    return decoded(found)
+    return decode_uri(found)
 
 
 def data_root(target: StoredTable | None, location_root: str | None, home: str) -> str:
     """The folder beside which new data are staged, so that a publish stays on one file system."""
     if target is not None and target.location:
-        location = decoded(target.location)
+        location = decode_uri(target.location)
         # `<root>/__planproof/<table>/<version>` for a version directory.
         found = re.match(rf"(.+)/{PREFIX}/[^/]+/[^/]+/?$", location)
         return found.group(1) if found else parent(location)

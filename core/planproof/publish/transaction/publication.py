@@ -18,7 +18,7 @@ from planproof.publish.transaction.partition import format_spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
 from planproof.session.protocol import Session, SparkFailure, SparkPlanes, StoredTable
-from planproof.session.store import Store, decoded
+from planproof.session.store import Store, decode_uri
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import literal, quoted
@@ -112,12 +112,12 @@ class JournaledPublication:
         return self.planes is not None
 
     def stored(self, name: str) -> StoredTable | None:
-        return self.session.registered(name)
+        return self.session.registered_table(name)
 
     def location(self, name: str) -> str | None:
         """Where the relation's data lie now, None without a table."""
         table = self.stored(name)
-        return decoded(table.location) if table and table.location else None
+        return decode_uri(table.location) if table and table.location else None
 
     def set_location(self, name: str, location: str) -> None:
         refuse_unspeakable(self.session, [location], "a table's folder")
@@ -191,7 +191,7 @@ class JournaledPublication:
         now, then = self.stored(self.entry.target), self.target
         if then is None or (now is not None and _identity(now, placed=False) == _identity(then, placed=False)):
             return
-        if now is not None and now.location and is_within(decoded(now.location), self.entry.stage_location):
+        if now is not None and now.location and is_within(decode_uri(now.location), self.entry.stage_location):
             home = self._files_of_exchanged(now, then)
             if home is not None:
                 self.set_location(self.entry.target, home)
@@ -204,7 +204,7 @@ class JournaledPublication:
     def _files_of_exchanged(self, now: StoredTable, then: StoredTable) -> str | None:
         """Where the files of an exchanged table lie: where they did, if it is the one that was found, and in its
         default place, if it is another one that is managed. None of another one that is not: nobody knows it."""
-        before, same = decoded(then.location or ""), (now.created, now.managed) == (then.created, then.managed)
+        before, same = decode_uri(then.location or ""), (now.created, now.managed) == (then.created, then.managed)
         others = Holdings(self.session)
         if (
             same
@@ -296,7 +296,7 @@ class JournaledPublication:
         """Deletes a directory, unless data of the target lie there; `now` is the target, where it was just looked
         at."""
         if now is not None and now.location and not now.partition_by:
-            held = [decoded(now.location)]
+            held = [decode_uri(now.location)]
         else:
             held = data_of(self.session, self.entry.target)
         if not any(is_within(one, location) for one in held):
@@ -358,7 +358,7 @@ class JournaledPublication:
             return
         folder = parent(version)
         own = [join(folder, name) for name in self.store.names(folder) if mark_of(name) == mark]
-        written = sorted((self.store.modified(location) or 0.0, location) for location in own)
+        written = sorted((self.store.modification_time(location) or 0.0, location) for location in own)
         until = time.time() - seconds
         replaced = [one for (_, one), (then, _) in zip(written, [*written[1:], (0.0, "")]) if then <= until]
         spare = [location for location in replaced if not any(is_within(one, location) for one in kept if one)]
@@ -491,7 +491,7 @@ def prior_of(target: StoredTable | None) -> Prior | None:
     """What stands at the target before the publish; None where nothing does."""
     if target is None:
         return None
-    location = decoded(target.location) if target.location else None
+    location = decode_uri(target.location) if target.location else None
     kind = "table" if target.kind == "table" else "iceberg view" if target.is_iceberg_view else "view"
     # What a log names is deleted by its own format, and by nobody else.
     managed = target.managed and not target.has_log
@@ -503,4 +503,4 @@ def _identity(table: StoredTable | None, placed: bool = True) -> tuple[object, .
     if table is None or table.kind != "table":
         return None if table is None else (table.kind,)
     own = (table.kind, table.schema.as_nullable(), table.partition_by, table.format, table.managed, table.created)
-    return (*own, decoded(table.location or "")) if placed else own
+    return (*own, decode_uri(table.location or "")) if placed else own

@@ -25,7 +25,7 @@ from planproof.publish.transaction.verification import Verification
 from planproof.report.model import Report
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure
-from planproof.session.store import Store, decoded, store_of
+from planproof.session.store import Store, decode_uri, store_of
 
 _NO_CLIENT = "No FileSystem for scheme"
 """What Hadoop says of a scheme that none of its clients is for (`FileSystem.getFileSystemClass`)."""
@@ -77,7 +77,7 @@ def list_roots(session: Session, root: str | None) -> list[str]:
     if root is not None:
         return [root]
     store, tables = store_of(session), session.transactions()
-    found = [decoded(at) for at in (tables or Branches(session)).namespace_locations()]
+    found = [decode_uri(at) for at in (tables or Branches(session)).namespace_locations()]
     # What only the server reaches holds no notes, nor does a file system that Hadoop's client does not know: none could
     # be written from here. Any other failure is told when the place is looked at.
     unable = _NO_CLIENT if tables is not None else ""
@@ -165,7 +165,11 @@ class _Entry:
             asked.holdings.forget()
         if ending == "left":
             return ending, f"this catalog does not know it; its files are left, {entry.stage_location} too"
-        if ending == "undone" and entry.effect is Effect.DEFINES and asked.session.registered(entry.target) is None:
+        if (
+            ending == "undone"
+            and entry.effect is Effect.DEFINES
+            and asked.session.registered_table(entry.target) is None
+        ):
             return ending, "there is no view now: run its model again"
         waiting = publication.tell_prior() if ending == "undone" else ""
         said = f"{ending}; {waiting}another relation has its name" if waiting else ending

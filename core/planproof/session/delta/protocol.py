@@ -31,7 +31,7 @@ class LogState:
     def properties(self) -> dict[str, str]:
         return dict(self.metadata.get("configuration") or {})
 
-    def continues(self, base: LogState) -> bool:
+    def is_successor_of(self, base: LogState) -> bool:
         """Whether it is the table of an earlier state, not one that was made anew in its place."""
         return self.version >= base.version and self.metadata.get("id") == base.metadata.get("id")
 
@@ -83,10 +83,10 @@ class DeltaTables(Protocol):
     def place(self, name: str) -> str:
         """The folder in which a managed table of that name would lie."""
 
-    def names_any(self, base: LogState, folder: str) -> bool:
+    def has_files_in(self, base: LogState, folder: str) -> bool:
         """Whether a version names a data file in a folder of the table's folder."""
 
-    def reads(self, name: str, location: str, execution: Any) -> bool:
+    def is_read(self, name: str, location: str, execution: Any) -> bool:
         """Whether an analyzed query (`SparkPlanes.execution`) reads the table of that name, in that folder, also by way
         of views: True also where it is not certain."""
 

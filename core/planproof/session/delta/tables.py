@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from planproof.session import versions
 from planproof.session.delta.protocol import LogState, NewVersion
-from planproof.session.failures import quiet, translated
+from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
-from planproof.session.store import decoded, local
+from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import split_name
 from planproof_engine.quoting import quoted
 
@@ -43,10 +43,10 @@ class Delta:
     @cached_property
     def is_there(self) -> bool:
         given = versions.given_settings(self._spark).get(_CATALOG, "")
-        return given.startswith(_DELTA) and versions.class_named(self._jvm, _DELTA + "DeltaLog") is not None
+        return given.startswith(_DELTA) and versions.find_class(self._jvm, _DELTA + "DeltaLog") is not None
 
     def state(self, location: str, version: int | None = None) -> LogState:
-        with translated():
+        with translate_errors():
             snapshot = self._snapshot(self._log(location), version)
             metadata, protocol = (json.loads(str(part.json())) for part in (snapshot.metadata(), snapshot.protocol()))
             schema, number = declared_schema(str(snapshot.metadata().schema().json())), int(snapshot.version())
@@ -54,45 +54,45 @@ class Delta:
             return LogState(location, number, schema, metadata["metaData"] if number >= 0 else {}, protocol["protocol"])
 
     def place(self, name: str) -> str:
-        with translated():
+        with translate_errors():
             return str(self._catalog.defaultTablePath(self._identifier(name)).toString())
 
-    def names_any(self, base: LogState, folder: str) -> bool:
-        with translated():
+    def has_files_in(self, base: LogState, folder: str) -> bool:
+        with translate_errors():
             files = self._snapshot(self._log(base.location), base.version).allFiles()
             return not bool(files.filter(f"startswith(path, '{folder}/')").isEmpty())
 
     def commit(self, change: NewVersion, name: str, mark: str) -> int:
         try:
-            with self._session(change.exact), quiet():
-                opened, actions = self._opened(change, name, mark)
+            with self._activate_session(change.exact), silence_pyspark():
+                opened, actions = self._open_transaction(change, name, mark)
                 tags = self._jvm.PythonUtils.toScalaMap({"planproof": mark})
                 return int(opened.commit(actions, self._operation, tags))
         except Py4JJavaError as error:
             if self._is_conflict(error.java_exception):
                 raise Moved(str(error.java_exception.getMessage())) from error
-            with translated():
+            with translate_errors():
                 raise
 
     def fence(self, location: str, mark: str) -> None:
         action = {"txn": {"appId": _FENCE + mark, "version": 1, "lastUpdated": int(time.time() * 1000)}}
         none = self._jvm.scala.Option.empty()
-        with translated():
+        with translate_errors():
             opened = self._log(location).startTransaction(none, none)
             actions = self._jvm.PythonUtils.toSeq([self._action(json.dumps(action))])
             opened.commit(actions, self._operation, self._jvm.PythonUtils.toScalaMap({}))
 
-    def reads(self, name: str, location: str, execution: Any) -> bool:
-        with translated():
+    def is_read(self, name: str, location: str, execution: Any) -> bool:
+        with translate_errors():
             analyzed = execution.analyzed()
             text = str(analyzed.toString()).replace("`", "").lower()
-            names = (".".join(split_name(name)[-2:]), decoded(location))
+            names = (".".join(split_name(name)[-2:]), decode_uri(location))
             if any(said.lower() in text for said in names):
                 return True
             # A view of a DataFrame that was read from a folder names none.
-            return any(_lies_at(leaf, decoded(location)) for leaf in items(analyzed.collectLeaves()))
+            return any(_is_leaf_at(leaf, decode_uri(location)) for leaf in items(analyzed.collectLeaves()))
 
-    def _opened(self, change: NewVersion, name: str, mark: str) -> tuple[Any, Any]:
+    def _open_transaction(self, change: NewVersion, name: str, mark: str) -> tuple[Any, Any]:
         """Delta's transaction on the change's base, and the actions that are to be committed."""
         log = getattr(self._jvm, _DELTA + "DeltaLog").forTable(self._java, change.base.location)
         base = self._snapshot(log, change.base.version)
@@ -107,12 +107,12 @@ class Delta:
         if int(opened.txnVersion(_FENCE + mark)) >= 0:
             raise Moved(f"{name} refuses the commits of {mark}: a recovery has taken it over")
         added = [self._action(json.dumps(action)) for action in change.added]
-        return opened, self._jvm.PythonUtils.toSeq([*added, *self._removed(opened, change)])
+        return opened, self._jvm.PythonUtils.toSeq([*added, *self._removal_actions(opened, change)])
 
     def register(self, name: str, location: str, managed: bool) -> None:
         """As Delta's CREATE TABLE AS does after its commit: the log says what the table is, the catalog where it is."""
         named = "org.apache.spark.sql.catalyst.catalog."
-        with translated():
+        with translate_errors():
             storage = getattr(self._jvm, named + "CatalogStorageFormat")
             uri = self._jvm.scala.Option.apply(self._jvm.java.net.URI(location))
             empty = storage.empty()
@@ -131,7 +131,7 @@ class Delta:
             self._catalog.createTable(table(*given, *rest), False, False)
 
     def refresh(self, name: str) -> None:
-        with translated():
+        with translate_errors():
             self._spark.catalog.refreshTable(quoted(split_name(name)))
 
     # --- the JVM's side ---------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class Delta:
         versions.session_class(SparkSession, self._jvm).setActiveSession(session)
 
     def _class(self, name: str) -> Any:
-        found = versions.class_named(self._jvm, name)
+        found = versions.find_class(self._jvm, name)
         assert found is not None, f"{name} is there wherever Delta is"
         return found
 
@@ -165,7 +165,7 @@ class Delta:
         now = log.update(False, none, none)
         if version is None or int(now.version()) == version:
             return now
-        takes = _parameters(log, "getSnapshotAt")
+        takes = _count_parameters(log, "getSnapshotAt")
         return log.getSnapshotAt(version, *[none] * min(takes - 1, 2), *[False] * (takes - 3))
 
     def _action(self, text: str) -> Any:
@@ -196,7 +196,7 @@ class Delta:
                 "table's properties by ALTER TABLE first"
             )
 
-    def _removed(self, opened: Any, change: NewVersion) -> list[Any]:
+    def _removal_actions(self, opened: Any, change: NewVersion) -> list[Any]:
         if change.base.version < 0:
             return []
         if not change.reads and change.removed is not None and not change.removed:
@@ -211,7 +211,7 @@ class Delta:
         return removed
 
     @contextmanager
-    def _session(self, exact: bool) -> Iterator[None]:
+    def _activate_session(self, exact: bool) -> Iterator[None]:
         """The session whose settings Delta takes for a commit: a copy where it is to be made on its base or not at all,
         as the threads of dbt share one."""
         active = self._java
@@ -233,18 +233,18 @@ class Delta:
         return _EXCEEDED in str(java.getMessage())
 
 
-def _parameters(holder: Any, name: str) -> int:
+def _count_parameters(holder: Any, name: str) -> int:
     """How many parameters the shortest method of that name takes."""
     methods = holder.getClass().getMethods()
     return min(int(m.getParameterCount()) for m in methods if str(m.getName()) == name)
 
 
-def _lies_at(leaf: Any, location: str) -> bool:
+def _is_leaf_at(leaf: Any, location: str) -> bool:
     """Whether a leaf of a plan reads files of a folder."""
     if str(leaf.getClass().getSimpleName()) != "LogicalRelation":
         return False
     relation = leaf.relation()
     if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
         return False
-    places = [decoded(str(path.toString())) for path in items(relation.location().rootPaths())]
+    places = [decode_uri(str(path.toString())) for path in items(relation.location().rootPaths())]
     return any((local(place) or place).rstrip("/") == (local(location) or location).rstrip("/") for place in places)

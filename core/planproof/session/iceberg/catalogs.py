@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from planproof.session import versions
-from planproof.session.failures import translated
+from planproof.session.failures import translate_errors
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
@@ -50,7 +50,7 @@ class Catalogs:
         parts = split_name(name)
         if len(parts) > 1 and parts[0] in self._plugins:  # A catalog that was loaded stays registered.
             return parts
-        with translated():
+        with translate_errors():
             catalogs = self.register()
             if len(parts) > 1 and bool(catalogs.isCatalogRegistered(parts[0])):
                 return parts
@@ -59,47 +59,47 @@ class Catalogs:
                 return parts  # It has no namespaces in others: the first part was meant as a catalog.
             return (current, *parts) if len(parts) > 1 else (current, *map(str, catalogs.currentNamespace()), *parts)
 
-    def holds(self, catalog: str) -> bool:
+    def is_iceberg(self, catalog: str) -> bool:
         """Whether a catalog makes Iceberg tables."""
         interface = self._interface
         if interface is None:
             return False
         if catalog not in self._held:
             with suppress(SparkFailure, AnalysisError):
-                self._held[catalog] = bool(interface.isInstance(self.named(catalog)))
+                self._held[catalog] = bool(interface.isInstance(self.catalog(catalog)))
         return self._held.get(catalog, False)
 
-    def loaded(self, parts: Sequence[str]) -> Any | None:
+    def load(self, parts: Sequence[str]) -> Any | None:
         """Spark's view of an Iceberg table as it is now; None for any other relation. Raises `SparkFailure`."""
-        if not self.holds(parts[0]):
+        if not self.is_iceberg(parts[0]):
             return None
-        catalog, identifier = self.named(parts[0]), self.identifier(parts)
+        catalog, identifier = self.catalog(parts[0]), self.identifier(parts)
         with suppress(AnalysisError):
             try:
-                return self._fresh(catalog, identifier)
+                return self._load_fresh(catalog, identifier)
             except SparkFailure:
                 # The catalog may have in its cache what somebody else has dropped since; an outage fails once more.
-                with translated():
+                with translate_errors():
                     catalog.invalidateTable(identifier)
-                return self._fresh(catalog, identifier)
+                return self._load_fresh(catalog, identifier)
         return None
 
-    def makes_views(self, catalog: str) -> bool:
+    def has_views(self, catalog: str) -> bool:
         """Whether a catalog that makes Iceberg tables keeps views, too: folders and older databases do not."""
-        if not self.holds(catalog):
+        if not self.is_iceberg(catalog):
             return False
-        with translated():
-            plugin = self.named(catalog)
+        with translate_errors():
+            plugin = self.catalog(catalog)
             return self.hidden(plugin, "asViewCatalog").get(plugin) is not None
 
     def view(self, parts: Sequence[str]) -> Any | None:
         """Spark's form of an Iceberg view; None for any other relation. Raises `SparkFailure`."""
-        with suppress(AnalysisError), translated():
-            return self.named(parts[0]).loadView(self.identifier(parts))
+        with suppress(AnalysisError), translate_errors():
+            return self.catalog(parts[0]).loadView(self.identifier(parts))
         return None
 
-    def _fresh(self, catalog: Any, identifier: Any) -> Any | None:
-        with translated():
+    def _load_fresh(self, catalog: Any, identifier: Any) -> Any | None:
+        with translate_errors():
             found = catalog.loadTable(identifier)
             if not self._loaded.isInstance(found):
                 return None
@@ -113,8 +113,8 @@ class Catalogs:
         self._activate(self.java)
         return self._manager
 
-    def named(self, name: str) -> Any:
-        with translated():
+    def catalog(self, name: str) -> Any:
+        with translate_errors():
             register = self.register()
             if name not in self._plugins:
                 self._plugins[name] = register.catalog(name)
@@ -122,8 +122,8 @@ class Catalogs:
 
     def namespaces(self, catalog: str) -> list[tuple[str, ...]]:
         """All namespaces of a catalog, those within others after these."""
-        with translated():
-            listed = self.named(catalog).listNamespaces
+        with translate_errors():
+            listed = self.catalog(catalog).listNamespaces
             found = [tuple(map(str, one)) for one in listed()]
             for namespace in found:  # It grows as it is read.
                 found += [
@@ -149,10 +149,10 @@ class Catalogs:
             self._namespaces[key] = self.array(self.java_class("java.lang.String"), key)
         return self._namespaces[key]
 
-    def makes_nullable(self, catalog: str) -> bool:
+    def has_nullable_columns(self, catalog: str) -> bool:
         """Whether the columns of a table that a catalog makes of a query are nullable, all of them."""
         if catalog not in self._nullable:
-            self._nullable[catalog] = bool(self.named(catalog).useNullableQuerySchema())
+            self._nullable[catalog] = bool(self.catalog(catalog).useNullableQuerySchema())
         return self._nullable[catalog]
 
     def array(self, kind: Any, values: Sequence[Any]) -> Any:
@@ -199,8 +199,8 @@ class Catalogs:
 
     @cached_property
     def _interface(self) -> Any | None:
-        return versions.class_named(self.jvm, _CATALOG)
+        return versions.find_class(self.jvm, _CATALOG)
 
     @cached_property
     def _loaded(self) -> Any:
-        return versions.class_named(self.jvm, _TABLE)
+        return versions.find_class(self.jvm, _TABLE)

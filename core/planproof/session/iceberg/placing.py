@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 
-from planproof.session.failures import quiet
-from planproof.session.java import each
+from planproof.session.failures import silence_pyspark
+from planproof.session.java import iterate
 from planproof.session.protocol import Moved
 from planproof.session.store import local
 
@@ -44,11 +44,11 @@ class Added(NamedTuple):
     @classmethod
     def of(cls, snapshot: Any, io: Any, kind: str) -> Added:
         """Raises `Moved` where the change deletes rows by files of their own, which name positions in others."""
-        if any(True for _ in each(snapshot.addedDeleteFiles(io))):
+        if any(True for _ in iterate(snapshot.addedDeleteFiles(io))):
             raise Moved("the change has delete files")
-        removed = list(each(snapshot.removedDataFiles(io))) if kind == "merge" else []
+        removed = list(iterate(snapshot.removedDataFiles(io))) if kind == "merge" else []
         by_partitions = str(snapshot.summary().get("replace-partitions")) == "true"
-        return cls(list(each(snapshot.addedDataFiles(io))), removed, by_partitions)
+        return cls(list(iterate(snapshot.addedDataFiles(io))), removed, by_partitions)
 
 
 def refuse_unlike(first: Opened, now: Any) -> None:
@@ -68,23 +68,23 @@ def refuse_unlike(first: Opened, now: Any) -> None:
         raise Moved("the table has been made again, or has other columns or partitions")
 
 
-def put(java: Any, first: Opened, opened: Opened, kind: str, added: Added | None) -> None:
+def apply_change(java: Any, first: Opened, opened: Opened, kind: str, added: Added | None) -> None:
     """Does in a transaction on the table of now what was done in the first one. `kind` is append, overwrite, merge or
     replace. Raises Iceberg's own failures where its rules forbid it."""
     operations, wanted = opened.table.operations(), first.transaction.currentMetadata()
-    patched = _patched(java, first.base, wanted, operations.current(), kind)
+    patched = _patch_metadata(java, first.base, wanted, operations.current(), kind)
     if patched is not None:
         operations.commit(operations.current(), patched)
     if added is None:
         return
-    update = _update(java, first.base, opened.table, kind, added)
+    update = _build_update(java, first.base, opened.table, kind, added)
     for file in added.files:
         (update.appendFile if kind in ("append", "replace") else update.addFile)(file)
-    with quiet():
+    with silence_pyspark():
         update.commit()
 
 
-def _update(java: Any, base: Any, table: Any, kind: str, added: Added) -> Any:
+def _build_update(java: Any, base: Any, table: Any, kind: str, added: Added) -> Any:
     if kind in ("append", "replace"):
         return table.newAppend()
     if kind == "overwrite" and added.by_partitions:
@@ -105,7 +105,7 @@ def _update(java: Any, base: Any, table: Any, kind: str, added: Added) -> Any:
     return update
 
 
-def _patched(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> Any | None:
+def _patch_metadata(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> Any | None:
     """The state of now with the columns and properties that the change gives the table; None where it gives none."""
     before, after, held = (java.texts(metadata.properties()) for metadata in (base, wanted, now))
     changed = {key: value for key, value in after.items() if before.get(key) != value}
@@ -131,7 +131,7 @@ def _patched(java: Any, base: Any, wanted: Any, now: Any, kind: str) -> Any | No
     return patched.replaceProperties(properties) if changed or removed else patched
 
 
-def restored(java: Any, now: Any, before: Any, ours: Any) -> Any:
+def restore_state(java: Any, now: Any, before: Any, ours: Any) -> Any:
     """The state of now with the rows, columns and properties of an earlier one, and without our snapshot. The log by
     which a moment is found begins anew: Iceberg leaves no gap in it."""
     properties, held = java.texts(before.properties()), java.texts(now.properties())
@@ -157,7 +157,7 @@ def restored(java: Any, now: Any, before: Any, ours: Any) -> Any:
     return build.build()
 
 
-def rows_between(java: Any, base: Any, now: Any) -> int:
+def count_rows_between(java: Any, base: Any, now: Any) -> int:
     """How many rows others have added on the way from one state to a later one; what only moved rows to other files
     added none."""
     found, snapshot = 0, now.currentSnapshot()
@@ -193,37 +193,37 @@ class _State(NamedTuple):
     snapshots: frozenset[int]
 
 
-def stands(java: Any, table: Any, base: Any | None) -> bool:
+def is_last_state(java: Any, table: Any, base: Any | None) -> bool:
     """Whether a state is the table's last one. None: there is no table."""
-    found, number = dict(_versions(table)), _number(base)
-    return max(found, default=0) == number and (base is None or _is(java, table, found[number], base))
+    found, number = dict(_list_states(table)), _state_number(base)
+    return max(found, default=0) == number and (base is None or _is_state(java, table, found[number], base))
 
 
-def follows(java: Any, table: Any, base: Any | None, ours: Any) -> bool:
+def has_followed(java: Any, table: Any, base: Any | None, ours: Any) -> bool:
     """Whether our state, which was committed, comes after the one that it replaces, and the table has it."""
-    found, number = dict(_versions(table)), _number(base)
+    found, number = dict(_list_states(table)), _state_number(base)
     last = max(found, default=0)
     if last <= number:
         return False
-    state, snapshot = _read(java, table, found[last]), ours.currentSnapshot()
+    state, snapshot = _read_state(java, table, found[last]), ours.currentSnapshot()
     has_it = snapshot is None or int(snapshot.snapshotId()) in state.snapshots
     if state.table != str(ours.uuid()) or not has_it:
         return False
     # Others that came after it may have deleted older states.
-    return last > number + 1 or base is None or (number in found and _is(java, table, found[number], base))
+    return last > number + 1 or base is None or (number in found and _is_state(java, table, found[number], base))
 
 
-def take_away(java: Any, table: Any, base: Any | None, ours: Any) -> None:
+def delete_state(java: Any, table: Any, base: Any | None, ours: Any) -> None:
     """Deletes our state's file, and the hint that names it. What others have left is the table then."""
-    io, location = table.io(), dict(_versions(table)).get(_number(base) + 1)
-    if location is None or not _is(java, table, location, ours):
+    io, location = table.io(), dict(_list_states(table)).get(_state_number(base) + 1)
+    if location is None or not _is_state(java, table, location, ours):
         return
     io.deleteFile(location)
-    with suppress(Py4JJavaError), quiet():  # It is a hint: without it the folder is listed.
+    with suppress(Py4JJavaError), silence_pyspark():  # It is a hint: without it the folder is listed.
         io.deleteFile(f"{location.rpartition('/')[0]}/version-hint.text")
 
 
-def _versions(table: Any) -> Iterator[tuple[int, str]]:
+def _list_states(table: Any) -> Iterator[tuple[int, str]]:
     """The states that lie in a table's folder, each by its number."""
     folder = f"{str(table.location()).rstrip('/')}/metadata"
     at = local(folder)
@@ -233,8 +233,8 @@ def _versions(table: Any) -> Iterator[tuple[int, str]]:
             yield from ((int(found[1]), f"{folder}/{name}") for name, found in named if found)
         return
     try:
-        with quiet():
-            files = list(each(table.io().listPrefix(folder)))
+        with silence_pyspark():
+            files = list(iterate(table.io().listPrefix(folder)))
     except Py4JJavaError:  # The folder is gone.
         return
     for location in (str(file.location()) for file in files):
@@ -243,33 +243,33 @@ def _versions(table: Any) -> Iterator[tuple[int, str]]:
             yield int(found[1]), location
 
 
-def _number(metadata: Any | None) -> int:
+def _state_number(metadata: Any | None) -> int:
     if metadata is None:
         return 0
     found = _VERSION.fullmatch(str(metadata.metadataFileLocation() or "").rpartition("/")[2])
     return int(found[1]) if found else 0
 
 
-def _read(java: Any, table: Any, location: str) -> _State:
+def _read_state(java: Any, table: Any, location: str) -> _State:
     """A state by its file. Of this machine's files Python reads what is asked, which spares the JVM ten calls."""
     at = local(location)
     if at is not None and not at.endswith(".gz.metadata.json"):
         with suppress(OSError, ValueError), open(at, encoding="utf-8") as file:
             form = json.load(file)
             numbers = frozenset(int(s["snapshot-id"]) for s in form.get("snapshots", ()))
-            return _State(str(form["table-uuid"]), _at(form.get("current-snapshot-id")), numbers)
+            return _State(str(form["table-uuid"]), _snapshot_number(form.get("current-snapshot-id")), numbers)
     metadata = java.static("org.apache.iceberg.TableMetadataParser", "read")(table.io().newInputFile(location))
-    numbers = frozenset(int(s.snapshotId()) for s in each(metadata.snapshots()))
+    numbers = frozenset(int(s.snapshotId()) for s in iterate(metadata.snapshots()))
     current = metadata.currentSnapshot()
     return _State(str(metadata.uuid()), None if current is None else int(current.snapshotId()), numbers)
 
 
-def _at(number: Any) -> int | None:
+def _snapshot_number(number: Any) -> int | None:
     return None if number in (None, -1) else int(number)
 
 
-def _is(java: Any, table: Any, location: str, metadata: Any) -> bool:
+def _is_state(java: Any, table: Any, location: str, metadata: Any) -> bool:
     """Whether a file holds a state: that table, with those rows."""
-    state, snapshot = _read(java, table, location), metadata.currentSnapshot()
+    state, snapshot = _read_state(java, table, location), metadata.currentSnapshot()
     number = None if snapshot is None else int(snapshot.snapshotId())
     return (state.table, state.snapshot) == (str(metadata.uuid()), number)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from planproof.session.failures import translated
+from planproof.session.failures import translate_errors
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.protocol import SparkFailure
 from planproof.session.schemas import physical_schema
@@ -21,42 +21,42 @@ ids, and nobody has compared their values with the table's schema."""
 
 def snapshot(catalogs: Catalogs, name: str, at: str | None, counted: bool) -> Snapshot | None:
     """See `planproof.session.protocol.Transactional.snapshot`."""
-    with translated():
+    with translate_errors():
         parts = catalogs.complete(name)
-    found = catalogs.loaded(parts)
+    found = catalogs.load(parts)
     if found is None:
         return None
 
     def iceberg(name: str, method: str) -> Any:
         return catalogs.static(f"org.apache.iceberg.{name}", method)
 
-    with translated():
+    with translate_errors():
         table = found.table()
         current = table.currentSnapshot()
-        number = _numbered(current) if at is None else _asked(table, name, at)
+        number = _snapshot_number(current) if at is None else _resolve_snapshot(table, name, at)
         schema = table.schema() if at is None else iceberg("util.SnapshotUtil", "schemaFor")(table, number)
         relation = quoted(parts) if at is None else f"{quoted(parts)} VERSION AS OF {number}"
         form = iceberg("spark.SparkSchemaUtil", "convert")(schema).json()
-        places = tuple(_places(table, schema, iceberg("SchemaParser", "toJson")))
+        places = tuple(_list_fields(table, schema, iceberg("SchemaParser", "toJson")))
         partitions = tuple(str(transform.toString()) for transform in found.partitioning())
         sorting = found.properties().get("sort-order")
-    counts = _counts(catalogs, parts, number) if counted and number is not None else Counts()
+    counts = _read_counts(catalogs, parts, number) if counted and number is not None else Counts()
     return Snapshot(relation, number, physical_schema(str(form)), places, partitions, sorting and str(sorting), counts)
 
 
-def _places(table: Any, schema: Any, written: Any) -> Iterator[SnapshotField]:
+def _list_fields(table: Any, schema: Any, written: Any) -> Iterator[SnapshotField]:
     imported = table.properties().get(_IMPORTED) is not None
     former = [json.loads(str(written(s))) for s in table.schemas().values()]
-    optional = {number for form in former for _, number, required in fields(form) if not required}
-    for path, number, required in fields(json.loads(str(written(schema)))):
+    optional = {number for form in former for _, number, required in list_fields(form) if not required}
+    for path, number, required in list_fields(json.loads(str(written(schema)))):
         yield SnapshotField(path, number, required, required and not imported and number not in optional)
 
 
-def fields(form: Any, above: Path = ()) -> Iterator[tuple[Path, int, bool]]:
+def list_fields(form: Any, above: Path = ()) -> Iterator[tuple[Path, int, bool]]:
     """Path, id and whether it is required of each place of a schema in Iceberg's JSON, parents first.
 
     >>> struct = {"type": "struct", "fields": [{"id": 3, "name": "a", "required": True, "type": "int"}]}
-    >>> list(fields({"type": "list", "element-id": 2, "element-required": False, "element": struct}, ("items",)))
+    >>> list(list_fields({"type": "list", "element-id": 2, "element-required": False, "element": struct}, ("items",)))
     [(('items', 'element'), 2, False), (('items', 'element', 'a'), 3, True)]
     """
     if not isinstance(form, dict):
@@ -67,14 +67,14 @@ def fields(form: Any, above: Path = ()) -> Iterator[tuple[Path, int, bool]]:
             below.append((part, form[f"{part}-id"], always or form[f"{part}-required"], form[part]))
     for name, number, required, kind in below:
         yield (*above, name), int(number), bool(required)
-        yield from fields(kind, (*above, name))
+        yield from list_fields(kind, (*above, name))
 
 
-def _numbered(snapshot: Any) -> int | None:
+def _snapshot_number(snapshot: Any) -> int | None:
     return None if snapshot is None else int(snapshot.snapshotId())
 
 
-def _asked(table: Any, name: str, at: str) -> int:
+def _resolve_snapshot(table: Any, name: str, at: str) -> int:
     """A tag or branch of that name comes before an id."""
     refs = {str(ref): int(there.snapshotId()) for ref, there in dict(table.refs()).items()}
     if at in refs:
@@ -89,7 +89,7 @@ def _asked(table: Any, name: str, at: str) -> int:
     )
 
 
-def _counts(catalogs: Catalogs, parts: Sequence[str], number: int) -> Counts:
+def _read_counts(catalogs: Catalogs, parts: Sequence[str], number: int) -> Counts:
     """One statement over the table's `files`, which is as short however many there are."""
     files = f"{quoted((*parts, 'files'))} VERSION AS OF {number}"
     text = (
@@ -99,7 +99,7 @@ def _counts(catalogs: Catalogs, parts: Sequence[str], number: int) -> Counts:
         f"(SELECT explode(null_value_counts) AS (id, nulls) FROM {files} WHERE content = 0 AND record_count > 0) "
         "GROUP BY id"
     )
-    with translated(text):
+    with translate_errors(text):
         rows = catalogs.spark.sql(text).collect()
     whole = {bool(data): (int(n), int(filled), int(total)) for data, at, n, filled, total in rows if at == -1}
     count, filled, total = whole.get(True, (0, 0, 0))

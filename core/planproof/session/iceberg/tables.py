@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from planproof.session import versions
-from planproof.session.failures import translated
+from planproof.session.failures import translate_errors
 from planproof.session.iceberg.catalogs import SESSION_CATALOG, Catalogs
 from planproof.session.iceberg.reading import snapshot
 from planproof.session.iceberg.target import CatalogTable
@@ -55,7 +55,7 @@ class Iceberg:
         """Catalog, namespace and table of a name, as the session resolves it."""
         return self._catalogs.complete(name)
 
-    def holds(self, name: str) -> bool:
+    def is_in_catalog(self, name: str) -> bool:
         """Whether the name lies in a catalog that makes Iceberg tables."""
         return self._parts(name) is not None
 
@@ -65,33 +65,33 @@ class Iceberg:
             return None
         with suppress(SparkFailure, AnalysisError):
             parts = self.complete(name)
-            return parts if self._catalogs.holds(parts[0]) else None
+            return parts if self._catalogs.is_iceberg(parts[0]) else None
         return None
 
     def table(self, name: str) -> StoredTable | None:
         """The Iceberg table of that name, as it is now; None for anything else."""
         parts = self._parts(name)
-        found = None if parts is None else self._catalogs.loaded(parts)
+        found = None if parts is None else self._catalogs.load(parts)
         if found is None:
             return None
-        with translated():
-            return _stored(name, found, self._catalogs.texts(found.properties()))
+        with translate_errors():
+            return _stored_table(name, found, self._catalogs.texts(found.properties()))
 
-    def of_view(self, name: str) -> tuple[str, ...] | None:
+    def resolve_view(self, name: str) -> tuple[str, ...] | None:
         """The whole name of a view that lies, or may be made, in another catalog than the session's own; None for any
         other name."""
         parts = self._parts(name)
-        is_one = parts is not None and parts[0] != SESSION_CATALOG and self._catalogs.makes_views(parts[0])
+        is_one = parts is not None and parts[0] != SESSION_CATALOG and self._catalogs.has_views(parts[0])
         return parts if is_one else None
 
     def view(self, name: str) -> StoredTable | None:
         """The Iceberg view of that name, in another catalog than the session's own; None for anything else. Its schema
         is the one that it was made with."""
-        parts = self.of_view(name)
+        parts = self.resolve_view(name)
         found = None if parts is None else self._catalogs.view(parts)
         if found is None:
             return None
-        with translated():
+        with translate_errors():
             properties = self._catalogs.texts(found.properties())
             text, schema = str(found.query()), physical_schema(found.schema().json())
         own = {key: value for key, value in properties.items() if key not in _OF_VIEWS}
@@ -102,15 +102,15 @@ class Iceberg:
         """The current snapshot of an Iceberg table, or with the schema of then the one `at` a tag, a branch or an id;
         None for any other relation. Without `counted` no manifest is read. Raises `SparkFailure` where the table has no
         such snapshot."""
-        return snapshot(self._catalogs, name, at, counted) if self.holds(name) else None
+        return snapshot(self._catalogs, name, at, counted) if self.is_in_catalog(name) else None
 
-    def names_any(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
+    def has_files_in(self, name: str, folder: str | None, others: Sequence[str]) -> bool | None:
         """Whether a snapshot of the table names a data file below the folder, or one of the other files; None where
         there is no such table. Raises `SparkFailure`."""
         if self.table(name) is None:
             return None
         parts, is_ours = self.complete(name), {"all_manifests": "path", "snapshots": "manifest_list"}
-        with translated():
+        with translate_errors():
             tables = {what: self._spark.table(quoted((*parts, what))) for what in ("all_files", *is_ours)}
             found = [tables[what].where(tables[what][column].isin(list(others))) for what, column in is_ours.items()]
             if folder is not None:
@@ -121,9 +121,9 @@ class Iceberg:
 
     def namespace_location(self, database: Sequence[str]) -> str | None:
         """The location of a namespace, its catalog first; None where its catalog gives it none."""
-        with translated():
+        with translate_errors():
             namespace = self._catalogs.namespace(database)
-            found = self._catalogs.named(database[0]).loadNamespaceMetadata(namespace).get("location")
+            found = self._catalogs.catalog(database[0]).loadNamespaceMetadata(namespace).get("location")
         return None if found is None else str(found)
 
     def namespace_locations(self) -> list[str]:
@@ -131,7 +131,7 @@ class Iceberg:
         keys = [key.split(".") for key in versions.given_settings(self._spark) if key.startswith("spark.sql.catalog.")]
         names = sorted({key[3] for key in keys if len(key) == 4} - {SESSION_CATALOG, _STAGED})
         found: list[str] = []
-        for name in (name for name in names if self._catalogs.holds(name)):
+        for name in (name for name in names if self._catalogs.is_iceberg(name)):
             with suppress(SparkFailure, AnalysisError):  # A catalog that does not answer keeps no note from the others.
                 found += [
                     p for n in self._catalogs.namespaces(name) if (p := self.namespace_location((name, *n))) is not None
@@ -140,7 +140,7 @@ class Iceberg:
 
     def refusal(self) -> str | None:
         """Why no transaction may be opened in this session; None where one may."""
-        with translated():
+        with translate_errors():
             set_by = [key for key in _WAP if bool(self._conf.contains(key))]
         if not set_by:
             return None
@@ -157,17 +157,17 @@ class Iceberg:
         is made. Partitions are columns or Iceberg's transforms, `days(at)`. Among the properties may stand `location`
         and `comment`. Raises `SparkFailure`."""
         parts = self.complete(name)
-        catalog, identifier = self._catalogs.named(parts[0]), self._catalogs.identifier(parts)
-        with translated():
+        catalog, identifier = self._catalogs.catalog(parts[0]), self._catalogs.identifier(parts)
+        with translate_errors():
             schema = planes.execution.analyzed().schema()
-            if self._catalogs.makes_nullable(parts[0]):
+            if self._catalogs.has_nullable_columns(parts[0]):
                 schema = schema.asNullable()
             given = {"provider": "iceberg", **(properties or {})}
-            transforms = self._transforms(partition_by, schema)
+            transforms = self._parse_transforms(partition_by, schema)
             staged = catalog.stageCreateOrReplace(identifier, schema, transforms, given).table()
             # A query that reads the table itself must not see it older than the commit takes it to be.
             catalog.invalidateTable(identifier)
-        opened = self._transaction(parts, staged, True)
+        opened = self._open_transaction(parts, staged, True)
         opened.keep_comments()
         opened.keep_order()
         return opened
@@ -175,38 +175,38 @@ class Iceberg:
     def change(self, name: str) -> IcebergTransaction:
         """Opens a change of the table as it is now. Raises `SparkFailure`."""
         parts = self.complete(name)
-        with translated():
-            catalog, identifier = self._catalogs.named(parts[0]), self._catalogs.identifier(parts)
+        with translate_errors():
+            catalog, identifier = self._catalogs.catalog(parts[0]), self._catalogs.identifier(parts)
             catalog.invalidateTable(identifier)
             table = catalog.loadTable(identifier).table()
             table.refresh()
             staged = table.newTransaction().table()
-        return self._transaction(parts, staged, False)
+        return self._open_transaction(parts, staged, False)
 
-    def _transaction(self, parts: tuple[str, ...], staged: Any, replaces: bool) -> IcebergTransaction:
-        with translated():
+    def _open_transaction(self, parts: tuple[str, ...], staged: Any, replaces: bool) -> IcebergTransaction:
+        with translate_errors():
             target = CatalogTable(self._catalogs, parts, self._cache, self._is_cached)
-            opened = target.within(staged)
+            opened = target.describe_staged(staged)
             if replaces:
-                opened = target.compared(self._java, opened)
-            target.stand(opened.table)
+                opened = target.open_compared(self._java, opened)
+            target.stage(opened.table)
         return IcebergTransaction(quoted((_STAGED, target.key)), self._java, target, opened, replaces)
 
     def fence(self, name: str, run: str) -> None:
         """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
         that names the run that is kept out. A REST server compares rows and columns, and carries out a commit of rows
         beside one of a property: there it is an append of no rows that names the run. Raises `SparkFailure`."""
-        with translated():
+        with translate_errors():
             target = CatalogTable(self._catalogs, self.complete(name), self._cache, self._is_cached)
             table = target.load()
             if table is not None:
-                is_sent = target.sends_changes(table.operations())
+                is_sent = target.is_sent_as_changes(table.operations())
                 update = table.newFastAppend() if is_sent else table.updateProperties()
                 update.set(FENCE, run).commit()
 
-    def reads(self, name: str, planes: SparkPlanes) -> bool:
+    def is_read(self, name: str, planes: SparkPlanes) -> bool:
         """Whether an analyzed query reads the table of that name: also where it is not certain."""
-        with translated():
+        with translate_errors():
             text = str(planes.execution.analyzed().toString()).replace("`", "").lower()
         return ".".join(self.complete(name)[1:]).lower() in text
 
@@ -251,7 +251,7 @@ class Iceberg:
     def _is_cached(self) -> bool:
         return not self._cached_data.isEmpty()
 
-    def _transforms(self, partition_by: Sequence[str], schema: Any) -> Any:
+    def _parse_transforms(self, partition_by: Sequence[str], schema: Any) -> Any:
         """Spark's own parser reads them; the statement around them is never run."""
         if not partition_by:
             return self._no_transforms
@@ -262,12 +262,12 @@ class Iceberg:
         return self._catalogs.array(self._catalogs.java_class(_TRANSFORM), items(parsed.partitioning()))
 
 
-def _stored(name: str, table: Any, properties: dict[str, str]) -> StoredTable:
+def _stored_table(name: str, table: Any, properties: dict[str, str]) -> StoredTable:
     return StoredTable(
         name,
         "table",
         physical_schema(str(table.schema().json())),
-        tuple(_column(transform) for transform in table.partitioning()),
+        tuple(_format_partition(transform) for transform in table.partitioning()),
         "iceberg",
         properties.get("location"),
         True,
@@ -276,11 +276,11 @@ def _stored(name: str, table: Any, properties: dict[str, str]) -> StoredTable:
     )
 
 
-def _column(transform: Any) -> str:
+def _format_partition(transform: Any) -> str:
     """A partition as a model names it: a column, or a transform of one.
 
     >>> class Days: toString = lambda self: "days(at)"
-    >>> _column(Days())
+    >>> _format_partition(Days())
     'days(at)'
     """
     text = str(transform.toString())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from planproof.session.failures import translated
+from planproof.session.failures import translate_errors
 from planproof.session.iceberg import placing
 from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.placing import Opened
@@ -32,19 +32,19 @@ class CatalogTable:
         self._swaps: bool | None = None
 
     def load(self) -> Any | None:
-        with translated():
+        with translate_errors():
             self._invalidate()
-        found = self._catalogs.loaded(self._parts)
+        found = self._catalogs.load(self._parts)
         return None if found is None else found.table()
 
-    def now(self) -> Any | None:
+    def current_metadata(self) -> Any | None:
         table = self.load()
         return None if table is None else table.operations().current()
 
-    def opened(self, table: Any) -> Opened:
-        return self.within(table.newTransaction().table())
+    def open(self, table: Any) -> Opened:
+        return self.describe_staged(table.newTransaction().table())
 
-    def within(self, staged: Any) -> Opened:
+    def describe_staged(self, staged: Any) -> Opened:
         """What a transaction's own table tells of it."""
         operations = staged.operations()
         # Catalogs that cache hand out a transaction of their own around Iceberg's, which alone knows its base.
@@ -52,33 +52,35 @@ class CatalogTable:
         table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(self._parts))
         return Opened(transaction, table, transaction.startMetadata(), transaction.underlyingOps())
 
-    def compared(self, java: Java, replacement: Opened) -> Opened:
+    def open_compared(self, java: Java, replacement: Opened) -> Opened:
         """A replacement that the catalog compares with the table that it replaces. A REST server puts one over whatever
         stands there, and asks of a change of columns and rows that both are as they were."""
-        table = self.load() if replacement.base is not None and self.sends_changes(replacement.operations) else None
+        table = (
+            self.load() if replacement.base is not None and self.is_sent_as_changes(replacement.operations) else None
+        )
         if table is None:
             return replacement
-        opened = self.opened(table)
-        placing.put(java, replacement, opened, "replace", None)
+        opened = self.open(table)
+        placing.apply_change(java, replacement, opened, "replace", None)
         return opened
 
-    def stand(self, table: Any) -> None:
+    def stage(self, table: Any) -> None:
         self._cache.put(self._staged, table)
 
-    def swaps(self, operations: Any) -> bool:
+    def is_compared(self, operations: Any) -> bool:
         if self._swaps is None:
-            self._swaps = _kind(operations) != _BY_NUMBER
+            self._swaps = _class_name(operations) != _BY_NUMBER
         return self._swaps
 
-    def sends_changes(self, operations: Any) -> bool:
-        return _kind(operations) == _BY_CHANGES
+    def is_sent_as_changes(self, operations: Any) -> bool:
+        return _class_name(operations) == _BY_CHANGES
 
     def forget(self) -> None:
-        with translated():
+        with translate_errors():
             self._cache.invalidate(self._staged)
 
     def refresh(self) -> None:
-        with translated():
+        with translate_errors():
             self._invalidate()
             # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh
             # brings up to date. Spark, too, forgets both where it replaces a table.
@@ -90,13 +92,13 @@ class CatalogTable:
                     catalog.cacheTable(name)
 
     def drop(self) -> None:
-        with translated():
-            self._catalogs.named(self._parts[0]).dropTable(self._catalogs.identifier(self._parts))
+        with translate_errors():
+            self._catalogs.catalog(self._parts[0]).dropTable(self._catalogs.identifier(self._parts))
 
     def _invalidate(self) -> None:
         with suppress(AnalysisError):
-            self._catalogs.named(self._parts[0]).invalidateTable(self._catalogs.identifier(self._parts))
+            self._catalogs.catalog(self._parts[0]).invalidateTable(self._catalogs.identifier(self._parts))
 
 
-def _kind(operations: Any) -> str:
+def _class_name(operations: Any) -> str:
     return str(operations.getClass().getSimpleName())

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from planproof.session.failures import quiet, translated
+from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.files import footer_of
 from planproof.session.iceberg import placing
 from planproof.session.iceberg.placing import Added, Opened
-from planproof.session.iceberg.reading import fields
-from planproof.session.java import each
+from planproof.session.iceberg.reading import list_fields
+from planproof.session.java import iterate
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
 from planproof.session.store import local
@@ -50,7 +50,7 @@ class Java(NamedTuple):
         """What Iceberg writes of a value as JSON: a Schema, a SortOrder, a Snapshot."""
         return json.loads(str(self.static(f"org.apache.iceberg.{of}Parser", "toJson")(value)))
 
-    def converted(self, schema: Any) -> Any:
+    def convert_schema(self, schema: Any) -> Any:
         """A schema of Iceberg's as one of Spark's, and the reverse."""
         return self.static("org.apache.iceberg.spark.SparkSchemaUtil", "convert")(schema)
 
@@ -61,19 +61,19 @@ class Target(Protocol):
     def load(self) -> Any | None:
         """Iceberg's table as the catalog has it now, past every cache; None where there is none."""
 
-    def now(self) -> Any | None:
+    def current_metadata(self) -> Any | None:
         """The metadata of that table."""
 
-    def opened(self, table: Any) -> Opened:
+    def open(self, table: Any) -> Opened:
         """Opens a transaction on it."""
 
-    def stand(self, table: Any) -> None:
+    def stage(self, table: Any) -> None:
         """Puts a transaction's table behind the staged name."""
 
-    def swaps(self, operations: Any) -> bool:
+    def is_compared(self, operations: Any) -> bool:
         """Whether a commit by these operations compares the table with the one that it replaces."""
 
-    def sends_changes(self, operations: Any) -> bool:
+    def is_sent_as_changes(self, operations: Any) -> bool:
         """Whether a commit by these operations sends how a state came about, and not the state."""
 
     def forget(self) -> None:
@@ -96,10 +96,10 @@ class IcebergTransaction:
 
     def __init__(self, staged: str, java: Java, target: Target, opened: Opened, replaces: bool) -> None:
         self.staged, self._java, self._target, self._replaces = staged, java, target, replaces
-        self._set(opened)
+        self._set_opened(opened)
         self._first = opened
 
-    def _set(self, opened: Opened) -> None:
+    def _set_opened(self, opened: Opened) -> None:
         """Each question to the JVM costs a call or ten: what this object alone changes is remembered."""
         self._transaction, self._table = opened.transaction, opened.table
         self._base, self._operations = opened.base, opened.operations
@@ -113,26 +113,26 @@ class IcebergTransaction:
 
     @property
     def base(self) -> str | None:
-        with translated():
+        with translate_errors():
             return None if self._base is None else str(self._base.metadataFileLocation())
 
     def schema(self) -> PhysicalSchema:
         if self._schema is None:
-            with translated():
-                self._schema = physical_schema(str(self._java.converted(self._table.schema()).json()))
+            with translate_errors():
+                self._schema = physical_schema(str(self._java.convert_schema(self._table.schema()).json()))
         return self._schema
 
     def add_columns(self, planes: SparkPlanes, names: Sequence[str]) -> None:
-        with translated():
+        with translate_errors():
             form = json.loads(str(planes.execution.analyzed().schema().asNullable().json()))
             form["fields"] = [field for field in form["fields"] if field["name"] in names]
             read = self._java.static("org.apache.spark.sql.types.DataType", "fromJson")
-            added = self._java.converted(read(json.dumps(form)))
+            added = self._java.convert_schema(read(json.dumps(form)))
             self._table.updateSchema().unionByNameWith(added).commit()
         self._schema = None
 
     def require(self, names: Sequence[str], required: bool = True) -> None:
-        with translated():
+        with translate_errors():
             change = self._table.updateSchema()
             if required:
                 # Iceberg would have it asked for by hand: it does not know that the rows hold no null.
@@ -142,27 +142,27 @@ class IcebergTransaction:
             change.commit()
         self._schema = None
 
-    def counted(self, names: Sequence[str]) -> list[str]:
-        if not names or (self.told("write.format.default") or "").lower() == "avro":
+    def select_counted(self, names: Sequence[str]) -> list[str]:
+        if not names or (self.read_property("write.format.default") or "").lower() == "avro":
             return []
-        with translated():
+        with translate_errors():
             modes = self._java.static("org.apache.iceberg.MetricsConfig", "forTable")(self._table)
             return [name for name in names if str(modes.columnMode(name)) != "none"]
 
-    def identifying(self) -> list[str]:
-        with translated():
+    def identifier_columns(self) -> list[str]:
+        with translate_errors():
             form = self._java.form("Schema", self._table.schema())
         numbers = form.get("identifier-field-ids", ())
-        return sorted({path[0] for path, number, _ in fields(form) if number in numbers})
+        return sorted({path[0] for path, number, _ in list_fields(form) if number in numbers})
 
-    def told(self, key: str) -> str | None:
+    def read_property(self, key: str) -> str | None:
         if self._properties is None:
-            with translated():
+            with translate_errors():
                 self._properties = self._java.texts(self._table.properties())
         return self._properties.get(key)
 
     def set_property(self, key: str, value: str | None) -> None:
-        with translated():
+        with translate_errors():
             change = self._table.updateProperties()
             (change.remove(key) if value is None else change.set(key, value)).commit()
         self._properties = None
@@ -171,7 +171,7 @@ class IcebergTransaction:
         """Columns keep the comments that columns of the same names have now: a replacement would lose them."""
         if self._base is None:
             return
-        with translated():
+        with translate_errors():
             before = self._java.form("Schema", self._base.schema())["fields"]
             comments = {f["name"]: f["doc"] for f in before if f.get("doc")}
             if not comments:
@@ -189,7 +189,7 @@ class IcebergTransaction:
         would lose it."""
         if self._base is None:
             return
-        with translated():
+        with translate_errors():
             order = self._base.sortOrder()
             if order.isUnsorted():
                 return
@@ -205,11 +205,11 @@ class IcebergTransaction:
 
     @property
     def location(self) -> str:
-        with translated():
+        with translate_errors():
             return str(self._table.location())
 
-    def set_apart(self, name: str) -> str | None:
-        with translated():
+    def place_files(self, name: str) -> str | None:
+        with translate_errors():
             operations = self._table.operations()
             places = operations.locationProvider()
             if _BY_PATH not in str(places.toString()):
@@ -224,15 +224,15 @@ class IcebergTransaction:
             return folder if str(operations.locationProvider().newDataLocation("x")) == f"{folder}/x" else None
 
     def manifests(self) -> list[str]:
-        with translated():
-            return [location for own in self._own() for location in own.manifests]
+        with translate_errors():
+            return [location for own in self._own_snapshots() for location in own.manifests]
 
-    def on_branch(self) -> None:
+    def branch_snapshot(self) -> None:
         """A transaction has none."""
 
     def files(self) -> list[str]:
-        with translated():
-            return sorted(path for own in self._own() for path, _ in own.data)
+        with translate_errors():
+            return sorted(path for own in self._own_snapshots() for path, _ in own.data)
 
     def footer(self, path: str) -> bytes:
         def read(start: int, stop: int) -> bytes:
@@ -243,29 +243,25 @@ class IcebergTransaction:
             finally:
                 stream.close()
 
-        with translated():
+        with translate_errors():
             file = self._io.newInputFile(path)
             return footer_of(read, int(file.getLength()))
 
     def rows(self) -> int:
-        with translated():
-            return sum(own.rows for own in self._own())
-
-    def deletes(self) -> bool:
-        with translated():
-            return any(own.deletes for own in self._own())
+        with translate_errors():
+            return sum(own.rows for own in self._own_snapshots())
 
     def commit(self) -> None:
         self._verify()
         try:
-            with quiet():
+            with silence_pyspark():
                 self._operations.commit(self._base, self._transaction.currentMetadata())
         except Py4JJavaError as error:
             java = error.java_exception
             if str(java.getClass().getSimpleName()) in _MOVED:
                 self._renew()
                 raise Moved(str(java.getMessage())) from error
-            with translated():
+            with translate_errors():
                 raise
         self._verify_committed()
         self._renew()
@@ -273,8 +269,8 @@ class IcebergTransaction:
     def _verify(self) -> None:
         """Looks once more at what the commit takes for granted: the table is the one that was opened, which some
         catalogs do not ask, and nobody has deleted what was written. Raises `Moved`."""
-        with translated():
-            if not self._swaps and not placing.stands(self._java, self._table, self._base):
+        with translate_errors():
+            if not self._swaps and not placing.is_last_state(self._java, self._table, self._base):
                 raise Moved("the table is not the one that was opened")
         self._refuse_lost()
 
@@ -284,13 +280,13 @@ class IcebergTransaction:
 
     def is_lost(self) -> bool:
         try:
-            with quiet():
-                files = [named for own in self._own() for named in own.files]
+            with silence_pyspark():
+                files = [named for own in self._own_snapshots() for named in own.files]
         except Py4JJavaError as error:
             if placing.is_missing(error):
                 return True
             raise
-        with translated():
+        with translate_errors():
             return not all(self._is_there(path, size) for path, size in files)
 
     def _is_there(self, path: str, size: int | None) -> bool:
@@ -300,7 +296,7 @@ class IcebergTransaction:
                 return os.path.getsize(at) == size or size is None
             return False
         try:
-            with quiet():
+            with silence_pyspark():
                 return int(self._io.newInputFile(path).getLength()) == size or size is None
         except Py4JJavaError as error:
             if placing.is_missing(error):
@@ -310,26 +306,26 @@ class IcebergTransaction:
     def _verify_committed(self) -> None:
         """The catalog has answered. Where the table does not have the change all the same, or cannot be read with it,
         it is put back as it was. Raises `Moved`."""
-        with translated():
+        with translate_errors():
             ours = self._transaction.currentMetadata()
             # Where the catalog has compared, its answer says that the table has the change.
-            has_it = self._swaps or placing.follows(self._java, self._table, self._base, ours)
+            has_it = self._swaps or placing.has_followed(self._java, self._table, self._base, ours)
             if has_it and not self.is_lost():
                 return
             if self._swaps or (has_it and self._base is not None):
                 self._put_back()
             else:
-                placing.take_away(self._java, self._table, self._base, ours)
+                placing.delete_state(self._java, self._table, self._base, ours)
         self._renew()
         raise Moved("the table was dropped, made again or changed by others at the moment of the commit")
 
     def _is_in(self, metadata: Any) -> bool:
-        own = self._own()
+        own = self._own_snapshots()
         return not own or metadata.snapshot(own[0].number) is not None
 
     def _put_back(self) -> None:
         """After a commit of files that somebody has deleted: the state before it is committed again."""
-        table, own = self._target.load(), self._own()
+        table, own = self._target.load(), self._own_snapshots()
         if table is None:
             return
         operations, base = table.operations(), self._base
@@ -341,52 +337,52 @@ class IcebergTransaction:
             raise SparkFailure("files of the change were deleted while it was committed, and others have written since")
         if base is None:
             self._target.drop()
-        elif self._target.sends_changes(operations):
-            operations.commit(now, placing.restored(self._java, now, base, own[0].java))
+        elif self._target.is_sent_as_changes(operations):
+            operations.commit(now, placing.restore_state(self._java, now, base, own[0].java))
         else:
             operations.commit(now, base)
 
     @property
     def _swaps(self) -> bool:
         """Whether the catalog itself compares what it replaces; a folder's versions are numbers, which come again."""
-        return self._target.swaps(self._operations)
+        return self._target.is_compared(self._operations)
 
     def rebase(self, how: str) -> int:
-        with translated():
+        with translate_errors():
             table = self._target.load()
             if table is None:
                 raise Moved("the table is not there any more")
             self._refuse_lost()
             first, kind = self._first, "replace" if self._replaces else how
-            own = self._own()
+            own = self._own_snapshots()
             if len(own) > 1:
                 raise Moved("the change has several snapshots")
             added = Added.of(own[0].java, self._io, kind) if own else None
-            opened = self._target.opened(table)
+            opened = self._target.open(table)
             before = opened.base
             placing.refuse_unlike(first, opened.base)
             try:
-                placing.put(self._java, first, opened, kind, added)
+                placing.apply_change(self._java, first, opened, kind, added)
             except Py4JJavaError as error:
                 java = error.java_exception
                 if str(java.getClass().getSimpleName()) in _MOVED:
                     raise Moved(str(java.getMessage())) from error
                 raise
             old = [location for one in own for location in one.manifests]
-            replaced = self._deleted_rows()
-            self._set(opened)
-            self._target.stand(opened.table)
+            replaced = self._count_deleted_rows()
+            self._set_opened(opened)
+            self._target.stage(opened.table)
             for location in old:
-                with suppress(Py4JJavaError), quiet():
+                with suppress(Py4JJavaError), silence_pyspark():
                     self._io.deleteFile(location)
             if kind == "replace":
-                return placing.rows_between(self._java, first.base, before)
+                return placing.count_rows_between(self._java, first.base, before)
             if self._taken is None:
                 self._taken = replaced
-            return max(self._deleted_rows() - self._taken, 0) if kind == "overwrite" else 0
+            return max(self._count_deleted_rows() - self._taken, 0) if kind == "overwrite" else 0
 
-    def _deleted_rows(self) -> int:
-        own = self._own()
+    def _count_deleted_rows(self) -> int:
+        own = self._own_snapshots()
         return own[0].deleted if own else 0
 
     @property
@@ -399,24 +395,24 @@ class IcebergTransaction:
             self._target.refresh()
 
     def is_committed(self) -> bool:
-        if not self._own():
+        if not self._own_snapshots():
             return False
-        with translated():
-            now = self._target.now()
+        with translate_errors():
+            now = self._target.current_metadata()
             return now is not None and self._is_in(now)
 
     def discard(self) -> None:
-        with translated():
-            locations = self._locations()
+        with translate_errors():
+            locations = self._list_locations()
             for location in locations:
-                with suppress(Py4JJavaError), quiet():
+                with suppress(Py4JJavaError), silence_pyspark():
                     self._io.deleteFile(location)
 
-    def _locations(self) -> list[str]:
+    def _list_locations(self) -> list[str]:
         """Every file that was written, as far as somebody has not deleted what names them."""
         try:
-            with quiet():
-                return [path for own in self._own() for path, _ in own.files]
+            with silence_pyspark():
+                return [path for own in self._own_snapshots() for path, _ in own.files]
         except Py4JJavaError as error:
             if not placing.is_missing(error):
                 raise
@@ -430,7 +426,7 @@ class IcebergTransaction:
         """How files of this table are read and deleted."""
         return self._table.io()
 
-    def _own(self) -> list[Own]:
+    def _own_snapshots(self) -> list[Own]:
         """The snapshots that the base does not have, the newest first. There is one statement that writes, or none."""
         if self._written:
             return self._written
@@ -459,16 +455,16 @@ class Own:
     @cached_property
     def data(self) -> list[tuple[str, int]]:
         """The data files that it added, with their sizes."""
-        return [(str(f.path()), int(f.fileSizeInBytes())) for f in each(self.java.addedDataFiles(self._io))]
+        return [(str(f.path()), int(f.fileSizeInBytes())) for f in iterate(self.java.addedDataFiles(self._io))]
 
     @cached_property
     def deletes(self) -> list[tuple[str, int]]:
         """The files that it added which take rows away."""
-        return [(str(f.path()), int(f.fileSizeInBytes())) for f in each(self.java.addedDeleteFiles(self._io))]
+        return [(str(f.path()), int(f.fileSizeInBytes())) for f in iterate(self.java.addedDeleteFiles(self._io))]
 
     @cached_property
     def _manifests(self) -> list[tuple[str, int | None]]:
-        own = [m for m in each(self.java.allManifests(self._io)) if m.snapshotId() == self.number]
+        own = [m for m in iterate(self.java.allManifests(self._io)) if m.snapshotId() == self.number]
         found: list[tuple[str, int | None]] = [(str(m.path()), int(m.length())) for m in own]
         return found if self.listed is None else [*found, (self.listed, None)]
 

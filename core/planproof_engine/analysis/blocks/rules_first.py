@@ -109,7 +109,7 @@ def _refused(work: Callable[[], object]) -> list[AnalysisError | None]:
     try:
         work()
     except AnalysisError as error:
-        return [error]
+        return [error.with_traceback(None)]  # Its frames would hold it, and it them.
     except Unknown:
         return [None]
     return []
