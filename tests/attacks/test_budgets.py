@@ -344,7 +344,7 @@ def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "models" / "m.yml").write_text(text)
     with pytest.raises(ProjectError, match="neither YAML nor JSON"):
         load_file(tmp_path / "profiles.yml")
-    assert Promises(tmp_path)._described("models/m.yml") == {}
+    assert Promises(tmp_path)._read_models("models/m.yml") == {}
 
 
 def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> None:

@@ -273,7 +273,7 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
     def model_file(text: str) -> None:
         (tmp_path / "m.yml").write_text(text, errors="replace")
-        Promises(tmp_path)._described("m.yml")
+        Promises(tmp_path)._read_models("m.yml")
 
     return {
         **FUZZERS,

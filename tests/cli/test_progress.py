@@ -27,9 +27,9 @@ def test_each_step_is_told_as_dbt_tells_it(dbt_manifest, terminal: bool) -> None
     with err.status("reading the project") as status:
         shown = _RunProgress(status, err, out)
         live.append(str(status.status))
-        shown.starts()
+        shown.on_spark_start()
         live.append(str(status.status))
-        shown.compiles()
+        shown.on_compile()
         live.append(str(status.status))
         shown.on_selection(models)
         for node, outcome in zip(models, ("published", "rejected")):
@@ -37,7 +37,7 @@ def test_each_step_is_told_as_dbt_tells_it(dbt_manifest, terminal: bool) -> None
             live.append(str(status.status))
             found = (Finding(Verdict.VIOLATED, "PP504", "analyzed", "id"),) if outcome == "rejected" else ()
             details = Details(materialized=node.materialized, contract=False)
-            shown.ended(Report(node.relation, outcome, found, rows=1200, seconds=0.31, details=details))
+            shown.on_model_end(Report(node.relation, outcome, found, rows=1200, seconds=0.31, details=details))
     steps = [
         "Spark starts",
         "dbt compiles the project",
