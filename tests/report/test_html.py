@@ -175,7 +175,7 @@ def test_a_broken_columns_way_leads_through_the_models():
         ("shop.stg.n", False),
         ("shop.mart.total", True),
     ]
-    assert Ways(reports).of(reports[0]) == []
+    assert Ways(reports).find_ways(reports[0]) == []
     assert '<li class="broken">shop.mart.total</li>' in render(reports)
 
 
