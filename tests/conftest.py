@@ -25,6 +25,7 @@ import parsed_macros
 import pytest
 import servers
 import yaml
+from hypothesis import HealthCheck, settings
 from servers import Ports
 from tracked import copy_tracked
 
@@ -54,6 +55,9 @@ SPARK_CONF = {
 def pytest_configure(config: pytest.Config) -> None:
     """Checks of tests leave the cache of whoever runs them alone."""
     os.environ.setdefault("PLANPROOF_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"planproof-tests-{os.getpid()}"))
+    # A busy machine makes no property untrue.
+    settings.register_profile("planproof", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("planproof")
 
 
 # For every JVM that a test starts, in a process of its own too.

@@ -10,17 +10,26 @@ from pathlib import Path
 from typing import BinaryIO
 
 _LARGE = 2**16
+# A pipe that nobody writes to would not open.
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _FOLDER = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 """How a folder is opened to look for what lies in it: nobody need be allowed to list it."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """A regular file to read, links followed: what somebody put in its place is never waited for. Raises OSError."""
+    opened = os.open(path, _READ)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise PermissionError(f"{os.fspath(path)} is no regular file")
+    return os.fdopen(opened, "rb")
 
 
 def read_regular(path: str | os.PathLike[str], most: int, home: str | None = None) -> bytes:
     """The bytes of a regular file of at most `most` bytes. Links are followed, but where `home` is given: the path of
     the file, and of this folder that it lies in, were found to have none, and none is followed that took the place of a
     part since. Of a small file in half the time that Python takes: a check reads thousands of them. Raises OSError."""
-    # A pipe that nobody writes to would not open.
-    how = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-    opened = os.open(path, how) if home is None else _opened_below(home, os.fspath(path), how)
+    opened = os.open(path, _READ) if home is None else _open_below(home, os.fspath(path), _READ)
     try:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
@@ -37,7 +46,7 @@ def read_regular(path: str | os.PathLike[str], most: int, home: str | None = Non
         os.close(opened)
 
 
-def _opened_below(home: str, path: str, how: int) -> int:
+def _open_below(home: str, path: str, how: int) -> int:
     if os.open not in os.supports_dir_fd:
         return os.open(path, how)
     at = os.open(home, _FOLDER)

@@ -11,15 +11,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from planproof_engine.analysis.blocks.queries import bind_query
+from planproof_engine.analysis.blocks.rules_first import of_constants
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import unresolved_routine
 from planproof_engine.analysis.growth import Growth
 from planproof_engine.analysis.hazard_counts import Counting, counting_query, is_in_subquery, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.refusals.earlier import (
+    subquery_in_lambda,
     unbound_parameter,
     undefined_window,
     unreadable_literal,
+    window_in_aggregate,
     window_in_where,
 )
 from planproof_engine.analysis.script.immediate import is_immediate, parsed
@@ -186,8 +189,10 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        earlier = unreadable_literal(tree, env) or unbound_parameter(tree, env) or undefined_window(tree, env)
-        earlier = earlier or unresolved_routine(tree, error, env) or window_in_where(tree, error, env)
+        earlier = unbound_parameter(tree, env) or unreadable_literal(tree, env) or undefined_window(tree, env)
+        earlier = earlier or unresolved_routine(tree, error, env) or of_constants(tree, error, env)
+        earlier = earlier or window_in_where(tree, error, env) or subquery_in_lambda(tree, error, env)
+        earlier = earlier or window_in_aggregate(tree, error, env)
         raise _answered(earlier or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)

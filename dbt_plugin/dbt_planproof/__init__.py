@@ -26,6 +26,6 @@ def __getattr__(name: str) -> Any:
 
         # Raised here it would end every dbt command, and swallowed it would be a build without a guard.
         if not absence.is_switched_off():
-            absence.stand_aside([f"dbt's interface for plugins is not there: {type(error).__name__}: {error}"])
+            absence.refuse_or_warn([f"dbt's interface for plugins is not there: {type(error).__name__}: {error}"])
         return []
     return [PlanproofPlugin]

@@ -36,18 +36,18 @@ def is_switched_off() -> bool:
     return os.environ.get("PLANPROOF", "").strip().lower() in ("off", "0", "false", "no")
 
 
-def stand_aside(reasons: Iterable[str]) -> None:
+def refuse_or_warn(reasons: Iterable[str]) -> None:
     """Says why there is no guard. Raises `Unguarded` where the command may write, unless the project lets that pass."""
     lines = "\n".join(f"  - {reason}" for reason in reasons)
-    if command() in WRITES_NOTHING or may_go_on():
+    if read_command() in WRITES_NOTHING or may_go_on():
         warn(f"planproof does not guard this run:\n{lines}")
         return
     raise Unguarded(f"planproof cannot guard this run, and stops it before anything is written:\n{lines}\n{WAY_ON}")
 
 
-def command() -> str:
+def read_command() -> str:
     """The command of this invocation, an empty text where dbt does not tell."""
-    return str(_flag("WHICH") or "")
+    return str(_read_flag("WHICH") or "")
 
 
 def may_go_on() -> bool:
@@ -55,9 +55,9 @@ def may_go_on() -> bool:
 
     The file is read as it is, because dbt gives out its variables only later. A value that Jinja makes counts as not
     set."""
-    given = _setting(_flag("VARS"))
+    given = _find_setting(_read_flag("VARS"))
     if given is None:
-        given = _setting(_project().get("vars"))
+        given = _find_setting(_read_project().get("vars"))
     return bool(given == "pass")
 
 
@@ -71,25 +71,25 @@ def warn(message: str) -> None:
         print(message, file=sys.stderr)
 
 
-def _setting(variables: Any) -> Any:
+def _find_setting(variables: Any) -> Any:
     own = variables.get("planproof") if isinstance(variables, dict) else None
     return own.get("on_unguarded") if isinstance(own, dict) else None
 
 
-def _flag(name: str) -> Any:
+def _read_flag(name: str) -> Any:
     try:
-        from dbt_planproof.dbts import flags
+        from dbt_planproof.dbts import read_flags
 
-        return getattr(flags(), name, None)
+        return getattr(read_flags(), name, None)
     except Exception:
         return None
 
 
-def _project() -> dict[str, Any]:
+def _read_project() -> dict[str, Any]:
     try:
         import yaml
 
-        text = Path(_flag("PROJECT_DIR") or ".", "dbt_project.yml").read_text("utf-8")
+        text = Path(_read_flag("PROJECT_DIR") or ".", "dbt_project.yml").read_text("utf-8")
         form = yaml.safe_load(text)
     except Exception:
         return {}

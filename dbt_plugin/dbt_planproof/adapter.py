@@ -9,8 +9,8 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.gate import Gate
-from dbt_planproof.listed import relations
-from dbt_planproof.scope import unreachable
+from dbt_planproof.listed import list_relations
+from dbt_planproof.scope import why_unreachable
 
 
 class Gated:
@@ -26,7 +26,7 @@ class Gated:
     def planproof_guards(self) -> str:
         """Nothing to print: a project whose `on-run-start` calls it does not run where this adapter is missing, or
         cannot guard."""
-        why = unreachable(self.planproof.reach.method)
+        why = why_unreachable(self.planproof.reach.method)
         if why is not None:
             raise DbtRuntimeError(why)
         return ""
@@ -51,7 +51,7 @@ class Gated:
         return super().add_query(sql if held is None else held, *more, **named)  # type: ignore[misc]
 
     def get_relation(self, database: Any, schema: Any, identifier: Any) -> Any:
-        return self.planproof.as_stored(super().get_relation(database, schema, identifier))  # type: ignore[misc]
+        return self.planproof.mark_stored(super().get_relation(database, schema, identifier))  # type: ignore[misc]
 
     def list_relations_without_caching(self, schema_relation: Any) -> Any:
         def ask(sql: str) -> Any:
@@ -60,11 +60,11 @@ class Gated:
         def listed() -> Any:
             return super(Gated, self).list_relations_without_caching(schema_relation)  # type: ignore[misc]
 
-        return relations(str(schema_relation.schema), listed, ask)
+        return list_relations(str(schema_relation.schema), listed, ask)
 
     def get_column_schema_from_query(self, sql: str) -> Any:
         # dbt compares this next, before the statement that writes arrives. Where dbt would fail, our message says more.
-        known = self.planproof.columns(sql)
+        known = self.planproof.find_columns(sql)
         if known is not None:
             return list(known)
         try:
@@ -76,10 +76,10 @@ class Gated:
         return columns
 
     def get_columns_in_relation(self, relation: Any) -> Any:
-        staged = self.planproof.trials.columns(relation)
+        staged = self.planproof.trials.find_columns(relation)
         if staged is not None:
             return staged
-        return self.planproof.columns_after_changes(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]
+        return self.planproof.add_changed_columns(relation, super().get_columns_in_relation(relation))  # type: ignore[misc]
 
     def drop_relation(self, relation: Any) -> Any:
         if self.planproof.put_off_drop(relation):
@@ -104,7 +104,7 @@ class Gated:
         super().execute(sql)  # type: ignore[misc]
 
 
-def guarded(plain: type) -> type:
+def make_guarded(plain: type) -> type:
     """A subclass of dbt's SparkAdapter that gates models.
 
     It keeps the name: dbt imports `dbt.adapters.<name without Adapter, lowercased>.__version__`.

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from dbt_planproof import log
-from dbt_planproof.absence import WAY_ON, command
+from dbt_planproof.absence import WAY_ON, read_command
 from dbt_planproof.closing import Left
-from dbt_planproof.dbts import Adapter, Node, flags, names_of
+from dbt_planproof.dbts import Adapter, Node, names_of, read_flags
 from dbt_planproof.questions import Stopped
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
-from dbt_planproof.scope import is_logged, is_written, stored_elsewhere, unguarded, unreachable
+from dbt_planproof.scope import is_logged, is_written, why_stored_elsewhere, why_unguarded, why_unreachable
 from dbt_planproof.seeds import EMPTY, Seed
-from dbt_planproof.statement_models import plain_form, stored_form, without_contract
+from dbt_planproof.statement_models import convert_plain, convert_stored, drop_contract
 from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.nodes import guard_of, inherits_quarantine, model_of, stores_no_rows
@@ -33,28 +33,28 @@ class Admission:
         and `ProjectError` where it cannot be told, or the node asks for what cannot be done."""
         if node is None:
             raise ProjectError(f"dbt does not say which node begins; it cannot be guarded. {WAY_ON}")
-        if command() == "clone":
+        if read_command() == "clone":
             self._say_once("planproof does not guard dbt clone: what it makes has the rows that stand elsewhere")
-        if not is_written(node, command()):
+        if not is_written(node, read_command()):
             return None
         guard = _guard_of(node)
         if guard == "off":
             self.say_unguarded(node.name, "guard: off", node.resource_type)
-        return self._guarded(node, guard) if guard != "off" and self._can_ask(node) else None
+        return self._admit(node, guard) if guard != "off" and self._can_ask(node) else None
 
     def _can_ask(self, node: Node) -> bool:
         """Whether Spark can be asked about the node; where it cannot, that is said."""
-        unreached = unreachable(self.reach.method)
+        unreached = why_unreachable(self.reach.method)
         if unreached is not None:
-            self._remarked(node.name, f"dbt reaches Spark by {self.reach.method}", node.resource_type)
+            self._record_unguarded(node.name, f"dbt reaches Spark by {self.reach.method}", node.resource_type)
             self._say_once(unreached)
             return False
-        why_not = self.reach.refusal()
+        why_not = self.reach.find_refusal()
         if why_not is not None:
             self.say_unguarded(node.name, why_not, node.resource_type)
         return why_not is None
 
-    def _guarded(self, node: Node, guard: str) -> NodeState | None:
+    def _admit(self, node: Node, guard: str) -> NodeState | None:
         """The state of a node with `guard: on` or `watch`; None where dbt writes it, and it has no query to check."""
         relation = self.adapter.Relation.create_from(self.adapter.config, node)
         existing = self.adapter.get_relation(relation.database, relation.schema, relation.identifier)
@@ -64,9 +64,9 @@ class Admission:
                 f"planproof: the catalog lists {relation.schema}.{relation.identifier} and does not say what it is; "
                 "nothing was written. Run the model again once the catalog answers"
             )
-        reason = unguarded(node) or stored_elsewhere(existing, node, self._is_full_refresh(node))
-        reason = reason or self._out_of_reach(node, str(relation))
-        distance = self.reach.distance(node, existing)
+        reason = why_unguarded(node) or why_stored_elsewhere(existing, node, self._is_full_refresh(node))
+        reason = reason or self._find_obstacle(node, str(relation))
+        distance = self.reach.measure_distance(node, existing)
         reason = reason or distance
         if reason is not None:
             self.say_unguarded(node.name, reason, node.resource_type)
@@ -76,44 +76,44 @@ class Admission:
         if is_left or node.language != "sql" or not (node.resource_type == "seed" or node.compiled_code):
             return None
         try:
-            return self._begun(node, names_of(relation), reason, distance)
+            return self._make_state(node, names_of(relation), reason, distance)
         except ProjectError as error:
             if reason is None:
                 raise
             log.warn(f"planproof does not check {node.name}: {error}")
             return None
 
-    def _out_of_reach(self, node: Node, name: str) -> str | None:
+    def _find_obstacle(self, node: Node, name: str) -> str | None:
         """Why a table of the node's format cannot be guarded over this connection, None where it can."""
         if is_logged(node, ("iceberg",)):
-            return self.reach.iceberg(name)
-        delta = self.reach.delta() if is_logged(node, ("delta",)) else None
-        return delta or self.reach.other_catalog()
+            return self.reach.find_iceberg_obstacle(name)
+        delta = self.reach.find_delta_obstacle() if is_logged(node, ("delta",)) else None
+        return delta or self.reach.find_other_catalog()
 
-    def _begun(self, node: Node, target: RelationName, reason: str | None, distance: str | None) -> NodeState:
+    def _make_state(self, node: Node, target: RelationName, reason: str | None, distance: str | None) -> NodeState:
         form = node.to_dict()
         if node.resource_type != "model":
-            return self._stored(node, form, target)
+            return self._make_stored_state(node, form, target)
         if inherits_quarantine(form):
             no_effect = f"`on_violation: quarantine` has no effect on {node.name}: a view stores no rows"
-            self.record.remark(no_effect, Path(self.adapter.config.project_target_path), command())
+            self.record.remark(no_effect, Path(self.adapter.config.project_target_path), read_command())
         promises = bool(node.config.contract and node.config.contract.enforced)
         # What a bare `timestamp` in a contract means is a setting of the session.
-        conf = self.reach.session().conf if promises else None
-        described = plain_form(form) if reason else form
+        conf = self.reach.open_session().conf if promises else None
+        described = convert_plain(form) if reason else form
         try:
             model = model_of(described, defaults={"rewrite": "suggest"}, conf=conf)
         except UnreadableContract as error:
             if _guard_of(node) != "watch":
                 raise
             log.warn(f"planproof watches {node.name} without its contract: {error}")
-            model = model_of(without_contract(described), defaults={"rewrite": "suggest"})
+            model = model_of(drop_contract(described), defaults={"rewrite": "suggest"})
         return NodeState.of(GuardedNode(model, form, target, (node.compiled_code or "").strip(), reason, distance))
 
-    def _stored(self, node: Node, form: dict[str, Any], target: RelationName) -> NodeState:
+    def _make_stored_state(self, node: Node, form: dict[str, Any], target: RelationName) -> NodeState:
         """A seed or a snapshot that the guard publishes."""
         compiled = (getattr(node, "compiled_code", None) or "").strip()
-        model = model_of(stored_form(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
+        model = model_of(convert_stored(form), sql=compiled or EMPTY, defaults={"rewrite": "off"})
         seed = Seed(target) if node.resource_type == "seed" else None
         return NodeState.of(GuardedNode(model, form, target, compiled), seed)
 
@@ -125,24 +125,24 @@ class Admission:
 
     def say_unguarded(self, name: str, reason: str, kind: object = "model") -> None:
         """Each node in dbt's log file; on the console the closing line says it of all."""
-        if self._remarked(name, reason, kind):
+        if self._record_unguarded(name, reason, kind):
             log.debug(f"planproof does not guard {name}: {reason}; dbt runs it as it is")
 
-    def _remarked(self, name: str, reason: str, kind: object) -> bool:
+    def _record_unguarded(self, name: str, reason: str, kind: object) -> bool:
         """Notes in the record that a node was left to dbt; False where it is noted already."""
         target = Path(self.adapter.config.project_target_path)
-        return self.record.leave(name, Left(str(kind), reason), target, command())
+        return self.record.leave(name, Left(str(kind), reason), target, read_command())
 
     def _is_full_refresh(self, node: Node) -> bool:
         own = node.config.full_refresh
-        return bool(getattr(flags(), "FULL_REFRESH", False) if own is None else own)
+        return bool(getattr(read_flags(), "FULL_REFRESH", False) if own is None else own)
 
 
 def _guard_of(node: Node) -> str:
     return guard_of({"name": node.name, "resource_type": node.resource_type, "config": {"meta": node.config.meta}})
 
 
-def _own(node: Node, key: str) -> Any:
+def _read_own(node: Node, key: str) -> Any:
     """The node's value of one setting. Its other settings, which may be the ones that fail, are not read."""
     own = (node.config.meta or {}).get("planproof")
     return own.get(key) if isinstance(own, dict) else None
@@ -150,12 +150,12 @@ def _own(node: Node, key: str) -> Any:
 
 def lets_own_errors_pass(node: Node) -> bool:
     """Whether an error of planproof's leaves the node to dbt."""
-    return bool(_own(node, "on_internal_error") == "pass" or _own(node, "guard") == "watch")
+    return bool(_read_own(node, "on_internal_error") == "pass" or _read_own(node, "guard") == "watch")
 
 
 def _refuse_quarantine(node: Node, reason: str | None) -> None:
     """Raises `Stopped` for a node that asks for what only a publish of the guard's can do, and that dbt writes."""
-    is_asked = reason is not None and _own(node, "on_violation") == "quarantine"
+    is_asked = reason is not None and _read_own(node, "on_violation") == "quarantine"
     if is_asked and not stores_no_rows({"name": node.name, "config": {"materialized": node.config.materialized}}):
         raise Stopped(
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "

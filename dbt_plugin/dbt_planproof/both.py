@@ -11,7 +11,7 @@ _COUNTED = {"PP506": "PP505", "PP508": "PP507"}
 """What a term is called once its rows are counted, by its code before."""
 
 
-def both(checked: Report, audited: Report) -> Report:
+def merge_reports(checked: Report, audited: Report) -> Report:
     """The report of an audit, with what the check of the query found besides.
 
     Where both judge one term, the stored rows decide, and the query says where the column is written.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from dbt_planproof.message import shown_path
+from dbt_planproof.message import shorten_path
 from planproof.report.model import Report
 from planproof.report.parts import counted, is_counted, would_stop
 from planproof_engine.finding import Verdict
@@ -28,19 +28,19 @@ def closing_line(reports: Iterable[Report], left: Mapping[str, Left], path: Path
     1 snapshot); report ...`; None where nothing was written."""
     last = {report.model: report for report in reports}
     watched = [report for report in last.values() if report.details.guard == "watch"]
-    parts = _ends([report for report in last.values() if report not in watched])
-    parts += [_watched(watched)] if watched else []
+    parts = _list_outcomes([report for report in last.values() if report not in watched])
+    parts += [_describe_watched(watched)] if watched else []
     if left:
-        parts.append(f"{len(left):,} left to dbt ({', '.join(_kinds(left))})")
+        parts.append(f"{len(left):,} left to dbt ({', '.join(_count_kinds(left))})")
     if not parts:
         return None
-    return f"planproof: {', '.join(parts)}; report {shown_path(path)}"
+    return f"planproof: {', '.join(parts)}; report {shorten_path(path)}"
 
 
-def _ends(reports: Sequence[Report]) -> list[str]:
+def _list_outcomes(reports: Sequence[Report]) -> list[str]:
     outcomes = Counter(report.outcome for report in reports)
     published = [report for report in reports if report.outcome == "published"]
-    contracts = _contracts(published)
+    contracts = _count_contracts(published)
     parts = [f"{len(published):,} published{f' ({contracts})' if contracts else ''}"] if reports else []
     ends = (("rejected", "stopped"), ("failed", "could not run"), ("audited", "audited after dbt wrote it"))
     parts += [f"{outcomes[outcome]:,} {word}" for outcome, word in ends if outcomes[outcome]]
@@ -48,9 +48,9 @@ def _ends(reports: Sequence[Report]) -> list[str]:
     return [*parts, *([f"{counted(rewritings, 'rewriting')} suggested"] if rewritings else [])]
 
 
-def _contracts(published: Sequence[Report]) -> str:
+def _count_contracts(published: Sequence[Report]) -> str:
     """How the contracts of the published models were found to hold: each model counts once, by its weakest term."""
-    found = Counter(_how(report) for report in published if report.has_contract)
+    found = Counter(_describe_proof(report) for report in published if report.has_contract)
     words = [f"{found[word]:,} {word}" for word in ("proved", "counted", "unproved", "violated") if found[word]]
     if words:
         first, _, how = words[0].partition(" ")
@@ -59,7 +59,7 @@ def _contracts(published: Sequence[Report]) -> str:
     return ", ".join([*words, *([f"{without:,} without a contract"] if without else [])])
 
 
-def _watched(reports: Sequence[Report]) -> str:
+def _describe_watched(reports: Sequence[Report]) -> str:
     """Those that were only watched; what would have been stopped is named."""
     names = sorted(report.details.name or report.model for report in reports if would_stop(report))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -67,13 +67,13 @@ def _watched(reports: Sequence[Report]) -> str:
     return f"{len(reports):,} watched{said}"
 
 
-def _how(report: Report) -> str:
+def _describe_proof(report: Report) -> str:
     if report.verdict is not Verdict.PROVED:
         return str(report.verdict)
     return "counted" if any(is_counted(finding) for finding in report.of(Verdict.PROVED)) else "proved"
 
 
-def _kinds(left: Mapping[str, Left]) -> list[str]:
+def _count_kinds(left: Mapping[str, Left]) -> list[str]:
     """Seeds and snapshots counted, then models, the first ones with their names and reasons: by name, since threads
     end in any order."""
     kinds = Counter(node.kind for node in left.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def profile_type() -> str | None:
+def read_profile_type() -> str | None:
     """The type of the profile's target (`spark`), None where dbt does not tell."""
     try:
         import click
@@ -16,7 +16,7 @@ def profile_type() -> str | None:
         return None
 
 
-def at_the_end(call: Callable[[], None]) -> bool:
+def call_at_end(call: Callable[[], None]) -> bool:
     """Has `call` made when the command of this invocation has said all that it says; False where dbt's command line,
     which is click's, is not what runs."""
     try:

@@ -20,7 +20,7 @@ def has_promised_columns(model: Model, columns: Iterable[Column]) -> bool:
 
     False where that cannot be told from them; it says nothing of nulls.
     """
-    schema = _schema(columns)
+    schema = _read_schema(columns)
     if model.contract is None or schema is None or not schema.fields:
         return False
     found = terms.check(model.contract, schema, {}, None, model.settings, "analyzed", lambda column: None)
@@ -31,7 +31,7 @@ def has_promised_columns(model: Model, columns: Iterable[Column]) -> bool:
 def has_same_columns(contract: Contract, columns: Iterable[Column]) -> bool:
     """Whether dbt's columns are the promised ones by place, name and type: what it would find the contract to have."""
     promised = contract.schema.as_nullable()
-    return _schema(columns) == PhysicalSchema(
+    return _read_schema(columns) == PhysicalSchema(
         tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in promised)
     )
 
@@ -39,7 +39,7 @@ def has_same_columns(contract: Contract, columns: Iterable[Column]) -> bool:
 def is_types_query(sql: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether a text is the query that dbt makes of a contract's columns alone, to hear from Spark which types they are
     (its macros `get_empty_schema_sql` and `get_empty_subquery_sql`)."""
-    nulls = ", ".join(f"cast(null as {c.get('data_type')}) as {_written(c)}" for c in columns.values())
+    nulls = ", ".join(f"cast(null as {c.get('data_type')}) as {_write_column(c)}" for c in columns.values())
     return sql.split() == f"select * from ( select {nulls} ) as __dbt_sbq where false limit 0".split()
 
 
@@ -51,15 +51,15 @@ def is_columns_query(sql: str, compiled: str) -> bool:
 def is_contract_query(sql: str, compiled: str, columns: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether a text is the query that dbt makes of a model under contract: all of the promised columns, which are the
     model's own, in their order (its macro `get_select_subquery`)."""
-    names = ", ".join(map(_written, columns.values()))
+    names = ", ".join(map(_write_column, columns.values()))
     return sql.split() == f"select {names} from ( {compiled} ) as model_subq".split()
 
 
-def _written(column: Mapping[str, Any]) -> str:
+def _write_column(column: Mapping[str, Any]) -> str:
     return f"`{column['name']}`" if column.get("quote") else str(column["name"])
 
 
-def _schema(columns: Iterable[Column]) -> PhysicalSchema | None:
+def _read_schema(columns: Iterable[Column]) -> PhysicalSchema | None:
     """Columns as dbt prints them; None where a type cannot be read."""
     try:
         return PhysicalSchema(tuple(PhysicalField(c.name, parse_type(c.dtype), True) for c in columns))

@@ -119,7 +119,7 @@ def test_result(failures: int, warns: bool, fails: bool) -> Any:
     return TestResultData(failures, warns, fails, {"_message": "OK"})
 
 
-def flags() -> Any:
+def read_flags() -> Any:
     """The flags of this invocation."""
     from dbt.flags import get_flags
 

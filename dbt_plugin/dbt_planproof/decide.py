@@ -26,12 +26,12 @@ from dbt_planproof.actions import (
 from dbt_planproof.contracts import is_contract_query
 from dbt_planproof.statement_models import (
     Setting,
-    delta_model,
     delta_name,
-    merge_model,
+    make_delta_model,
+    make_merge_model,
+    make_table_model,
+    make_view_model,
     source_of,
-    table_model,
-    view_model,
 )
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from planproof.contract import Model
@@ -66,13 +66,13 @@ def names_of(statement: Statement) -> RelationName:
 
 def _decide(state: NodeState, statement: Statement, setting: Setting) -> Action:
     if state.seed is not None:
-        return _seed(state, statement)
+        return _decide_seed(state, statement)
     if statement.kind in _READS:
         if not _waits_for_delete(state) or _may_pass_by(state, statement):
             return Action(state)
         return Action(state, (RunPutOff(),))
     if _is_delta(state, statement):
-        return _delta(state, statement)
+        return _decide_delta(state, statement)
     if _is_own_delete(state, statement) and not _may_be_put_off(state):
         state = replace(state, done=(*state.done, statement))
     elif _is_own_delete(state, statement) or _is_own_change(state, statement):
@@ -80,11 +80,11 @@ def _decide(state: NodeState, statement: Statement, setting: Setting) -> Action:
         return Action(waiting, (*_forget(statement), Answer()))
     # A publish of the rows alone could fail after a delete.
     is_whole = not state.is_dbts and not state.has_deleted and not _waits_for_delete(state)
-    model = _model(state, statement, setting) if is_whole else None
+    model = _make_model(state, statement, setting) if is_whole else None
     return Action(state, (Publish(model),)) if model is not None else _leave_to_dbt(state, statement)
 
 
-def _seed(state: NodeState, statement: Statement) -> Action:
+def _decide_seed(state: NodeState, statement: Statement) -> Action:
     """A seed's table is made later, with its rows. Any other statement comes before them, or counts on them."""
     assert state.seed is not None
     if state.seed.is_made_by(statement):
@@ -96,7 +96,7 @@ def _seed(state: NodeState, statement: Statement) -> Action:
     return Action(state, (RefuseUnreadable(drop_terminators(statement.text)), RunPutOff(), *_forget(statement)))
 
 
-def _delta(state: NodeState, statement: Statement) -> Action:
+def _decide_delta(state: NodeState, statement: Statement) -> Action:
     state = replace(state, delta=statement)
     if not state.node.is_snapshot:
         return Action(state, (Check(statement.query),))
@@ -197,17 +197,17 @@ def _writes(state: NodeState, statement: Statement) -> bool:
     return state.delta.relation[-1].lower() in statement.names and not statement.names.isdisjoint(_INSERTS)
 
 
-def _model(state: NodeState, statement: Statement, setting: Setting) -> Model | None:
+def _make_model(state: NodeState, statement: Statement, setting: Setting) -> Model | None:
     """The model that the statement publishes; None where the statement does not write the node, or is not
     understood."""
     node = state.node
     if names_of(statement) != node.target:
         return None
     if state.delta is not None and statement.kind == "insert":
-        return delta_model(node.model, statement, state.delta)
+        return make_delta_model(node.model, statement, state.delta)
     if state.delta is not None and statement.kind in _MERGES:
         adds = [name for held in state.held for name, _ in held.clauses.get("columns", ())]
-        return merge_model(node.model, statement, state.delta, adds if node.is_snapshot else None)
+        return make_merge_model(node.model, statement, state.delta, adds if node.is_snapshot else None)
     if not node.query.is_in(statement.query_words):
         return None
     query = drop_terminators(statement.query)
@@ -216,7 +216,7 @@ def _model(state: NodeState, statement: Statement, setting: Setting) -> Model | 
         query = drop_terminators(node.compiled)
     statement = replace(statement, query=query)
     if statement.kind == "table" and node.model.materialized in ("table", "incremental"):
-        return table_model(node.model, statement, setting)
+        return make_table_model(node.model, statement, setting)
     if statement.kind == "view" and node.model.materialized == "view":
-        return view_model(node.model, statement)
+        return make_view_model(node.model, statement)
     return None

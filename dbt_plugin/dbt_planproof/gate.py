@@ -13,16 +13,16 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import actions, log
-from dbt_planproof.absence import command
+from dbt_planproof.absence import read_command
 from dbt_planproof.admission import Admission, lets_own_errors_pass
-from dbt_planproof.command_line import at_the_end
+from dbt_planproof.command_line import call_at_end
 from dbt_planproof.contracts import has_promised_columns, has_same_columns, is_columns_query, is_types_query
 from dbt_planproof.dbts import Adapter, Column, Node, Relation, names_of
 from dbt_planproof.decide import decide
 from dbt_planproof.questions import Questions, Stopped
 from dbt_planproof.reach import Reach
-from dbt_planproof.renamed import with_rows
-from dbt_planproof.seeds import unreadable
+from dbt_planproof.renamed import rename_with_rows
+from dbt_planproof.seeds import why_unreadable
 from dbt_planproof.states import SCHEMA_CHANGES, ColumnsSeen, NodeState, Phase, Unseen
 from dbt_planproof.this_thread import ThisThread
 from dbt_planproof.trials import Trials
@@ -56,7 +56,7 @@ class Gate:
         self.questions = Questions(adapter, self.here, self.reach, self.trials)
         self.record = self.questions.record
         self.admission = Admission(adapter, self.reach, self.record)
-        self.ends_with_command = at_the_end(self._close)
+        self.ends_with_command = call_at_end(self._close)
 
     # --- a node begins and ends -------------------------------------------------------------------------------------
 
@@ -68,22 +68,22 @@ class Gate:
         try:
             self.here.state = self.admission.begin(node)
         except ProjectError as error:
-            raise self._refused(node, f"planproof: {error}") from error
+            raise self._refuse(node, f"planproof: {error}") from error
         except Stopped as error:
-            raise self._refused(node, str(error.msg)) from error
+            raise self._refuse(node, str(error.msg)) from error
         except Exception as error:
             log.debug(traceback.format_exc())
             if node is None or not lets_own_errors_pass(node):
-                raise self._refused(node, f"{describe(error)}; {_WAY_ON}") from error
+                raise self._refuse(node, f"{describe(error)}; {_WAY_ON}") from error
             log.warn(f"{node.name}: {describe(error)}; dbt runs this model as if planproof were absent")
 
-    def _refused(self, node: Node | None, said: str) -> Stopped:
+    def _refuse(self, node: Node | None, said: str) -> Stopped:
         """The error of a node that cannot be run; the report and the closing line name it."""
         if node is not None:
             form = node.to_dict()
             details = Details(unique_id=node.unique_id, name=node.name, file=form.get("original_file_path"))
             report = Report(f"{node.schema}.{form.get('alias') or node.name}", "failed", error=said, details=details)
-            self.record.add(report, Path(self.adapter.config.project_target_path), command())
+            self.record.add(report, Path(self.adapter.config.project_target_path), read_command())
         return Stopped(said)
 
     def leave(self) -> None:
@@ -91,17 +91,17 @@ class Gate:
         ended_well = sys.exc_info()[0] is None
         try:
             if ended_well:
-                with self._own_errors():
+                with self._catch_own_errors():
                     self._load_seed()
                     # A project's own materialization may drop a table and make no new one.
                     self.run_put_off()
                 self._is_built()
-            self._end_of(self.here.running, ended_well)
+            self._end_node(self.here.running, ended_well)
         finally:
             self._drop_seed_views()
             self.here.state = None
 
-    def _end_of(self, state: NodeState | None, ended_well: bool) -> None:
+    def _end_node(self, state: NodeState | None, ended_well: bool) -> None:
         if state is None:
             return
         if ended_well and state.phase is Phase.GUARDED:
@@ -132,10 +132,10 @@ class Gate:
     def execute(self, sql: str) -> Answered | None:
         """The answer to a statement that was gated, or None for one that dbt is to run itself."""
         self.reach.launch()
-        with self._own_errors():
+        with self._catch_own_errors():
             statement = read_head(sql)
             self.trials.refuse_query(statement)
-            action = decide(self.here.state, statement, self.reach.setting)
+            action = decide(self.here.state, statement, self.reach.read_setting)
             self.here.state = action.state
             for step in action.steps:
                 answer = _CARRY_OUT[type(step)](self, step)
@@ -146,7 +146,7 @@ class Gate:
     def run_put_off(self) -> None:
         """Does what was put off: what follows is dbt's own, and needs it."""
         while (state := self.here.running) is not None and state.put_off:
-            self.here.state = state.without_first_put_off()
+            self.here.state = state.drop_first_put_off()
             self._run_one(state.put_off[0])
 
     def _run_one(self, item: Relation | Statement) -> None:
@@ -156,15 +156,15 @@ class Gate:
             self.adapter.drop_now(item)
 
     def _keep_rows(self, rename: Statement) -> Answered | None:
-        if not with_rows(self.adapter, self.reach, rename):
+        if not rename_with_rows(self.adapter, self.reach, rename):
             return None
         self.questions.forget(rename.text)
-        return _answer()
+        return _make_answer()
 
     def _refuse_unreadable(self, sql: str) -> None:
         """Of a seed whose table dbt is to drop before."""
         state = self.questions.state
-        why = unreadable(self.reach.session(), sql) if state.drops else None
+        why = why_unreadable(self.reach.open_session(), sql) if state.drops else None
         if why is not None:
             raise Stopped(f"planproof: Spark cannot make {state.node.name}; its table stays as it was: {why}")
 
@@ -177,16 +177,16 @@ class Gate:
         state = self.here.running
         if state is None or state.seed is None or state.seed.made is None:
             return
-        seed = state.seed.analyzed_once(self.reach.spark())
+        seed = state.seed.analyze_once(self.reach.find_spark())
         # dbt has put the new table into its cache where it ends without a statement.
         self.here.change(state, seed=seed, put_off=())
-        if self._published(seed.model(state.node.model)) is None:
+        if self._publish(seed.make_model(state.node.model)) is None:
             for item in state.put_off:
                 self._run_one(item)
-            for statement in seed.inserts():
+            for statement in seed.list_inserts():
                 self.adapter.execute_now(statement)
 
-    def _published(self, model: Model) -> Answered | None:
+    def _publish(self, model: Model) -> Answered | None:
         """The answer for a model that the guard published; None where planproof failed, and dbt is to write it."""
         report = self.questions.publish(model)
         if report is None:
@@ -196,10 +196,10 @@ class Gate:
         state = self.here.change(self.questions.state, phase=Phase.PUBLISHED)
         for relation in state.drops:
             self.adapter.cache_dropped(relation)
-        return _answer(report.rows)
+        return _make_answer(report.rows)
 
     @contextmanager
-    def _own_errors(self) -> Iterator[None]:
+    def _catch_own_errors(self) -> Iterator[None]:
         """Within the block a model that is stopped is noted as such. An error of planproof's own stops the node, or
         where the node lets that pass, and where nothing is known of a node, leaves the rest of it to dbt."""
         try:
@@ -234,7 +234,7 @@ class Gate:
         if not self.trials.published:
             return None
         try:
-            return self.trials.answer(test, self.reach.session())
+            return self.trials.answer(test, self.reach.open_session())
         except Exception as error:
             log.warn(f"planproof: {describe(error)}; dbt runs the test {test.name} itself. Please report it")
             log.debug(traceback.format_exc())
@@ -253,7 +253,7 @@ class Gate:
         one."""
         self.reach.launch()
         state = self.here.running
-        found = state.seed.with_batch(sql) if state is not None and state.seed is not None else None
+        found = state.seed.add_batch(sql) if state is not None and state.seed is not None else None
         if state is None or found is None:
             return None
         self.here.change(state, seed=found[0])
@@ -262,20 +262,20 @@ class Gate:
     def _drop_seed_views(self) -> None:
         state = self.here.state
         if state is not None and state.seed is not None and state.seed.views:
-            state.seed.drop_views(self.reach.spark())
+            state.seed.drop_views(self.reach.find_spark())
 
-    def as_stored(self, relation: Relation | None) -> Relation | None:
+    def mark_stored(self, relation: Relation | None) -> Relation | None:
         """The relation, marked as Iceberg's where it is the table of the snapshot that runs: dbt-spark does not see
         that in the session's own catalog."""
         state = self.here.running
         if relation is None or state is None or not state.node.is_snapshot or relation.is_iceberg:
             return relation
         target = state.node.target
-        tables = self.reach.session().transactions() if names_of(relation) == target else None
+        tables = self.reach.open_session().transactions() if names_of(relation) == target else None
         is_iceberg = tables is not None and tables.table(target.quoted) is not None
         return relation.replace(is_iceberg=True) if is_iceberg else relation
 
-    def columns_after_changes(self, relation: Relation, columns: list[Column]) -> list[Column]:
+    def add_changed_columns(self, relation: Relation, columns: list[Column]) -> list[Column]:
         """A relation's columns as they will be after the schema changes that were put off."""
         state = self.here.running
         if state is None or names_of(relation) != state.node.target:
@@ -284,7 +284,7 @@ class Gate:
         if not changes:
             return columns
         added = [c for statement in changes for c in statement.clauses.get("columns", ())]
-        stored = self.questions.guard().session.table(state.node.target.quoted)
+        stored = self.questions.find_guard().session.table(state.node.target.quoted)
         last = ColumnNames(stored.partition_by if stored else ())
         new = [self.adapter.Column(column=name, dtype=kind) for name, kind in added]
         return [
@@ -299,7 +299,7 @@ class Gate:
         state = self.here.running
         if state is None or state.node.model.contract is None or not isinstance(state.seen, Unseen):
             return
-        with self._own_errors():
+        with self._catch_own_errors():
             if not state.node.query.is_in(sql):
                 return
             # What is published is examined in full, later on.
@@ -308,13 +308,13 @@ class Gate:
             else:
                 self.questions.check(state.node.compiled)
 
-    def columns(self, sql: str) -> list[Column] | None:
+    def find_columns(self, sql: str) -> list[Column] | None:
         """A query's columns, where they are known without asking Spark again: of a model that has the columns of its
         contract, and of the empty query for the contract with which dbt compares them. None for any other query."""
         state = self.here.running
         if state is None or state.is_dbts or state.node.model.contract is None:
             return None
-        with self._own_errors():
+        with self._catch_own_errors():
             if isinstance(state.seen, ColumnsSeen) and state.seen.columns is not None:
                 return state.seen.columns if is_types_query(sql, state.node.form["columns"]) else None
             if isinstance(state.seen, Unseen) and is_columns_query(sql, state.node.compiled):
@@ -324,7 +324,7 @@ class Gate:
     def _analyze(self, state: NodeState) -> list[Column] | None:
         """The columns of the model, analyzed ahead of the statement in which dbt wraps it; None where they are not the
         promised ones. A failure here is not reported: the whole check that follows says what is wrong, and where."""
-        session, model = self.reach.session(), state.node.model
+        session, model = self.reach.open_session(), state.node.model
         if session.capabilities.kind != "classic" or model.contract is None:
             return None
         try:
@@ -347,14 +347,14 @@ _CARRY_OUT: dict[type, Callable[[Gate, Any], Answered | None]] = {
     actions.RefuseUnreadable: lambda gate, step: gate._refuse_unreadable(step.sql),
     actions.MakeView: lambda gate, step: gate._make_view(step.view),
     actions.LoadSeed: lambda gate, step: gate._load_seed(),
-    actions.Publish: lambda gate, step: gate._published(step.model),
+    actions.Publish: lambda gate, step: gate._publish(step.model),
     actions.Forget: lambda gate, step: gate.questions.forget(step.sql),
-    actions.Answer: lambda gate, step: _answer(),
+    actions.Answer: lambda gate, step: _make_answer(),
 }
 """How each step is carried out. It gives dbt's answer, or None."""
 
 
-def _answer(rows: int | None = None) -> Answered:
+def _make_answer(rows: int | None = None) -> Answered:
     from dbt_common.clients.agate_helper import empty_table
 
     return AdapterResponse(_message="OK", rows_affected=rows), empty_table()  # type: ignore[no-untyped-call]

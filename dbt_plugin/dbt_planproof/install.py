@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from dbt_planproof import absence, log, relied
-from dbt_planproof.command_line import profile_type
+from dbt_planproof.command_line import read_profile_type
 
 TESTED = {"dbt-core": ("1.10", "1.11", "1.12"), "dbt-spark": ("1.10", "1.11")}
 """Releases (major.minor) with which the tests have passed."""
@@ -27,7 +27,7 @@ def choose_adapter() -> None:
     if absence.is_switched_off():
         _let_pass()
         return
-    kind = profile_type()
+    kind = read_profile_type()
     if kind is not None and kind != "spark":
         if "dbt.adapters.spark" in sys.modules and _builds_on_spark(kind):
             absence.warn(
@@ -37,7 +37,7 @@ def choose_adapter() -> None:
     # A dbt that does not tell the profile's type, and has not loaded its adapter: only dbt-spark's can be guarded.
     if kind is None and "dbt.adapters.spark" not in sys.modules and find_spec("dbt.adapters.spark") is None:
         return
-    lacking = relied.missing()
+    lacking = relied.find_missing()
     if not lacking:
         try:
             _swap_guarded()
@@ -45,19 +45,19 @@ def choose_adapter() -> None:
             lacking = [f"the guarded adapter cannot be made: {type(error).__name__}: {error}"]
     if lacking:
         remove()
-        absence.stand_aside([*lacking, f"installed: {', '.join(_installed())}"])
-    elif beyond := untested():
+        absence.refuse_or_warn([*lacking, f"installed: {', '.join(_list_installed())}"])
+    elif beyond := describe_untested():
         log.warn_once(f"planproof guards this run with releases that it was not tested with: {beyond}")
 
 
-def untested() -> str | None:
+def describe_untested() -> str | None:
     """What is installed beside the tested releases, as a text; None where all are tested."""
     beside = []
     for package, releases in TESTED.items():
-        found = _version(package)
+        found = _find_version(package)
         release = ".".join(found.split(".")[:2])
         if release not in releases:
-            age = "newer" if _order(release) > _order(releases[-1]) else "older"
+            age = "newer" if _order_of(release) > _order_of(releases[-1]) else "older"
             beside.append(f"{package} {found}, {age} than the tested {', '.join(releases)}")
     return "; ".join(beside) or None
 
@@ -76,12 +76,12 @@ def _let_pass() -> None:
     is, but for the method by which the project insists."""
     if "dbt.adapters.spark" in sys.modules:
         try:
-            _swap(_without_guard)
+            _swap(_make_unguarded)
         except Exception:  # dbt is to be as if planproof were absent.
             remove()
 
 
-def _without_guard(plain: type) -> type:
+def _make_unguarded(plain: type) -> type:
     from dbt.adapters.base.meta import available
 
     def planproof_guards(adapter: Any) -> str:
@@ -94,10 +94,10 @@ def _without_guard(plain: type) -> type:
 
 
 def _swap_guarded() -> None:
-    from dbt_planproof.adapter import guarded
+    from dbt_planproof.adapter import make_guarded
 
-    _swap(guarded)
-    if not relied.missing(relied.OF_TESTS):
+    _swap(make_guarded)
+    if not relied.find_missing(relied.OF_TESTS):
         from dbt_planproof import runners
 
         _hooked.extend(runners.swap())
@@ -122,16 +122,16 @@ def _builds_on_spark(kind: str) -> bool:
     return plugin is not None and "spark" in (plugin.dependencies or ())
 
 
-def _installed() -> list[str]:
-    return [f"{package} {_version(package)}" for package in (*TESTED, "dbt-adapters", "planproof")]
+def _list_installed() -> list[str]:
+    return [f"{package} {_find_version(package)}" for package in (*TESTED, "dbt-adapters", "planproof")]
 
 
-def _version(package: str) -> str:
+def _find_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return "missing"
 
 
-def _order(release: str) -> tuple[int, ...]:
+def _order_of(release: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdigit() else 0 for part in release.split("."))

@@ -49,7 +49,7 @@ def compile_project(
     args += [word for name in select for word in ("--select", name)]
     args += [word for name in exclude for word in ("--exclude", name)]
     for _ in range(_TRIES):
-        manifest = own_manifest(*_compiled(args, failed))
+        manifest = read_own_manifest(*_compile(args, failed))
         if manifest is not None:
             return manifest
     raise CompileFailed(
@@ -57,7 +57,7 @@ def compile_project(
     )
 
 
-def own_manifest(invocation: str, written: bytes) -> dict[str, Any] | None:
+def read_own_manifest(invocation: str, written: bytes) -> dict[str, Any] | None:
     """The manifest, where it is the one that this invocation of dbt wrote; None for another's, and for half of one."""
     try:
         manifest: dict[str, Any] = json.loads(written)
@@ -66,7 +66,7 @@ def own_manifest(invocation: str, written: bytes) -> dict[str, Any] | None:
     return manifest if manifest["metadata"]["invocation_id"] == invocation else None
 
 
-def _compiled(args: list[str], failed: Callable[[str], None] | None) -> tuple[str, bytes]:
+def _compile(args: list[str], failed: Callable[[str], None] | None) -> tuple[str, bytes]:
     """dbt's invocation id, and what stood in manifest.json as soon as dbt had written it."""
     from dbt.cli.main import dbtRunner
 
@@ -76,21 +76,21 @@ def _compiled(args: list[str], failed: Callable[[str], None] | None) -> tuple[st
         if event.info.name == "ArtifactWritten" and event.data.artifact_type == "WritableManifest":
             written.append((event.info.invocation_id, Path(event.data.artifact_path).read_bytes()))
 
-    with _going_on() if failed is not None else nullcontext():
+    with _go_on_after_errors() if failed is not None else nullcontext():
         result = dbtRunner(callbacks=[note]).invoke(args)
     if isinstance(result.exception, KeyboardInterrupt):
         raise KeyboardInterrupt
     if not result.success:
         if failed is None or result.exception is not None or not written:
-            raise CompileFailed(_reason(result))
-        failed(_reason(result))
+            raise CompileFailed(_describe_failure(result))
+        failed(_describe_failure(result))
     if not written:
         raise CompileFailed("dbt compile wrote no manifest.json; is `write_json: false` set in the project's flags?")
     return written[-1]
 
 
 @contextmanager
-def _going_on() -> Iterator[None]:
+def _go_on_after_errors() -> Iterator[None]:
     """dbt compiles the others where it cannot compile one, as its builds do; `dbt compile` stops at the first."""
     from dbt.task.compile import CompileTask
 
@@ -103,7 +103,7 @@ def _going_on() -> Iterator[None]:
         setattr(CompileTask, name, own)
 
 
-def _reason(result: Any) -> str:
+def _describe_failure(result: Any) -> str:
     if result.exception is not None:
         return str(result.exception)
     failed = [

@@ -24,14 +24,14 @@ class Unanswered(DbtRuntimeError):
     """Raised where the catalog does not say which relations there are: nothing is built as if there were none."""
 
 
-def relations(schema: str, listed: Callable[[], list[Any]], ask: Ask) -> list[Any]:
+def list_relations(schema: str, listed: Callable[[], list[Any]], ask: Ask) -> list[Any]:
     """What `listed` gives; where it gives nothing, `ask` (a statement's rows) must say the same.
 
     Raises `Unanswered`, by which dbt ends the command, or fails the node that asked.
     """
     for _ in range(TRIES):
         found = listed()
-        shown = [] if found else _shown(schema, ask)
+        shown = [] if found else _show_tables(schema, ask)
         if not shown:
             return found
     raise Unanswered(
@@ -41,22 +41,22 @@ def relations(schema: str, listed: Callable[[], list[Any]], ask: Ask) -> list[An
     )
 
 
-def _shown(schema: str, ask: Ask) -> list[str]:
+def _show_tables(schema: str, ask: Ask) -> list[str]:
     """The relations of a schema by their names alone, without temporary views."""
     try:
         rows = list(ask(f"show tables in {quoted((schema,))}"))
     except DbtRuntimeError as error:
         if not any(word in str(error) for word in _MISSING):
-            raise _unanswered(schema, error) from error
+            raise _make_error(schema, error) from error
         try:
             known = [str(row[0]).strip("`") for row in ask("show databases")]
         except DbtRuntimeError as second:
-            raise _unanswered(schema, second) from second
+            raise _make_error(schema, second) from second
         return [f"the schema {schema} itself"] if schema.lower() in map(str.lower, known) else []
     return [str(row[1]) for row in rows if str(row[2]).lower() != "true"]
 
 
-def _unanswered(schema: str, error: Exception) -> Unanswered:
+def _make_error(schema: str, error: Exception) -> Unanswered:
     # dbt says the kind of an error in lines of its own.
     said = [line.strip() for line in str(error).splitlines() if not line.strip().endswith("Error")]
     return Unanswered(

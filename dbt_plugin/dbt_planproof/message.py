@@ -26,22 +26,22 @@ WIDTH = 44
 _ORDER = (Verdict.VIOLATED, Verdict.UNPROVED, Verdict.WARNING)
 
 
-def failure(report: Report, name: str, path: Path) -> str:
+def describe_failure(report: Report, name: str, path: Path) -> str:
     """Why a node was not published, the next step for each code, and where the whole report lies."""
-    return _message(report, f"stopped {name}", path)
+    return _write_message(report, f"stopped {name}", path)
 
 
-def watched(report: Report, name: str, path: Path) -> str:
+def describe_watched(report: Report, name: str, path: Path) -> str:
     """The same of a node that was published because it is only watched."""
-    return _message(report, f"would have stopped {name}", path)
+    return _write_message(report, f"would have stopped {name}", path)
 
 
-def _message(report: Report, what: str, path: Path) -> str:
+def _write_message(report: Report, what: str, path: Path) -> str:
     parts = Parts.of(report)
     shown = [*parts.findings, *(f for f in parts.beside if f.verdict is Verdict.UNPROVED)]
     lines = [f"planproof {what}: {parts.reason}. {parts.fate} ({parts.model})"]
     if shown:
-        lines += _table(shown[:LINES])
+        lines += _format_table(shown[:LINES])
     if len(shown) > LINES:
         lines.append(f"  ... and {len(shown) - LINES} more")
     if parts.error:
@@ -55,11 +55,11 @@ def _message(report: Report, what: str, path: Path) -> str:
         lines += [f"  rows that {what}:"] if query or rows else []
         lines += [f"    {one_line(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
-    lines.append(f"  report: {shown_path(path)}")
+    lines.append(f"  report: {shorten_path(path)}")
     return harmless("\n".join(lines))
 
 
-def remarks(report: Report) -> list[str]:
+def list_remarks(report: Report) -> list[str]:
     """One line with the worst of what was not proved of a published node, or none. Matters of style stand in the report
     only."""
     found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict and f.code not in STYLE]
@@ -70,7 +70,7 @@ def remarks(report: Report) -> list[str]:
     return [harmless(one_line(f"planproof: {report.model}: {first}{more}"))]
 
 
-def changes(report: Report) -> list[str]:
+def list_changes(report: Report) -> list[str]:
     """What a publish did to the table on one line, and a line per schema change that was applied to it."""
     change = report.details.change
     told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {one_line(change.line())}"]
@@ -78,7 +78,7 @@ def changes(report: Report) -> list[str]:
     return [harmless(one_line(line)) for line in told]
 
 
-def suggestions(report: Report) -> list[str]:
+def list_suggestions(report: Report) -> list[str]:
     """One line where rewriting would help a published node, or none."""
     count = sum(f.code == "PP210" for f in report.findings)
     ways = "rewriting gives" if count == 1 else "rewritings give"
@@ -86,7 +86,7 @@ def suggestions(report: Report) -> list[str]:
     return [harmless(one_line(said))] if count else []
 
 
-def _table(findings: Sequence[Finding]) -> list[str]:
+def _format_table(findings: Sequence[Finding]) -> list[str]:
     head = ("code", "verdict", "column", "promised", "found", "plane", "where")
     rows = [
         (
@@ -100,22 +100,22 @@ def _table(findings: Sequence[Finding]) -> list[str]:
         )
         for f in findings
     ]
-    cells = [head, *[(*map(_cut, row[:-1]), row[-1]) for row in rows]]
+    cells = [head, *[(*map(_cut_text, row[:-1]), row[-1]) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
-    return [*lines, *dict.fromkeys(f"  {f.code}: {one_line(said(f))}{_promised(f)}" for f in findings)]
+    return [*lines, *dict.fromkeys(f"  {f.code}: {one_line(said(f))}{_describe_promise(f)}" for f in findings)]
 
 
-def _promised(finding: Finding) -> str:
+def _describe_promise(finding: Finding) -> str:
     return f" ({promised_at(finding)})" if finding.promise is not None else ""
 
 
-def shown_path(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """The path from here, unless it leads upwards."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     text = one_line(text)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."

@@ -15,6 +15,6 @@ class PlanproofPlugin(dbtPlugin):
             from dbt_planproof import install
         except Exception as error:
             if not absence.is_switched_off():
-                absence.stand_aside([f"planproof's own modules cannot be loaded: {type(error).__name__}: {error}"])
+                absence.refuse_or_warn([f"planproof's own modules cannot be loaded: {type(error).__name__}: {error}"])
             return
         install.choose_adapter()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NoReturn
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_planproof import log
-from dbt_planproof.absence import command
-from dbt_planproof.both import both
-from dbt_planproof.message import changes, failure, remarks, suggestions, watched
+from dbt_planproof.absence import read_command
+from dbt_planproof.both import merge_reports
+from dbt_planproof.message import describe_failure, describe_watched, list_changes, list_remarks, list_suggestions
 from dbt_planproof.reach import Reach
 from dbt_planproof.record import Record
 from dbt_planproof.statement_models import Source
@@ -72,18 +72,18 @@ class Questions:
 
     def check(self, sql: str) -> None:
         """The planes before a run. Raises `Stopped` where the contract is broken for every possible data."""
-        report, settings = self._checked(sql), self.state.node.settings
+        report, settings = self._check(sql), self.state.node.settings
         violated = settings.fail_on != "never" and report.of(Verdict.VIOLATED)
         if violated or (_is_ours(report) and settings.on_internal_error == "fail"):
             self._stop(replace(report, outcome="rejected") if violated else report)
 
-    def _checked(self, sql: str) -> Report:
+    def _check(self, sql: str) -> Report:
         own = self.state.node.model
         # The publish that follows says what could be rewritten.
         model = replace(own, sql=drop_terminators(sql), settings=replace(own.settings, rewrite="off"))
         counting = self.state.is_dbts and model.contract is not None
         self.here.change(self.state, seen=PlanesSeen())
-        report = self._asked(model, lambda guard: guard.check(model, counting=counting))
+        report = self._ask(model, lambda guard: guard.check(model, counting=counting))
         places = {f.field: f.origin for f in report.findings if f.field and f.origin}
         self.here.change(self.state, seen=PlanesSeen(places, report if self.state.node.is_watched else None))
         return report
@@ -96,7 +96,7 @@ class Questions:
         if contract is None or not is_counted or node.distance is not None or isinstance(self.state.seen, Unseen):
             return
         terms = _stored_terms(contract, source.columns)
-        report = self._asked(model, lambda guard: guard.audit(source.relation, terms, model.settings))
+        report = self._ask(model, lambda guard: guard.audit(source.relation, terms, model.settings))
         details = replace(report.details, altered=self.state.has_altered)
         if report.of(Verdict.VIOLATED):
             self._stop(replace(report, model=model.name, details=details, outcome="rejected"))
@@ -105,9 +105,9 @@ class Questions:
         """Audits what dbt wrote itself: findings are reported, too late to stop it."""
         model, contract, seen = self.state.node.model, self.state.node.model.contract, self.state.seen
         assert contract is not None
-        report = self._asked(model, lambda guard: guard.audit(model.name, contract, model.settings))
+        report = self._ask(model, lambda guard: guard.audit(model.name, contract, model.settings))
         if isinstance(seen, PlanesSeen) and seen.report is not None:
-            report = both(seen.report, report)
+            report = merge_reports(seen.report, report)
             report = replace(report, details=replace(report.details, published=ended_well or None))
         if report.outcome != "failed":
             self._tell(report)
@@ -120,45 +120,47 @@ class Questions:
 
     def _tell(self, report: Report) -> None:
         """Records the report of a node that was not stopped, and warns of what was found, or would have stopped it."""
-        path = self._recorded(report)
-        for line in [watched(report, self.state.node.name, path)] if would_stop(report) else remarks(report):
+        path = self._record(report)
+        for line in (
+            [describe_watched(report, self.state.node.name, path)] if would_stop(report) else list_remarks(report)
+        ):
             log.warn(line)
 
     def publish(self, model: Model) -> Report | None:
         """The report of a model that was published; None where planproof itself failed, and the model lets that pass.
         Raises `Stopped` where it was not published."""
         node, seen = self.state.node, self.state.seen
-        known = _known_to_dbt(self.state, model)
+        known = _kinds_replaced(self.state, model)
         is_bare = isinstance(seen, ColumnsSeen) and model.sql == drop_terminators(node.compiled)
         analyzed = seen.planes if isinstance(seen, ColumnsSeen) and is_bare else None
         if analyzed is not None:
             self.here.change(self.state, seen=PlanesSeen())  # The bare query is published, with its places.
         try:
-            tests = self.trials.of(self.state)
+            tests = self.trials.find_tests_before(self.state)
         except ProjectError as error:
             if not node.is_watched:
                 raise Stopped(f"planproof: {node.name}: {error}") from error
             log.warn(f"planproof: {node.name}: {error}")
             tests = None
-        report = self._asked(model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
+        report = self._ask(model, lambda guard: guard.publish(model, over=known, analyzed=analyzed, tests=tests))
         if _is_ours(report) and _may_pass(report, model):
             log.warn(f"{node.name}: {report.error}; dbt runs this model as if planproof were absent")
             return None
         if report.outcome != "published":
             self._stop(report)
-        self.trials.keep_answers(self.state, tests, self.reach.session())
+        self.trials.keep_answers(self.state, tests, self.reach.open_session())
         self._tell(report)
-        for line in changes(report):
+        for line in list_changes(report):
             log.info(line)
-        for line in suggestions(report):
+        for line in list_suggestions(report):
             log.debug(line)
         return report
 
-    def _asked(self, model: Model, question: Callable[[Guard], Report]) -> Report:
+    def _ask(self, model: Model, question: Callable[[Guard], Report]) -> Report:
         """The guard's report, with its places in the author's file. An error of ours is a report too (PP901)."""
         node = self.state.node
         try:
-            report = question(self.guard())
+            report = question(self.find_guard())
         except Exception as error:  # Any error here is planproof's own, and must not look like the model's fault.
             said = describe(error)
             finding = Finding(Verdict.UNPROVED, "PP901", "contract", message=said)
@@ -184,7 +186,7 @@ class Questions:
         placed = Promises(Path(root)).placed(placed, node.form)
         unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
         if isinstance(self.state.seen, ColumnsSeen) and unplaced:
-            self._checked(node.compiled)
+            self._check(node.compiled)
         # dbt wraps a contracted query in another one, where a column's place says nothing: the check saw it bare.
         places = self.state.seen.places if isinstance(self.state.seen, PlanesSeen) else {}
         findings = tuple(replace(f, origin=f.origin or places.get(f.field or "")) for f in placed.findings)
@@ -202,25 +204,25 @@ class Questions:
             )
 
     def _stop(self, report: Report) -> NoReturn:
-        raise Stopped(failure(report, self.state.node.name, self._recorded(report)))
+        raise Stopped(describe_failure(report, self.state.node.name, self._record(report)))
 
-    def _recorded(self, report: Report) -> Path:
+    def _record(self, report: Report) -> Path:
         target = Path(self.adapter.config.project_target_path)
-        return self.record.add(report, target, command())
+        return self.record.add(report, target, read_command())
 
-    def guard(self) -> Guard:
+    def find_guard(self) -> Guard:
         if self.reach.is_shared:
             with self.lock:
                 if not self.made:
-                    self.made.append(self._made(self.reach.session()))
+                    self.made.append(self._make_guard(self.reach.open_session()))
                 return self.made[0]
         # A connection to a Thrift server is its thread's own, and lives as long as its node.
-        session = self.reach.session()
+        session = self.reach.open_session()
         if self.here.guard is None or self.here.guard.session is not session:
-            self.here.guard = self._made(session)
+            self.here.guard = self._make_guard(session)
         return self.here.guard
 
-    def _made(self, session: Session) -> Guard:
+    def _make_guard(self, session: Session) -> Guard:
         guard = make_guard(session)
         guard.memory.plans = self.trials.plans
         return guard
@@ -255,7 +257,7 @@ def _is_ours(report: Report) -> bool:
     return any(f.code == "PP901" and f.verdict is not Verdict.WARNING for f in report.findings)
 
 
-def _known_to_dbt(state: NodeState, model: Model) -> tuple[str, ...] | None:
+def _kinds_replaced(state: NodeState, model: Model) -> tuple[str, ...] | None:
     """Which kinds of relation dbt's statement replaces, None for any: CREATE TABLE, without a drop before it, none.
     What a CREATE OR REPLACE may not replace is refused in any case."""
     if state.drops or state.delta is not None or model.file_format in LOGGED_FORMATS:

@@ -48,13 +48,13 @@ class Reach:
         """Whether all of dbt's threads use one session."""
         return self.method == "session"
 
-    def session(self) -> Session:
+    def open_session(self) -> Session:
         """planproof's session over the one that dbt's statements on this thread run in. Raises `SparkFailure`."""
-        return self._session() if self.is_shared else self._thrift()
+        return self._open_session() if self.is_shared else self._open_thrift()
 
-    def spark(self) -> Any:
+    def find_spark(self) -> Any:
         """The Spark session of `method: session`."""
-        return self._session().spark
+        return self._open_session().spark
 
     def launch(self) -> None:
         """Starts Spark before dbt's first statement does, so that no secret of the profile's stands on its command
@@ -64,13 +64,13 @@ class Reach:
                 planproof.session.launch_for_dbt(self.adapter.config.credentials.server_side_parameters)
             self.is_launched = True
 
-    def _session(self) -> ClassicSession | ConnectSession:
+    def _open_session(self) -> ClassicSession | ConnectSession:
         with self.lock:
             parameters = self.adapter.config.credentials.server_side_parameters
             self.found = planproof.session.open_for_dbt(parameters, self.found)
             return self.found
 
-    def _thrift(self) -> ThriftSession:
+    def _open_thrift(self) -> ThriftSession:
         from planproof.session.thrift import ThriftSession
 
         connection = self.adapter.connections.get_thread_connection().handle.handle
@@ -78,28 +78,28 @@ class Reach:
             self.here.session = ThriftSession(connection)
         return self.here.session
 
-    def setting(self, key: str) -> str | None:
+    def read_setting(self, key: str) -> str | None:
         """A setting of Spark's, None where it has no value."""
         if self.is_shared:
-            found = self._session().spark.conf.get(key, None)
+            found = self._open_session().spark.conf.get(key, None)
             return None if found is None else str(found)
-        ((_, value, *_),) = self.session().rows(f"SET {key}")
+        ((_, value, *_),) = self.open_session().rows(f"SET {key}")
         return None if value == "<undefined>" else str(value)
 
-    def refusal(self) -> str | None:
+    def find_refusal(self) -> str | None:
         """Why Spark does not answer, None where it does."""
         if self.is_shared:
             return None
         try:
             # A Spark that planproof does not know fails here, too.
-            _ = self.session().conf
+            _ = self.open_session().conf
         except (SparkFailure, AnalysisError) as error:
             return f"its Thrift server does not answer: {error}"
         return None
 
-    def iceberg(self, name: str) -> str | None:
+    def find_iceberg_obstacle(self, name: str) -> str | None:
         """Why an Iceberg table of that name cannot be guarded, None where it can."""
-        tables = self.session().transactions()
+        tables = self.open_session().transactions()
         if tables is None:
             return (
                 "its file format is iceberg, whose transactions are held open in Spark's driver, and this connection "
@@ -111,9 +111,9 @@ class Reach:
             reason = f"its file format is iceberg, and the catalog {catalog} makes no Iceberg tables in this session"
         return reason
 
-    def delta(self) -> str | None:
+    def find_delta_obstacle(self) -> str | None:
         """Why Delta tables cannot be guarded, None where they can."""
-        tables = self.session().delta()
+        tables = self.open_session().delta()
         if tables is None:
             return (
                 "its file format is delta, whose log is written in Spark's driver, and this connection does not reach "
@@ -121,18 +121,18 @@ class Reach:
             )
         return None if tables.is_there else "its file format is delta, and the session's own catalog is not Delta's"
 
-    def other_catalog(self) -> str | None:
+    def find_other_catalog(self) -> str | None:
         """Why the relations that dbt names are not in Spark's own catalog, None where they are."""
-        current = self.session().namespace[0]
+        current = self.open_session().namespace[0]
         return None if current == OWN_CATALOG else f"its catalog is {current}, not {OWN_CATALOG}"
 
-    def distance(self, node: Node, existing: Relation | None) -> str | None:
+    def measure_distance(self, node: Node, existing: Relation | None) -> str | None:
         """Why the node's files are out of reach, None where they are not.
 
         Staged files are read and moved from this machine. That this can be done with what Spark, beyond this process,
         writes is proved by a file that is written there, and read, moved and deleted here.
         """
-        session = self.session()
+        session = self.open_session()
         if session.capabilities.kind == "classic":
             return None
         try:
@@ -142,16 +142,16 @@ class Reach:
         location = _LOCATION.search(existing.information or "") if existing is not None and existing.is_table else None
         roots += [root for root in (node.config.get("location_root"),) if root]
         roots += [parent(decode_uri(location[1]))] if location else []
-        return next((why for root in roots if (why := self._distance(session, root))), None)
+        return next((why for root in roots if (why := self._measure_distance(session, root))), None)
 
-    def _distance(self, session: Session, root: str) -> str | None:
+    def _measure_distance(self, session: Session, root: str) -> str | None:
         with self.lock:
             if root not in self.shared:
-                self.shared[root] = _distance(session, root)
+                self.shared[root] = _measure_distance(session, root)
             return self.shared[root]
 
 
-def _distance(session: Session, root: str) -> str | None:
+def _measure_distance(session: Session, root: str) -> str | None:
     """Why the files below `root` are not shared with Spark, None where they are."""
     if local(root) is None:
         return f"its files lie at {root}, which planproof reaches only where Spark's driver is in dbt's process"

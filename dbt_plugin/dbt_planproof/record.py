@@ -37,7 +37,7 @@ class Record:
         """Adds a report and returns the file, a `RunReport` as `planproof run` writes one; `command` is dbt's."""
         with self._lock:
             self._reports.append(report)
-            return self._changed(target, command, urgent=report.outcome != "published")
+            return self._change(target, command, urgent=report.outcome != "published")
 
     def remark(self, text: str, target: Path, command: str) -> bool:
         """Adds a line about the whole invocation; False where it stands there already."""
@@ -45,7 +45,7 @@ class Record:
             if text in self._remarks:
                 return False
             self._remarks[text] = None
-            self._changed(target, command)
+            self._change(target, command)
             return True
 
     def leave(self, name: str, left: Left, target: Path, command: str) -> bool:
@@ -60,14 +60,14 @@ class Record:
         """Writes what still waits."""
         with self._lock:
             if self._waiting is not None:
-                self._changed(*self._waiting, urgent=True)
+                self._change(*self._waiting, urgent=True)
 
     def close(self) -> str | None:
         """Writes what still waits, and says in one line what became of the nodes; None where none was written."""
         self.flush()
         return None if self._place is None else closing_line(self._reports, self._left, self._place)
 
-    def _changed(self, target: Path, command: str, urgent: bool = False) -> Path:
+    def _change(self, target: Path, command: str, urgent: bool = False) -> Path:
         path = self._place = target / "planproof" / "report.json"
         if not urgent and time.monotonic() - self._written < PAUSE:
             self._waiting = (target, command)

@@ -21,7 +21,7 @@ class Reliance(Protocol):
     @property
     def why(self) -> str: ...
 
-    def lacks(self) -> str | None:
+    def find_lack(self) -> str | None:
         """What was found in its place, None where it is there."""
 
 
@@ -37,8 +37,8 @@ class Name:
     def __str__(self) -> str:
         return f"{self.module}.{self.name}" + "".join(f", its {attribute}" for attribute in self.attributes)
 
-    def lacks(self) -> str | None:
-        found = _named(self.module, self.name)
+    def find_lack(self) -> str | None:
+        found = _find_named(self.module, self.name)
         if found is None:
             return "nothing of that name"
         missing = [attribute for attribute in self.attributes if not _has(found, attribute)]
@@ -58,8 +58,8 @@ class Takes:
     def __str__(self) -> str:
         return f"{self.module}.{self.owner}.{self.method}({', '.join(self.parameters)})"
 
-    def lacks(self) -> str | None:
-        found = getattr(_named(self.module, self.owner), self.method, None)
+    def find_lack(self) -> str | None:
+        found = getattr(_find_named(self.module, self.owner), self.method, None)
         if not callable(found):
             return "no such method"
         given = [p for p in inspect.signature(found).parameters.values() if p.name not in ("self", "cls")]
@@ -81,8 +81,8 @@ class Calls:
     def __str__(self) -> str:
         return f"{self.module}.{self.owner} calls {' and '.join(self.names)}"
 
-    def lacks(self) -> str | None:
-        owner = _named(self.module, self.owner)
+    def find_lack(self) -> str | None:
+        owner = _find_named(self.module, self.owner)
         codes = [f.__code__ for f in vars(owner).values() if inspect.isfunction(f)] if owner is not None else []
         missing = [name for name in self.names if not any(name in code.co_names for code in codes)]
         return f"no call of {', '.join(missing)}" if missing else None
@@ -100,8 +100,8 @@ class Macro:
     def __str__(self) -> str:
         return f"the macro {self.package}.{self.name}"
 
-    def lacks(self) -> str | None:
-        text = _macro(self.package, self.name)
+    def find_lack(self) -> str | None:
+        text = _read_macro(self.package, self.name)
         if text is None:
             return "no such macro"
         missing = [piece for piece in self.pieces if "".join(piece.split()) not in "".join(text.split())]
@@ -117,8 +117,8 @@ class Swapped:
     def __str__(self) -> str:
         return "dbt.adapters.factory.FACTORY makes adapters of the class dbt.adapters.spark.Plugin.adapter"
 
-    def lacks(self) -> str | None:
-        factory, plugin = _named("dbt.adapters.factory", "FACTORY"), _named("dbt.adapters.spark", "Plugin")
+    def find_lack(self) -> str | None:
+        factory, plugin = _find_named("dbt.adapters.factory", "FACTORY"), _find_named("dbt.adapters.spark", "Plugin")
         if plugin is None or not isinstance(getattr(plugin, "adapter", None), type):
             return "no class there"
         if factory.get_adapter_class_by_name("spark") is not plugin.adapter:
@@ -306,21 +306,21 @@ OF_TESTS: tuple[Reliance, ...] = (
 """What `tests: before` needs in addition. Where a part is missing, models with that setting are not published."""
 
 
-def missing(table: tuple[Reliance, ...] | None = None) -> list[str]:
+def find_missing(table: tuple[Reliance, ...] | None = None) -> list[str]:
     """What of a table, by default `RELIANCES`, this dbt lacks, a line each; none where the guard can stand."""
-    return [line for reliance in (RELIANCES if table is None else table) for line in _line(reliance)]
+    return [line for reliance in (RELIANCES if table is None else table) for line in _describe_lack(reliance)]
 
 
-def _line(reliance: Reliance) -> Iterator[str]:
+def _describe_lack(reliance: Reliance) -> Iterator[str]:
     try:
-        found = reliance.lacks()
+        found = reliance.find_lack()
     except Exception as error:
         found = f"{type(error).__name__}: {error}"
     if found is not None:
         yield f"{reliance} ({reliance.why}); found: {found}"
 
 
-def _named(module: str, name: str) -> Any:
+def _find_named(module: str, name: str) -> Any:
     try:
         return getattr(importlib.import_module(module), name, None)
     except ImportError:
@@ -340,9 +340,9 @@ def _is_gated(adapter: Any) -> bool:
     return bool(getattr(adapter, "planproof_gated", False))
 
 
-def _macro(package: str, name: str) -> str | None:
+def _read_macro(package: str, name: str) -> str | None:
     """A macro's text in the folder from which dbt reads that package."""
-    root = Path(_named("dbt.adapters.factory", "FACTORY").packages[package])
+    root = Path(_find_named("dbt.adapters.factory", "FACTORY").packages[package])
     kind, _, rest = name.partition("_")
     if kind == "materialization":
         what, adapter = rest.rsplit("_", 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbt_planproof.dbts import Adapter
 from dbt_planproof.reach import Reach
-from dbt_planproof.scope import unreachable
+from dbt_planproof.scope import why_unreachable
 from planproof.publish.transaction.names import PREFIX
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
@@ -17,13 +17,13 @@ from planproof_engine.quoting import literal, quoted
 from planproof_engine.texts import Statement
 
 
-def with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:
+def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bool:
     """Runs a rename, and has the table point at its files again. False, and nothing is done, where it needs no help."""
     old, new = statement.relation, statement.clauses["to"]
-    if unreachable(reach.method) is not None or reach.refusal() is not None:
+    if why_unreachable(reach.method) is not None or reach.find_refusal() is not None:
         return False
     try:
-        stored = reach.session().registered_table(quoted(old))
+        stored = reach.open_session().registered_table(quoted(old))
     except (AnalysisError, SparkFailure):
         return False
     if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):

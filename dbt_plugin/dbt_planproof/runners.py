@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from dbt_planproof.trials import with_ground
+from dbt_planproof.trials import add_ground
 
 
 def swap() -> list[Callable[[], None]]:
@@ -60,7 +60,7 @@ def _add_grounds(plain: Any) -> Any:
         found, gate = plain(self, test, result), _gate(self.adapter)
         ground = gate.trials.grounds.get(test.unique_id) if gate is not None else None
         if ground is not None:
-            found.message = with_ground(found.message, ground)
+            found.message = add_ground(found.message, ground)
         return found
 
     return build_test_run_result

@@ -23,14 +23,14 @@ def is_written(node: Node, command: str) -> bool:
     return node.resource_type in STORED and command not in WRITES_NOTHING and command != "clone"
 
 
-def unreachable(method: str) -> str | None:
+def why_unreachable(method: str) -> str | None:
     """Why the guard cannot reach Spark in the way in which dbt does, None where it can."""
     if method in METHODS:
         return None
     return f"planproof does not guard this run: it reaches Spark by {' or '.join(METHODS)}, not by {method}"
 
 
-def unguarded(node: Node) -> str | None:
+def why_unguarded(node: Node) -> str | None:
     """Why dbt writes this node itself, None where the guard does."""
     config = node.config
     if node.resource_type != "model":
@@ -52,7 +52,7 @@ def unguarded(node: Node) -> str | None:
 @cache
 def _lacks(kind: str) -> bool:
     """Whether this dbt lacks what the guard needs for seeds or snapshots."""
-    return bool(relied.missing(relied.OF_KINDS[kind]))
+    return bool(relied.find_missing(relied.OF_KINDS[kind]))
 
 
 def is_logged(node: Node, formats: Sequence[str] = LOGGED_FORMATS) -> bool:
@@ -60,7 +60,7 @@ def is_logged(node: Node, formats: Sequence[str] = LOGGED_FORMATS) -> bool:
     return node.config.materialized != "view" and node.config.get("file_format") in formats
 
 
-def stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) -> str | None:
+def why_stored_elsewhere(existing: Relation | None, node: Node, full_refresh: bool) -> str | None:
     """Why only dbt's own way serves the table that exists: its format keeps a log, or rows are added to one that is not
     Spark's Parquet (a Hive table, say)."""
     if existing is None or is_logged(node, ("iceberg",)):

@@ -40,7 +40,7 @@ class Seed:
         is_logged = str(statement.clauses.get("using", "")).lower() in LOGGED_FORMATS
         return self.made is None and statement.kind == "empty_table" and named == self.target and is_logged
 
-    def with_batch(self, sql: str) -> tuple[Seed, str] | None:
+    def add_batch(self, sql: str) -> tuple[Seed, str] | None:
         """The seed with one more batch of rows, and the statement that holds them in place of the one that inserts
         them; None for any other statement."""
         found = _INSERT.match(sql)
@@ -56,7 +56,7 @@ class Seed:
         statement = f"CREATE OR REPLACE TEMPORARY VIEW {quoted((view,))} AS SELECT * FROM VALUES{sql[found.end() :]}"
         return replace(self, views=(*self.views, view)), statement
 
-    def analyzed_once(self, spark: Any) -> Seed:
+    def analyze_once(self, spark: Any) -> Seed:
         """The seed with its batches in views that are read without being parsed: a view that is made of a text is
         parsed each time, one of an analyzed plan never again."""
         views = []
@@ -66,11 +66,11 @@ class Seed:
             spark.catalog.dropTempView(view)
         return replace(self, views=tuple(views))
 
-    def model(self, model: Model) -> Model:
+    def make_model(self, model: Model) -> Model:
         """The seed as a model of these rows."""
-        return replace(model, sql=" UNION ALL ".join(self._selects()))
+        return replace(model, sql=" UNION ALL ".join(self._list_selects()))
 
-    def inserts(self) -> Iterator[str]:
+    def list_inserts(self) -> Iterator[str]:
         """What dbt would have run, over the rows that are held."""
         assert self.made is not None
         yield self.made.text
@@ -81,7 +81,7 @@ class Seed:
         for view in self.views:
             spark.catalog.dropTempView(view)
 
-    def _selects(self) -> Iterator[str]:
+    def _list_selects(self) -> Iterator[str]:
         assert self.made is not None
         columns: tuple[tuple[str, str], ...] = self.made.clauses["columns"]
         names = ", ".join(f"col{at} AS {quoted((name,))}" for at, (name, _) in enumerate(columns, 1))
@@ -92,7 +92,7 @@ class Seed:
             yield f"SELECT {nulls} FROM range(0)"
 
 
-def unreadable(session: Session, sql: str) -> str | None:
+def why_unreadable(session: Session, sql: str) -> str | None:
     """Why Spark cannot read a statement, None where it can."""
     try:
         session.rows(f"EXPLAIN {sql}")

@@ -34,8 +34,8 @@ def select_nodes(
     """
     try:
         _refuse_bombs(project_dir or Path())
-        with _flags(project_dir):
-            return _chosen(manifest, project_dir, select, exclude, selector, state)
+        with _set_flags(project_dir):
+            return _choose(manifest, project_dir, select, exclude, selector, state)
     except ProjectError:
         raise
     except Exception as error:  # What dbt raises over a file of others is not one class.
@@ -54,7 +54,7 @@ def _refuse_bombs(home: Path) -> None:
         decoded(home / "selectors.yml")
 
 
-def _chosen(
+def _choose(
     manifest: Mapping[str, Any],
     project_dir: Path | None,
     select: Sequence[str],
@@ -66,25 +66,27 @@ def _chosen(
     from dbt.graph.selector import NodeSelector
     from dbt.graph.selector_spec import SelectionDifference, SelectionUnion
 
-    found = _manifest(manifest)
-    nodes = NodeSelector(Linker().get_graph(found), found, _previous(state, project_dir))
-    parts = [(word, _criteria(word)) for word in (*select, *exclude)]
+    found = _load_manifest(manifest)
+    nodes = NodeSelector(Linker().get_graph(found), found, _load_previous(state, project_dir))
+    parts = [(word, _make_criteria(word)) for word in (*select, *exclude)]
     for word, criteria in parts:
         for part in criteria:
             _refuse_unmatched(nodes, word, part)
-    wanted = [_spec(word) for word in select] or [_named(project_dir, selector) if selector else _spec("fqn:*")]
-    spec = SelectionDifference([SelectionUnion(wanted), SelectionUnion([_spec(word) for word in exclude])])
+    wanted = [_make_spec(word) for word in select] or [
+        _find_selector(project_dir, selector) if selector else _make_spec("fqn:*")
+    ]
+    spec = SelectionDifference([SelectionUnion(wanted), SelectionUnion([_make_spec(word) for word in exclude])])
     asked = selector is not None or any(part.method in MAY_BE_EMPTY for _, criteria in parts for part in criteria)
     return Selection(frozenset(nodes.select_nodes(spec, warn_on_no_nodes=False)[0]), asked)
 
 
-def _spec(word: str) -> Any:
+def _make_spec(word: str) -> Any:
     from dbt.graph.selector_spec import SelectionIntersection
 
-    return SelectionIntersection(_criteria(word))
+    return SelectionIntersection(_make_criteria(word))
 
 
-def _criteria(word: str) -> list[Any]:
+def _make_criteria(word: str) -> list[Any]:
     from dbt.graph.selector_spec import SelectionCriteria
 
     return [SelectionCriteria.from_single_spec(part) for part in word.split(",")]
@@ -96,7 +98,7 @@ def _refuse_unmatched(nodes: Any, word: str, part: Any) -> None:
         raise ProjectError(f"selector {word!r}: {part.raw!r} names nothing in the project")
 
 
-def _named(project_dir: Path | None, name: str) -> Any:
+def _find_selector(project_dir: Path | None, name: str) -> Any:
     from dbt.config.selectors import selector_config_from_data, selector_data_from_root
 
     if project_dir is None:
@@ -107,7 +109,7 @@ def _named(project_dir: Path | None, name: str) -> Any:
     return known[name]["definition"]
 
 
-def _manifest(form: Mapping[str, Any]) -> Any:
+def _load_manifest(form: Mapping[str, Any]) -> Any:
     """dbt's own form of a manifest. dbt changes what it reads, so that it gets a copy."""
     from dbt.artifacts.schemas.manifest import WritableManifest
     from dbt.contracts.graph.manifest import Manifest
@@ -124,7 +126,7 @@ def _manifest(form: Mapping[str, Any]) -> Any:
         ) from error
 
 
-def _previous(state: Path | None, project_dir: Path | None) -> Any:
+def _load_previous(state: Path | None, project_dir: Path | None) -> Any:
     from dbt.contracts.state import PreviousState
 
     if state is None:
@@ -136,7 +138,7 @@ def _previous(state: Path | None, project_dir: Path | None) -> Any:
 
 
 @contextmanager
-def _flags(project_dir: Path | None) -> Iterator[None]:
+def _set_flags(project_dir: Path | None) -> Iterator[None]:
     """Within the block dbt's flags are those of the project; what compares states asks them."""
     from argparse import Namespace
 

@@ -15,7 +15,7 @@ Setting = Callable[[str], "str | None"]
 """A setting of Spark's by its key, None where it has no value."""
 
 
-def delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
+def make_delta_model(model: Model, statement: Statement, delta: Statement) -> Model | None:
     """An incremental's later run: the delta's query as a CTE that bears the temporary view's name, and the insert's."""
     overwrite = bool(statement.clauses["overwrite"])
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
@@ -24,7 +24,7 @@ def delta_model(model: Model, statement: Statement, delta: Statement) -> Model |
     return replace(model, sql=f"with {view} as (\n{drop_terminators(delta.query)}\n)\n{statement.query}")
 
 
-def merge_model(
+def make_merge_model(
     model: Model, statement: Statement, delta: Statement, adds: Sequence[str] | None = None
 ) -> Model | None:
     """A later run that merges the delta's view into an Iceberg table, by the clauses that dbt wrote. A snapshot's
@@ -38,7 +38,7 @@ def merge_model(
     return replace(model, sql=drop_terminators(delta.query), options=options)
 
 
-def table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:
+def make_table_model(model: Model, statement: Statement, setting: Setting) -> Model | None:
     """The whole table: a first run and a full refresh of an incremental write it, too. None where the statement makes
     a table of another format, or elsewhere, than the model says, or replaces one of a format that Spark cannot."""
     clauses = statement.clauses
@@ -84,7 +84,7 @@ def _parquet_by_default(clauses: Any, setting: Setting) -> bool:
     ) in ("false", None)
 
 
-def view_model(model: Model, statement: Statement) -> Model:
+def make_view_model(model: Model, statement: Statement) -> Model:
     """The model with what a CREATE VIEW says of it: its columns and properties."""
     options = {
         **model.options,
@@ -112,11 +112,11 @@ def source_of(statement: Statement) -> Source | None:
     """What one of dbt's own statements stores of an incremental's rows; None where it is not understood."""
     if statement.kind in ("merge", "merge_some"):
         source = quoted(statement.clauses["source"])
-        columns = None if statement.kind == "merge" else _updated(statement.query_words)
+        columns = None if statement.kind == "merge" else _read_updated(statement.query_words)
         return None if statement.kind != "merge" and columns is None else Source(source, columns)
     if statement.kind not in ("insert", "insert_some"):
         return None
-    selected = _selected(statement.query_words)
+    selected = _read_selected(statement.query_words)
     if selected is None or selected[1] != delta_name(RelationName(statement.relation)):
         return None
     stored, view = selected
@@ -132,9 +132,9 @@ def delta_name(target: RelationName) -> str:
     return f"{target.key[-1]}__dbt_tmp"
 
 
-def _selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+def _read_selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
     """Columns and relation of `select a, b from c`, in lower case; None where the query does more."""
-    lowered = _lowered(words)
+    lowered = _lower_words(words)
     if lowered[-1:] == [")"]:
         lowered.pop()
     if lowered[-2:] == ["as", "dbt_internal_source"]:
@@ -146,9 +146,9 @@ def _selected(words: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
     return tuple(columns), view
 
 
-def _updated(words: Sequence[str]) -> frozenset[str] | None:
+def _read_updated(words: Sequence[str]) -> frozenset[str] | None:
     """The columns of `update set a = DBT_INTERNAL_SOURCE.a, ... when not matched then insert *`."""
-    lowered = _lowered(words)
+    lowered = _lower_words(words)
     found: set[str] = set()
     at = next((i for i in range(1, len(lowered)) if lowered[i - 1 : i + 1] == ["update", "set"]), len(lowered)) + 1
     while (
@@ -164,7 +164,7 @@ def _updated(words: Sequence[str]) -> frozenset[str] | None:
     return frozenset(found) if found and rest == ["when", "not", "matched", "then", "insert", "*"] else None
 
 
-def _lowered(words: Sequence[str]) -> list[str]:
+def _lower_words(words: Sequence[str]) -> list[str]:
     """The words without quotes, and without the semicolons at the end."""
     lowered = [word.strip("`").lower() for word in words]
     while lowered[-1:] == [";"]:
@@ -172,22 +172,22 @@ def _lowered(words: Sequence[str]) -> list[str]:
     return lowered
 
 
-def stored_form(form: dict[str, Any]) -> dict[str, Any]:
+def convert_stored(form: dict[str, Any]) -> dict[str, Any]:
     """A seed or a snapshot as the model that it is to the guard: a table, or one that is merged into. No contract of
     dbt's binds either."""
     config = dict(form.get("config") or {})
     is_snapshot = form.get("resource_type") == "snapshot"
     config["materialized"] = "incremental" if is_snapshot else "table"
     config["incremental_strategy"] = "merge" if is_snapshot else None
-    return without_contract({**form, "resource_type": "model", "config": config})
+    return drop_contract({**form, "resource_type": "model", "config": config})
 
 
-def without_contract(form: dict[str, Any]) -> dict[str, Any]:
+def drop_contract(form: dict[str, Any]) -> dict[str, Any]:
     """The node with nothing promised."""
     return {**form, "contract": None, "config": {**(form.get("config") or {}), "contract": None}}
 
 
-def plain_form(form: dict[str, Any]) -> dict[str, Any]:
+def convert_plain(form: dict[str, Any]) -> dict[str, Any]:
     """The node as a table or view: enough to check its query and its contract, whatever dbt makes of it."""
     config = dict(form.get("config") or {})
     kept = "view" if config.get("materialized") == "view" else "table"

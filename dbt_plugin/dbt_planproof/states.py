@@ -158,7 +158,7 @@ class NodeState:
         published = self.phase is Phase.PUBLISHED and self.node.model.contract is not None
         return published and (self.node.form["config"].get("file_format") or "delta") == "delta"
 
-    def without_first_put_off(self) -> NodeState:
+    def drop_first_put_off(self) -> NodeState:
         """The state when the first of what was put off has been done."""
         first, *rest = self.put_off
         deleted = (first,) if isinstance(first, Statement) and first.kind == "delete" else ()

@@ -38,7 +38,7 @@ class ThisThread(threading.local):
         return self.state
 
     @contextmanager
-    def without_node(self) -> Iterator[None]:
+    def hide_node(self) -> Iterator[None]:
         """Within the block the statements of the thread are dbt's own."""
         node, state = self.node, self.state
         self.node = self.state = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbt_planproof import log, relied
-from dbt_planproof.dbts import compile_test, flags, names_of, parents_of, run_test, test_result
+from dbt_planproof.dbts import compile_test, names_of, parents_of, read_flags, run_test, test_result
 from planproof.own_errors import describe, place_of
 from planproof.project.errors import ProjectError
 from planproof.publish.data_tests.decided import Failures, Relations, count
@@ -126,28 +126,28 @@ class Trials:
     def answer(self, test: Any, session: Session) -> Any | None:
         """dbt's result of a test, where it is known for the rows that stand now; None where dbt is to run it."""
         known = self.answers.pop(test.unique_id, None)
-        if known is not None and _state(session, known.relations, {}) == known.state:
+        if known is not None and _read_state(session, known.relations, {}) == known.state:
             self.grounds[test.unique_id] = known.ground
             return known.result
-        counted = self._counted(test, session, None) or self._shared(test, session)
+        counted = self._count(test, session, None) or self._find_shared(test, session)
         if counted is None:
             return None
         self.grounds[test.unique_id] = counted[1]
         return counted[0]
 
-    def _counted(self, test: Any, session: Session, staged: StagedRows | None) -> tuple[Any, str] | None:
+    def _count(self, test: Any, session: Session, staged: StagedRows | None) -> tuple[Any, str] | None:
         """The result of a test of dbt's own, by plans or by the files that it reads, and by what of them; None where
         that does not tell all that dbt's query would."""
-        asked = self._question(test)
+        asked = self._find_question(test)
         if asked is None or (staged is None and asked.relation not in self.published):
             return None
         found = staged.count(asked, self.plans) if staged is not None else count(asked, Relations(session, self.plans))
-        return _result(test, found) if found is not None else None
+        return _make_result(test, found) if found is not None else None
 
-    def _shared(self, test: Any, session: Session) -> tuple[Any, str] | None:
+    def _find_shared(self, test: Any, session: Session) -> tuple[Any, str] | None:
         """The result of a test that one query gives with those of its relation that dbt comes to later; theirs wait for
         them. A relation is asked so once."""
-        asked = self._question(test)
+        asked = self._find_question(test)
         if asked is None or asked.relation not in self.published or asked.kind not in SHARED or asked.where:
             return None
         with self._lock:
@@ -162,27 +162,27 @@ class Trials:
     def _share(self, test: Any, asked: Question, session: Session) -> None:
         """Asks for the test, and for all that can be counted with it, by one query."""
         table = session.registered_table(asked.relation.quoted)
-        relations = self._relations(parents_of(test))
-        state = _state(session, relations, {})
+        relations = self._find_relations(parents_of(test))
+        state = _read_state(session, relations, {})
         if table is None or state is None:
             return
         columns = ColumnNames(table.schema.names)
         tests = {asked: [test]}
-        for other in self._beside(test):
-            question = self._question(other)
+        for other in self._find_beside(test):
+            question = self._find_question(other)
             own = question is not None and question.relation == asked.relation and question.column in columns
-            if question is not None and own and self._counted(other, session, None) is None:
+            if question is not None and own and self._count(other, session, None) is None:
                 tests.setdefault(question, []).append(other)
         found = count_together(session, asked.relation.quoted, tests, "with others, {tests}")
         for question, count_ in found.items():
             for one in tests[question]:
-                result, ground = _result(one, count_)
+                result, ground = _make_result(one, count_)
                 self.answers[one.unique_id] = Answer(result, ground, relations, state)
 
-    def _beside(self, test: Any) -> Iterator[Any]:
+    def _find_beside(self, test: Any) -> Iterator[Any]:
         """The tests of the same relation alone that dbt is still to run and that may share a query, compiled."""
-        for parent in self._stored(parents_of(test)):
-            for node in self._tests().get(parent, ()):
+        for parent in self._find_stored(parents_of(test)):
+            for node in self._collect_tests().get(parent, ()):
                 kind = getattr(getattr(node, "test_metadata", None), "name", None)
                 if kind not in SHARED or node.unique_id not in self.selected or node.unique_id == test.unique_id:
                     continue
@@ -191,7 +191,7 @@ class Trials:
                     compile_test(self.adapter, other, self.manifest)
                     yield other
 
-    def _question(self, test: Any) -> Question | None:
+    def _find_question(self, test: Any) -> Question | None:
         """What a compiled test of dbt's own asks, where its result is a count and no more."""
         if Thresholds.of(test.config.to_dict()) is None or _stores(test) or not self._is_plain(test):
             return None
@@ -205,7 +205,7 @@ class Trials:
             self._plain = not own
         return self._plain and not test.config.get("sql_header")
 
-    def columns(self, relation: Relation) -> list[Column] | None:
+    def find_columns(self, relation: Relation) -> list[Column] | None:
         """The columns of the staged rows, where a test that is being compiled asks for its table's; None elsewhere."""
         staged = self.here.staged
         if staged is None or names_of(relation) != staged.target.in_schema:
@@ -221,13 +221,13 @@ class Trials:
 
     # --- the guard's side -------------------------------------------------------------------------------------------
 
-    def of(self, state: NodeState) -> TestsBefore | None:
+    def find_tests_before(self, state: NodeState) -> TestsBefore | None:
         """What runs a model's tests over its staged rows; None where dbt is to run them. Raises `ProjectError` where
         they are to run before, and this dbt lacks something for it."""
         if state.node.model.settings.tests != "before":
             return None
         if self.manifest is None:
-            said = "; ".join(relied.missing(relied.OF_TESTS)) or "dbt did not say which nodes it runs"
+            said = "; ".join(relied.find_missing(relied.OF_TESTS)) or "dbt did not say which nodes it runs"
             raise ProjectError(f"`tests: before` cannot be kept with this dbt; set `tests: after`. {said}")
         return TestsBefore(self, str(state.node.form["unique_id"]))
 
@@ -237,54 +237,54 @@ class Trials:
             self.published.add(state.node.target)
         seen: dict[str, str | None] = {}
         for key, (result, ground) in (tests.answers if tests is not None else {}).items():
-            relations = self._relations(parents_of(self.manifest.nodes.get(key)))
-            looks = _state(session, relations, seen)
+            relations = self._find_relations(parents_of(self.manifest.nodes.get(key)))
+            looks = _read_state(session, relations, seen)
             if looks is not None:
                 self.answers[key] = Answer(result, ground, relations, looks)
 
     def run_before(self, tests: TestsBefore, staged: StagedRows) -> list[DataTestResult]:
         """Runs a model's tests over its staged rows, and keeps dbt's results of those that need not run again."""
-        begun = [self._begun(node, tests.unique_id, staged) for node in self._tests().get(tests.unique_id, ())]
+        begun = [self._begin(node, tests.unique_id, staged) for node in self._collect_tests().get(tests.unique_id, ())]
         left = (test.question for test in begun if isinstance(test, Begun) and test.known is None)
         together = staged.count_together(filter(None, left))
         found = [
-            test if isinstance(test, DataTestResult) else self._one(test, tests, staged, together) for test in begun
+            test if isinstance(test, DataTestResult) else self._run_one(test, tests, staged, together) for test in begun
         ]
         for test in found:
             if test.status == "not run":
                 log.info(f"planproof: {test.name} runs where dbt runs it: {test.said}")
         return found
 
-    def _tests(self) -> dict[str, list[Any]]:
+    def _collect_tests(self) -> dict[str, list[Any]]:
         """The data tests of each stored node."""
         with self._lock:
             if self._of is None:
                 self._of = {}
                 for node in self.manifest.nodes.values():
-                    for parent in self._stored(parents_of(node)) if node.resource_type == "test" else ():
+                    for parent in self._find_stored(parents_of(node)) if node.resource_type == "test" else ():
                         self._of.setdefault(parent, []).append(node)
             return self._of
 
-    def _more(self, test: Any, own: str) -> str | None:
+    def _why_more(self, test: Any, own: str) -> str | None:
         """Why a test needs more than this model's rows, None where it does not."""
-        for parent in sorted(self._stored(parents_of(test)) - {own}):
+        for parent in sorted(self._find_stored(parents_of(test)) - {own}):
             node = self.manifest.nodes.get(parent)
-            if node is not None and own in self._ancestors(parent):
+            if node is not None and own in self._find_ancestors(parent):
                 return f"it reads {node.name}, which is built from this model"
             if node is not None and parent in self.selected and parent not in self.built:
                 return f"it reads {node.name}, which is not built yet"
         return None
 
-    def _stored(self, keys: Iterable[str]) -> set[str]:
+    def _find_stored(self, keys: Iterable[str]) -> set[str]:
         """The nodes that are relations; an ephemeral one is part of who reads it, and so are its parents."""
         found: set[str] = set()
         for key in keys:
             node = self.manifest.nodes.get(key)
             is_text = node is not None and node.config.materialized == "ephemeral"
-            found |= self._stored(parents_of(node)) if is_text else {key}
+            found |= self._find_stored(parents_of(node)) if is_text else {key}
         return found
 
-    def _ancestors(self, key: str) -> set[str]:
+    def _find_ancestors(self, key: str) -> set[str]:
         seen: set[str] = set()
         waiting = [key]
         while waiting:
@@ -294,54 +294,54 @@ class Trials:
             waiting += parents
         return seen
 
-    def _relations(self, keys: Iterable[str]) -> Relied:
+    def _find_relations(self, keys: Iterable[str]) -> Relied:
         """The stored relations that these nodes' rows come from: a view's are its parents'."""
         found: set[tuple[str, bool]] = set()
-        for key in self._stored(keys):
+        for key in self._find_stored(keys):
             node = self.manifest.nodes.get(key) or self.manifest.sources.get(key)
             if node is None:
                 continue
             is_view = getattr(node.config, "materialized", None) == "view"
             found.add((quoted((str(node.schema), str(getattr(node, "identifier", None) or node.alias))), is_view))
             if is_view:
-                found.update(self._relations(parents_of(node)))
+                found.update(self._find_relations(parents_of(node)))
         return tuple(sorted(found))
 
-    def _begun(self, node: Any, own: str, staged: StagedRows) -> Begun | DataTestResult:
+    def _begin(self, node: Any, own: str, staged: StagedRows) -> Begun | DataTestResult:
         """One test as far as it goes without Spark: compiled by dbt, and counted by plans and files."""
         try:
-            why = self._more(node, own)
+            why = self._why_more(node, own)
             if why is not None:
-                return report_not_run(node.name, why, *_declared(node))
-            test, whole = self._prepared(node)
-            with self.here.without_node():
+                return report_not_run(node.name, why, *_find_declaration(node))
+            test, whole = self._prepare(node)
+            with self.here.hide_node():
                 self._compile(test, staged)
-                known = self._counted(test, staged.session, staged)
-            return Begun(node, test, whole, str(test.compiled_code), self._question(test), known)
+                known = self._count(test, staged.session, staged)
+            return Begun(node, test, whole, str(test.compiled_code), self._find_question(test), known)
         except Exception as error:
-            return _cannot(node, error)
+            return _make_error_result(node, error)
 
-    def _one(
+    def _run_one(
         self, begun: Begun, tests: TestsBefore, staged: StagedRows, together: Mapping[Question, Failures]
     ) -> DataTestResult:
         """One test by dbt's own hands: put over the staged rows, and materialized."""
         node, test, asked = begun.node, begun.test, begun.sql
         found = together.get(begun.question) if begun.question is not None else None
         try:
-            with self.here.without_node():
+            with self.here.hide_node():
                 test.compiled_code = staged.text(asked)
-                known = begun.known or (_result(test, found) if found is not None else None)
+                known = begun.known or (_make_result(test, found) if found is not None else None)
                 result, ground = known or (run_test(self.adapter, test, self.manifest), COUNTED)
         except Exception as error:
-            return _cannot(node, error)
+            return _make_error_result(node, error)
         limits = (test.config.severity, test.config.warn_if, test.config.error_if)
         numbers = (result.failures, result.should_warn, result.should_error)
-        tested = judge_result(node.name, *numbers, limits, staged, asked, *_declared(node), ground)
+        tested = judge_result(node.name, *numbers, limits, staged, asked, *_find_declaration(node), ground)
         if begun.whole:
             tests.answers[node.unique_id] = (result, tested.said)
         return tested
 
-    def _prepared(self, node: Any) -> tuple[Any, bool]:
+    def _prepare(self, node: Any) -> tuple[Any, bool]:
         """A copy of dbt's node, which dbt compiles again in its turn; whether all that the node does is done here.
 
         Failures are stored as a table, where dbt has made its schema: a view over staged rows would not last.
@@ -360,35 +360,37 @@ class Trials:
             self.here.staged = None
 
 
-def _result(test: Any, found: Failures) -> tuple[Any, str]:
+def _make_result(test: Any, found: Failures) -> tuple[Any, str]:
     """dbt's result of a test with so many failures, and by what they are known."""
     limits = Thresholds.of(test.config.to_dict())
     assert limits is not None
     return test_result(found.failures, limits.warns(found.failures), limits.fails(found.failures)), found.ground
 
 
-def _cannot(node: Any, error: Exception) -> DataTestResult:
+def _make_error_result(node: Any, error: Exception) -> DataTestResult:
     """A test's own errors are of many classes, and dbt reports them at its node."""
     if isinstance(error, NotRun):
-        return report_not_run(node.name, str(error), *_declared(node))
+        return report_not_run(node.name, str(error), *_find_declaration(node))
     if place_of(error) is not None:
         why = f"{describe(error)}; dbt runs this test after the publish, as without planproof. Please report it"
-        return report_not_run(node.name, why, *_declared(node))
+        return report_not_run(node.name, why, *_find_declaration(node))
     said = str(error).strip().splitlines()
-    return report_not_run(node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_declared(node))
+    return report_not_run(
+        node.name, f"it fails over the staged rows: {said[0] if said else error!r}", *_find_declaration(node)
+    )
 
 
 def _stores(test: Any) -> bool:
     own = test.config.store_failures
-    return bool(getattr(flags(), "STORE_FAILURES", False) if own is None else own)
+    return bool(getattr(read_flags(), "STORE_FAILURES", False) if own is None else own)
 
 
-def _declared(node: Any) -> tuple[str | None, str | None]:
+def _find_declaration(node: Any) -> tuple[str | None, str | None]:
     """The column that a test is declared for, and the file."""
     return getattr(node, "column_name", None), str(node.original_file_path) if node.original_file_path else None
 
 
-def _state(session: Session, relations: Relied, seen: dict[str, str | None]) -> str | None:
+def _read_state(session: Session, relations: Relied, seen: dict[str, str | None]) -> str | None:
     """What the relations look like now; None where that cannot be told of one of them. `seen` holds those that were
     looked at just before."""
     from planproof.publish.fingerprint import compute_fingerprint
@@ -404,6 +406,6 @@ def _state(session: Session, relations: Relied, seen: dict[str, str | None]) -> 
     return None if None in found else " ".join(map(str, found))
 
 
-def with_ground(message: str | None, ground: str) -> str:
+def add_ground(message: str | None, ground: str) -> str:
     """The message of a test's result with the ground on which it stands."""
     return f"{message}; {ground}" if message else f"pass ({ground})"

@@ -53,6 +53,17 @@ def test_the_next_call_is_answered_by_another_process() -> None:
     assert run_isolated(os.getpid) not in (first, os.getpid())
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes of a name here")
+def test_a_pipe_that_took_a_files_place_since_it_was_listed_is_not_waited_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.parquet")
+    os.mkfifo(path)
+    program = "import sys; from planproof.arrow import footers as f; f.__dict__[sys.argv[1]](sys.argv[2])"
+    groups = "import sys; from planproof.arrow import footers as f; list(f.row_groups([sys.argv[2]]))"
+    for text in (program, groups):
+        ran = subprocess.run([sys.executable, "-c", text, "metadata_of", path], capture_output=True, timeout=60)
+        assert b"no regular file" in ran.stderr
+
+
 def test_an_error_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         run_isolated(divmod, 1, 0)
@@ -178,9 +189,9 @@ def test_neither_a_hazard_nor_a_data_test_is_decided_by_such_a_file(damaged: lis
             found = count(Question(kind, name, "hidden"), Relations(session, SimpleNamespace(), own))
             assert (found.failures if found is not None else None) == known, kind
     draft: Any = SimpleNamespace(sources={}, settings=SimpleNamespace(changes="off"))
-    assert _Footers(draft, session)._range("shop.t", "hidden") is None
+    assert _Footers(draft, session)._find_range("shop.t", "hidden") is None
     damaged[:] = damaged[:1]
-    assert _Footers(draft, session)._range("shop.t", "hidden") == (1, 2)
+    assert _Footers(draft, session)._find_range("shop.t", "hidden") == (1, 2)
 
 
 def test_a_run_adds_rows_beside_such_a_file(damaged: list[str], spark: Any, database: str) -> None:
@@ -211,4 +222,4 @@ def test_a_name_that_is_no_text_is_a_damaged_footer(tmp_path: Path) -> None:
     own: Any = {name: (Stored((str(path),), schema), None)}
     assert count(Question("not_null", name, "hidden"), Relations(session, SimpleNamespace(), own)) is None
     draft: Any = SimpleNamespace(sources={}, settings=SimpleNamespace(changes="off"))
-    assert _Footers(draft, session)._range("shop.t", "hidden") is None
+    assert _Footers(draft, session)._find_range("shop.t", "hidden") is None

@@ -224,14 +224,14 @@ def test_a_delta_is_remembered_and_its_schema_changes_are_put_off_in_their_order
     between, _ = after(between, ADD.replace("note", "more"))
     assert [s.text for s in between.held] == [ADD, ADD.replace("note", "more")]
     assert between.phase is Phase.GUARDED
-    assert between.without_first_put_off().held == between.held[1:]
-    assert not between.without_first_put_off().has_deleted
+    assert between.drop_first_put_off().held == between.held[1:]
+    assert not between.drop_first_put_off().has_deleted
 
 
 def test_a_delete_that_was_done_is_remembered() -> None:
     waiting, _ = after(AFTER_VIEW, DELETE)
     assert not waiting.has_deleted
-    done = waiting.without_first_put_off()
+    done = waiting.drop_first_put_off()
     assert (done.has_deleted, done.has_altered, done.put_off) == (True, False, ())
     now, _ = after(replace(DBTS, put_off=(DROP,)), DELETE)
     assert now.has_deleted
@@ -321,12 +321,12 @@ def test_a_seed_holds_its_table_and_its_batches() -> None:
     made, _ = after(LOADING, MADE.text)
     assert made.seed is not None
     assert made.seed.made == MADE
-    held = made.seed.with_batch("insert into s.t values (1), (2)")
+    held = made.seed.add_batch("insert into s.t values (1), (2)")
     assert held is not None
     assert held[1].endswith("AS SELECT * FROM VALUES (1), (2)")
     assert len(held[0].views) == 1
-    assert made.seed.with_batch("insert into s.u values (1)") is None
-    assert Seed(RelationName(("s", "t"))).with_batch("insert into s.t values (1)") is None
+    assert made.seed.add_batch("insert into s.u values (1)") is None
+    assert Seed(RelationName(("s", "t"))).add_batch("insert into s.t values (1)") is None
 
 
 def test_a_table_without_a_format_is_parquet_where_the_session_says_so() -> None:

@@ -428,23 +428,23 @@ def test_the_record_is_the_one_that_planproof_run_writes(dbt: Any) -> None:
 
 
 def test_what_was_published_although_it_is_violated_is_said() -> None:
-    from dbt_planproof.message import remarks
+    from dbt_planproof.message import list_remarks
     from planproof.report.model import Report
     from planproof_engine.finding import Finding, Verdict
 
     found = Finding(Verdict.WARNING, "PP402", "catalog"), Finding(Verdict.VIOLATED, "PP505", "files", message="1 null")
-    assert remarks(Report("s.t", "published", found)) == [
+    assert list_remarks(Report("s.t", "published", found)) == [
         "planproof: s.t: PP505 violated: 1 null (and 1 more in planproof/report.json)"
     ]
 
 
 def test_a_delta_may_begin_with_a_comment_and_end_with_a_semicolon() -> None:
-    from dbt_planproof.statement_models import delta_model
+    from dbt_planproof.statement_models import make_delta_model
     from planproof import Model
     from planproof_engine.sql.heads import read_head as read
 
     delta = read("create or replace temporary view t__dbt_tmp as\n-- a; b\nselect 1 as id; -- the end")
     insert = read("insert into table s.t\nselect `id` from t__dbt_tmp")
-    found = delta_model(Model("s.t", "", materialized="incremental"), insert, delta)
+    found = make_delta_model(Model("s.t", "", materialized="incremental"), insert, delta)
     assert found is not None
     assert found.sql == "with `t__dbt_tmp` as (\n-- a; b\nselect 1 as id\n)\nselect `id` from t__dbt_tmp"

@@ -72,12 +72,12 @@ def test_dbt_takes_the_nearest_settings_as_a_whole(dbt: Any) -> None:
 
 
 def test_the_manifest_of_another_dbt_in_the_same_target_is_not_taken() -> None:
-    from dbt_planproof.invoke import own_manifest
+    from dbt_planproof.invoke import read_own_manifest
 
     written = b'{"metadata": {"invocation_id": "mine"}, "nodes": {}}'
-    assert own_manifest("mine", written) == {"metadata": {"invocation_id": "mine"}, "nodes": {}}
-    assert own_manifest("another", written) is None
-    assert own_manifest("mine", written[:-9]) is None
+    assert read_own_manifest("mine", written) == {"metadata": {"invocation_id": "mine"}, "nodes": {}}
+    assert read_own_manifest("another", written) is None
+    assert read_own_manifest("mine", written[:-9]) is None
 
 
 def test_a_project_that_does_not_compile_says_why(dbt: Any) -> None:

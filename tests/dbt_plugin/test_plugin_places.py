@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from dbt_planproof.renamed import with_rows
+from dbt_planproof.renamed import rename_with_rows
 from planproof.session.protocol import StoredTable
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.sql.heads import read_head
@@ -80,9 +80,9 @@ def test_a_renamed_table_points_at_its_files_again(location: str, managed: bool,
     adapter: Any = SimpleNamespace(execute_now=ran.append)
     stored = StoredTable("s.t", "table", PhysicalSchema(), (), "parquet", location, managed, {})
     session = SimpleNamespace(registered={"`s`.`t`": stored}.get)
-    reach: Any = SimpleNamespace(method="session", refusal=lambda: None, session=lambda: session)
+    reach: Any = SimpleNamespace(method="session", find_refusal=lambda: None, open_session=lambda: session)
     sql = "alter table s.t rename to s.u"
-    assert with_rows(adapter, reach, read_head(sql)) is moved
+    assert rename_with_rows(adapter, reach, read_head(sql)) is moved
     assert ran == ([sql, f"alter table `s`.`u` set location '{location}'"] if moved else [])
 
 

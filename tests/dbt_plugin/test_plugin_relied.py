@@ -52,8 +52,10 @@ def without(owner: Any, name: str, patch: pytest.MonkeyPatch) -> None:
     """Takes an attribute, or a dataclass's field, away from a class or module."""
     if isinstance(owner, EnumMeta):
         # Members of an enum cannot be taken away, and dbt's own events need them: only the look finds another class.
-        whole, other = relied._named, type(owner.__name__, (), {})
-        patch.setattr(relied, "_named", lambda module, name: other if name == owner.__name__ else whole(module, name))
+        whole, other = relied._find_named, type(owner.__name__, (), {})
+        patch.setattr(
+            relied, "_find_named", lambda module, name: other if name == owner.__name__ else whole(module, name)
+        )
         return
     if hasattr(owner, "__dataclass_fields__") and name in owner.__dataclass_fields__:
         patch.delitem(owner.__dataclass_fields__, name)
@@ -80,9 +82,9 @@ def broken(reliance: Any, patch: pytest.MonkeyPatch, folder: Path) -> None:
         owner = importlib.import_module(reliance.module)
         if reliance.name == "fire_event":
             # dbt's own messages go by it, the one that says what is missing, too: only the look finds nothing.
-            whole = relied._named
+            whole = relied._find_named
             found = lambda module, name: None if name == "fire_event" else whole(module, name)  # noqa: E731
-            patch.setattr(relied, "_named", found)
+            patch.setattr(relied, "_find_named", found)
         elif reliance.name == "get_flags":
             patch.setattr(owner, "get_flags", lambda: SimpleNamespace(VARS={}, PROJECT_DIR="."))
         elif reliance.attributes:
@@ -96,7 +98,7 @@ def rewritten(macro: Any, patch: pytest.MonkeyPatch, folder: Path) -> None:
     root = Path(FACTORY.packages[macro.package])
     copy = folder / root.name
     shutil.copytree(root, copy)
-    text = relied._macro(macro.package, macro.name)
+    text = relied._read_macro(macro.package, macro.name)
     words = macro.pieces[-1].split()
     piece = re.search(r"\s*".join(map(re.escape, words)), text)
     for path in copy.glob("macros/**/*.sql"):
@@ -238,7 +240,7 @@ def test_without_dbts_plugin_interface_nothing_is_written_unguarded() -> None:
 
 
 def test_an_adapter_made_of_dbt_sparks_is_named(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "profile_type", lambda: "databricks")
+    monkeypatch.setattr(install, "read_profile_type", lambda: "databricks")
     monkeypatch.setitem(FACTORY.plugins, "databricks", SimpleNamespace(dependencies=["spark"]))
     said: list[str] = []
     monkeypatch.setattr(absence, "warn", said.append)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from dbt_planproof.scope import is_written, stored_elsewhere, unguarded
+from dbt_planproof.scope import is_written, why_stored_elsewhere, why_unguarded
 
 
 class Config(dict[str, Any]):
@@ -52,7 +52,7 @@ def relation(**more: Any) -> Any:
     ],
 )
 def test_what_is_guarded(config: dict[str, Any]) -> None:
-    assert unguarded(node(**config)) is None
+    assert why_unguarded(node(**config)) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_guarded(config: dict[str, Any]) -> None:
     ],
 )
 def test_what_dbt_writes_itself(given: Any, reason: str) -> None:
-    assert unguarded(given) == reason
+    assert why_unguarded(given) == reason
 
 
 def test_only_what_the_command_writes_counts() -> None:
@@ -84,22 +84,22 @@ def test_only_what_the_command_writes_counts() -> None:
 
 
 def test_a_table_that_exists_in_another_format_is_dbts() -> None:
-    delta = stored_elsewhere(relation(is_delta=True), node(), False)
+    delta = why_stored_elsewhere(relation(is_delta=True), node(), False)
     assert delta is not None
     assert "log of its own" in delta
-    assert stored_elsewhere(relation(is_iceberg=True), node(), False) == delta
-    assert stored_elsewhere(relation(is_iceberg=True), node(file_format="iceberg"), False) is None
-    assert stored_elsewhere(relation(is_delta=True), node(file_format="delta"), False) is None
-    view = stored_elsewhere(relation(is_table=False), node(file_format="delta"), False)
+    assert why_stored_elsewhere(relation(is_iceberg=True), node(), False) == delta
+    assert why_stored_elsewhere(relation(is_iceberg=True), node(file_format="iceberg"), False) is None
+    assert why_stored_elsewhere(relation(is_delta=True), node(file_format="delta"), False) is None
+    view = why_stored_elsewhere(relation(is_table=False), node(file_format="delta"), False)
     assert view is not None
     assert "no Delta table" in view
     hive = relation(information="Owner: x\nProvider: hive\n")
     incremental = node(materialized="incremental")
-    assert stored_elsewhere(hive, incremental, False) == "it adds rows to a table of the format hive"
-    assert stored_elsewhere(hive, incremental, True) is None
-    assert stored_elsewhere(hive, node(), False) is None
-    assert stored_elsewhere(None, incremental, False) is None
-    assert stored_elsewhere(relation(information="Provider: parquet"), incremental, False) is None
+    assert why_stored_elsewhere(hive, incremental, False) == "it adds rows to a table of the format hive"
+    assert why_stored_elsewhere(hive, incremental, True) is None
+    assert why_stored_elsewhere(hive, node(), False) is None
+    assert why_stored_elsewhere(None, incremental, False) is None
+    assert why_stored_elsewhere(relation(information="Provider: parquet"), incremental, False) is None
 
 
 def test_a_table_whose_partitions_the_catalog_does_not_hold_is_dbts() -> None:
@@ -107,12 +107,12 @@ def test_a_table_whose_partitions_the_catalog_does_not_hold_is_dbts() -> None:
     known = relation(information=f"{partitioned}Partition Provider: Catalog\n")
     unknown = relation(information=partitioned)
     incremental = node(materialized="incremental")
-    said = stored_elsewhere(unknown, incremental, False)
+    said = why_stored_elsewhere(unknown, incremental, False)
     assert said is not None
     assert "MSCK REPAIR TABLE" in said
-    assert stored_elsewhere(unknown, incremental, True) is None
-    assert stored_elsewhere(unknown, node(), False) is None
-    assert stored_elsewhere(known, incremental, False) is None
+    assert why_stored_elsewhere(unknown, incremental, True) is None
+    assert why_stored_elsewhere(unknown, node(), False) is None
+    assert why_stored_elsewhere(known, incremental, False) is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_run_that_is_not_guarded_is_said_once_and_for_each_node(
 
     lines: list[str] = []
     monkeypatch.setattr(log, "warn", lines.append)
-    monkeypatch.setattr(admission, "command", lambda: command)
+    monkeypatch.setattr(admission, "read_command", lambda: command)
     config = SimpleNamespace(
         project_name="shop", project_target_path=str(tmp_path), credentials=SimpleNamespace(method="http")
     )

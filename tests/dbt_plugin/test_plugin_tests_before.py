@@ -122,7 +122,7 @@ def test_a_test_that_needs_models_which_come_later_is_left_to_dbt() -> None:
     adapter: Any = None
     trials = Trials(adapter, ThisThread())
     trials.begin(SimpleNamespace(nodes=nodes), {"own", "above", "beside"})
-    said = {other: trials._more(node("a_test", "own", other), "own") for other in nodes}
+    said = {other: trials._why_more(node("a_test", "own", other), "own") for other in nodes}
     assert said == {
         "own": None,
         "above": "it reads above, which is built from this model",
@@ -130,7 +130,7 @@ def test_a_test_that_needs_models_which_come_later_is_left_to_dbt() -> None:
         "text": "it reads beside, which is not built yet",
     }
     trials.is_built("beside")
-    assert trials._more(node("a_test", "own", "text"), "own") is None
+    assert trials._why_more(node("a_test", "own", "text"), "own") is None
 
 
 def test_what_was_found_counts_for_the_rows_that_it_was_found_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +141,8 @@ def test_what_was_found_counts_for_the_rows_that_it_was_found_in(monkeypatch: py
     for stands, said in (("as published", "pass"), ("as a hook left it", None), (None, None)):
         known = trials.Trials(nothing, ThisThread())
         known.answers["test.a"] = trials.Answer("pass", "counted", (), "as published")
-        monkeypatch.setattr(trials, "_state", lambda *args, state=stands: state)
-        monkeypatch.setattr(known, "_question", lambda test: None)
+        monkeypatch.setattr(trials, "_read_state", lambda *args, state=stands: state)
+        monkeypatch.setattr(known, "_find_question", lambda test: None)
         assert known.answer(SimpleNamespace(unique_id="test.a"), nothing) == said
 
 
@@ -180,7 +180,7 @@ def test_what_dbt_does_more_than_count_is_left_to_dbt(config: dict[str, Any], ma
     trials = Trials(nothing, ThisThread())
     macros = {"macro.shop.one": SimpleNamespace(name=macro, package_name="shop")}
     trials.begin(SimpleNamespace(nodes={}, macros=macros), ())
-    assert (trials._question(test) is not None) is is_counted
+    assert (trials._find_question(test) is not None) is is_counted
 
 
 def found_by(dbt: Any) -> dict[str, tuple[Any, ...]]:
@@ -269,10 +269,10 @@ def test_every_kind_of_node_may_be_among_a_tests_ancestors(project: Any) -> None
     others = (manifest.sources, manifest.exposures, manifest.unit_tests, manifest.macros)
     disabled = {key: found[0] for key, found in manifest.disabled.items()}
     for key in [*manifest.nodes, *(key for nodes in others for key in nodes), *disabled, "model.other.missing"]:
-        assert key not in trials._ancestors(key)
-        assert isinstance(trials._relations([key]), tuple)
+        assert key not in trials._find_ancestors(key)
+        assert isinstance(trials._find_relations([key]), tuple)
     own = "model.shop.painted".replace("shop", next(iter(manifest.nodes)).split(".")[1])
-    reasons = {node.name: trials._more(node, own) for node in trials._tests()[own]}
+    reasons = {node.name: trials._why_more(node, own) for node in trials._collect_tests()[own]}
     assert reasons["singular"] == "it reads repainted, which is built from this model"
     assert all(parents_of(node) == [] for node in (*manifest.sources.values(), None))
     assert {"not_null_painted_color", "singular"} <= set(reasons)

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("dbt.adapters.spark")
 
-from dbt_planproof.reach import _distance
+from dbt_planproof.reach import _measure_distance
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import LocalStore
 from planproof_engine.origin import AnalysisError
@@ -67,7 +67,7 @@ class Readable(LocalStore):
 
 def test_a_server_whose_files_cannot_be_moved_from_here_is_told_apart(tmp_path: Path) -> None:
     def told(server: Any, root: str = str(tmp_path)) -> str:
-        return str(_distance(server, root))
+        return str(_measure_distance(server, root))
 
     assert told(Server(shared=True)) == "None"
     assert "do not share" in told(Server())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from dbt_planproof.message import failure, remarks
+from dbt_planproof.message import describe_failure, list_remarks
 from planproof.report.details import Details
 from planproof.report.folding import consequences, groups, listed
 from planproof.report.formats import Form, render
@@ -141,7 +141,7 @@ def test_what_nobody_promised_is_not_said_to_be_promised_somewhere() -> None:
     missing = Finding(Verdict.VIOLATED, "PP501", "logical", "y", "y int", "nothing", "y is missing", promise=place)
     run = run_report("check", [checked("m", extra, missing)], datetime.now(timezone.utc))
     page = render(run, "html", Form()).replace("</span>", "").replace("<code>", "")
-    in_dbt = failure(replace(run.reports[0], outcome="rejected"), "m", Path("report.json"))
+    in_dbt = describe_failure(replace(run.reports[0], outcome="rejected"), "m", Path("report.json"))
     for words in (plain(run.reports), page, render(run, "markdown", Form()).replace("\\", ""), in_dbt):
         words = " ".join(words.split())
         assert words.count("the contract is at models/schema.yml:4") == 1
@@ -255,7 +255,7 @@ def test_what_is_nearly_always_a_mistake_comes_first() -> None:
         assert 0 <= text.index("swapped") < text.index("cut off"), form
     page = render(run, "html", Form())
     assert page.index("PP120", page.index(">b<")) < page.index("PP127", page.index(">b<"))
-    assert "PP120" in remarks(run.reports[1])[0]
+    assert "PP120" in list_remarks(run.reports[1])[0]
 
 
 def test_a_list_is_cut() -> None:

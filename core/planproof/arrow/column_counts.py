@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from planproof.arrow.footers import FooterError, Undecodable, metadata_of
 from planproof.arrow.types import spark_type
+from planproof.regular import open_regular
 from planproof_engine.types import BOOLEAN, BYTE, DATE, INT, LONG, SHORT, STRING, DataType, Decimal
 
 MOST_ROWS = 2_000_000
@@ -147,7 +148,8 @@ def _read_values(paths: Sequence[str], column: str, t: DataType, nulls: bool = F
         if sum(m.num_rows for m in metadata) > MOST_ROWS or any(_position(m, column) is None for m in metadata):
             return None
         for path in paths:
-            chunks += pq.ParquetFile(path).read(columns=[column]).column(0).chunks
+            with open_regular(path) as file:
+                chunks += pq.ParquetFile(file).read(columns=[column]).column(0).chunks
     except (FooterError, Undecodable, pa.ArrowException, OSError):
         return None
     kinds = {chunk.type for chunk in chunks}

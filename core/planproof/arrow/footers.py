@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from planproof.arrow.in_path import InPath, compare_path
 from planproof.arrow.leaves import add_variants, leaf_type, logical_form, refine_type
 from planproof.arrow.types import is_list, stored_type
+from planproof.regular import open_regular
 from planproof_engine.claim import Path
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import Array, DataType, Map, Struct, StructField, TypeSyntaxError, from_json
@@ -256,7 +257,7 @@ def metadata_of(path: str, tail: bytes | None = None) -> Any:
 
 def _read_ending(path: str) -> bytes:
     """The file's bytes from its footer's start on. Raises `OSError`, and `FooterError` for what ends otherwise."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
         start = max(0, size - _ASSUMED)
         file.seek(start)
@@ -321,13 +322,16 @@ def read_row_groups(
     """Every row group of the files as a pyarrow Table, with its file and number.
 
     With a `limit`: the first and the last of each file, at most `limit` in all. With `rows`: not more of each, so that
-    only their pages are decoded. Raises `FooterError` for a damaged
-    file, and `Undecodable` for one that pyarrow cannot hold (a codec, nested text beyond 2 GB, memory).
+    only their pages are decoded. Raises `FooterError` for a damaged file, and `Undecodable` for one that pyarrow cannot
+    hold (a codec, nested text beyond 2 GB, memory).
     """
     given = 0
     for path in paths:
         try:
-            with pq.ParquetFile(path, **({} if rows is None else _PAGE_BY_PAGE)) as file:
+            with (
+                open_regular(path) as opened,
+                pq.ParquetFile(opened, **({} if rows is None else _PAGE_BY_PAGE)) as file,
+            ):
                 count = file.num_row_groups
                 wanted = range(count) if limit is None else sorted({0, count - 1} & set(range(count)))
                 for number in wanted:

@@ -51,6 +51,7 @@ class Environment:
     `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
     `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
     `probing`: only what is wrong is looked for, beside an error that is known.
+    `lenient`: what Spark checks last of a block is let pass.
     """
 
     text: str
@@ -70,6 +71,7 @@ class Environment:
     taken: frozenset[str] = frozenset()
     taken_below: frozenset[str] = frozenset()
     probing: bool = False
+    lenient: bool = False
 
     def lacks(self, thing: str) -> bool:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""

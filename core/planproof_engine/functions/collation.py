@@ -174,7 +174,8 @@ def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
     if aim == arg.type:
         return arg
     if isinstance(arg, Literal) and isinstance(arg.value, str):
-        return Literal(arg.value, aim, arg.text if keep else f"'{arg.text}' collate {name_of(target)}")
+        text = arg.text.replace("\\", "\\\\").replace("'", "\\'")  # `Literal.sql` escapes both.
+        return Literal(arg.value, aim, arg.text if keep else f"'{text}' collate {name_of(target)}")
     if isinstance(arg, Cast):
         # Spark changes the cast itself, and forgets on that occasion that a query wrote it.
         return evolve(arg, type=aim, written=False)

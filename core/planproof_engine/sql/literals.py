@@ -105,6 +105,8 @@ def interval(c: Cursor) -> q.IntervalLiteral:
         parts.append(_interval_part(c))
         to = _to_unit(c, parts)
     node = c.place(q.IntervalLiteral(parts, to), start)
+    if to is not None and not parts[0].value.is_string:
+        c.keep_error("_LEGACY_ERROR_TEMP_0027", "The value of from-to unit must be a string", start, c.stop)
     if to is not None and (len(parts) > 1 or _part_follows(c)):
         c.keep_error(
             "_LEGACY_ERROR_TEMP_0028" if len(parts) == 1 else "_LEGACY_ERROR_TEMP_0029",

@@ -59,7 +59,7 @@ def primary(c: Cursor) -> q.Node:
     elif kind == "*":
         start = c.start
         c.advance()
-        return _star(c, start, [])
+        node = _star(c, start, [])
     elif kind in ("?", ":"):
         node = parameter(c)
     else:

@@ -8,7 +8,7 @@ output.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.groupby import aliases_of, nameless
@@ -16,15 +16,38 @@ from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import unresolved
 from planproof_engine.analysis.names.scope import Scope, ambiguous
 from planproof_engine.analysis.refusals.checks import Subquery, is_grouping
-from planproof_engine.expr import Alias, Call, Column, Expr, Lambda, Variable, column_of, fresh_id, is_aggregate
+from planproof_engine.expr import (
+    Alias,
+    Call,
+    Column,
+    Expr,
+    Lambda,
+    Literal,
+    Variable,
+    column_of,
+    fresh_id,
+    is_aggregate,
+)
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references, pretty
 from planproof_engine.expr.rewrite import transform_down, transform_up
-from planproof_engine.logical.nodes import OneRow
-from planproof_engine.logical.text import show
+from planproof_engine.logical.nodes import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Named,
+    OneRow,
+    Plan,
+    Scan,
+    SetOperation,
+    Values,
+)
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
+from planproof_engine.types import STRING
 
 
 class Keys:
@@ -68,11 +91,49 @@ def canonical(expr: Expr, *, within: bool = True) -> Expr:
         if isinstance(e, Call) and e.function.traits.commutative:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
-            # Two readings of one subquery have columns of their own: what they print tells them apart.
-            return evolve(e, plan=OneRow((Column(0, show(e.plan), e.type, e.nullable),)))
+            return evolve(e, plan=Filter(Literal(_read(e.plan), STRING, ""), OneRow()))
         return _numbered(e) if isinstance(e, Lambda) else e
 
     return transform_up(nameless(expr) if within else expr, change)
+
+
+def _read(plan: Plan) -> Hashable:
+    """What two readings of one subquery share: each has columns of its own, which their places stand for here."""
+    places: dict[int, int] = {}
+
+    def placed(e: Expr) -> Expr:
+        if isinstance(e, Alias):
+            return e.child
+        return evolve(e, id=-places.get(e.id, 0)) if isinstance(e, Column) else e
+
+    read: list[Hashable] = []
+    for node in [*plan.walk()][::-1]:
+        given = node.child.output if isinstance(node, Named) else ()
+        for at, column in enumerate(node.output):
+            places.setdefault(column.id, places[given[at].id] if given else len(places) + 1)
+        if not isinstance(node, Named):
+            read.append((type(node), _told(node), *(canonical(transform_up(e, placed)) for e in node.expressions)))
+    return tuple(read)
+
+
+def _told(node: Plan) -> Hashable:
+    """What tells a node of a plan from others of its class, beside its expressions."""
+    found: Hashable = None
+    if isinstance(node, Scan):
+        found = node.relation
+    elif isinstance(node, Values):
+        found = node.rows
+    elif isinstance(node, Join):
+        found = node.kind
+    elif isinstance(node, SetOperation):
+        found = node.kind, node.all
+    elif isinstance(node, Limit):
+        found = node.what
+    elif isinstance(node, Generate):
+        found = node.outer
+    elif isinstance(node, Aggregate):
+        found = node.grouping_sets
+    return found
 
 
 def _numbered(function: Lambda) -> Expr:
@@ -191,7 +252,7 @@ class Aggregated:
         So computed keys are reached by name alone, and plain columns that are grouped by, of ORDER BY since Spark 4.2.
         """
         if not isinstance(e, Column):
-            return None
+            return self._of_having(e, node, ctx) if ctx.clause == "HAVING" and e in self.keys else None
         if e.id in self._named:
             self.extended = True
             return self._named[e.id].child
@@ -239,6 +300,21 @@ class Aggregated:
                 one = call.function.name == "grouping"
                 text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
                 raise ctx.env.rejected(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
+
+    def _of_having(self, key: Expr, node: q.Node, ctx: Context) -> Expr | None:
+        """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then
+        (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so its columns are looked for above."""
+        computed = self._computed(key)
+        called = {str(call.name).lower() for call in node.find_all(q.Call)}
+        if not any(
+            isinstance(e, Call) and not called.isdisjoint((e.function.name, e.shown.lower())) for e in key.walk()
+        ):
+            self.extended |= computed is None
+            return computed or key
+        column = next((e for e in key.walk() if isinstance(e, Column)), None)
+        if column is not None:
+            raise unresolved_over(column, self.items, node, ctx)
+        return None
 
     def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output."""

@@ -14,7 +14,7 @@ from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.growth import refuse_many_sets
-from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.checks import holds_aggregate, is_grouping
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Column, Expr, Literal, is_aggregate
 from planproof_engine.expr.pretty import pretty
@@ -169,6 +169,10 @@ class _Clause:
             bound = without_aliases(bound, self.named)
         if any(map(is_aggregate, bound.walk())):
             found = next(e for e in bound.walk() if is_aggregate(e))
+            if self.ctx.grouping is not None and not is_grouping(found) and self.ctx.scope.columns:
+                # What Expand reads is computed below it, where the aggregate has no GROUP BY.
+                text = f"The query does not include a GROUP BY clause for `{pretty(bound)}` of its grouping sets."
+                raise self.ctx.env.rejected("MISSING_GROUP_BY", text, node)
             raise self.ctx.env.rejected_at(
                 "GROUP_BY_AGGREGATE",
                 f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",

@@ -60,8 +60,6 @@ def aggregate(
 ) -> Grouped:
     """The Aggregate of a block. `lateral` are the ids of items that refer to aliases on their left."""
     group = node.group
-    if group is not None:
-        _refuse_star(node, group, ctx)
     groups, sets = group_expressions(group, items, lateral, ctx) if group is not None else ((), None)
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
@@ -108,15 +106,21 @@ def _repeats(sets: Sets | None) -> bool:
     return sets is not None and len(set(map(frozenset, sets))) < len(sets)
 
 
-def _refuse_star(node: q.Block | q.PipeSelect, group: q.Group, ctx: Context) -> None:
-    """What a position counts, a star would shift."""
-    members = [m for m in group.keys if is_position(m)]
-    if members and ctx.conf.group_by_ordinal and any(is_star(i, ctx) for i in node.items):
+def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
+    """What a position counts, a star would shift; Spark looks for one within expressions, too."""
+    members = [m for m in node.group.keys if is_position(m)] if node.group is not None else []
+    if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
         raise ctx.env.rejected(
             "STAR_GROUP_BY_POS",
             "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
             members[0],
         )
+
+
+def _holds_star(node: q.Node, ctx: Context) -> bool:
+    if isinstance(node, q.Call) and str(node.name).lower() == "count" and [type(a) for a in node.arguments] == [q.Star]:
+        return bool(node.distinct)  # `count(*)` is `count(1)` by then.
+    return is_star(node, ctx) or (not isinstance(node, q.Query) and any(_holds_star(c, ctx) for c in node.children))
 
 
 def _having(
@@ -204,18 +208,18 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
         if keys.of_sets and is_aggregate(expr.call):
             # `constructAggregateExprs` leaves aggregates as they are, so those of windows mean the column before it
             # was expanded, which is no key.
-            yield from (c for a in expr.call.children for c in _columns_outside(a))
+            yield from (c for a in expr.call.children for c in columns_outside(a))
     for child in children:
         yield from _ungrouped(child, keys)
 
 
-def _columns_outside(expr: Expr) -> Iterator[Column]:
+def columns_outside(expr: Expr) -> Iterator[Column]:
     """The columns that stand outside of aggregate functions and of `grouping(..)`."""
     if isinstance(expr, Column):
         yield expr
     elif not is_aggregate(expr) and not is_grouping(expr):
         for child in expr.children:
-            yield from _columns_outside(child)
+            yield from columns_outside(child)
 
 
 def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:

@@ -167,7 +167,7 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
     """Raises what is wrong with the names or types of the items behind the refused one, which they may not name."""
     for node in others:
         try:
-            named_item(node, ctx)
+            expand(node, ctx) if is_star(node, ctx) else named_item(node, ctx)
         except AnalysisError as error:
             by_alias = isinstance(refused, q.Alias) and error.condition.startswith("UNRESOLVED_COLUMN")
             if error.condition not in OF_AGGREGATES and not by_alias:

@@ -108,11 +108,26 @@ class _Clause:
             else:
                 nodes.append(node)
         positions = [self._position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
-        keys = [self._sure_key(n, out_of_reach) for n in nodes]
+        keys = self._keys(nodes, out_of_reach)
         positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
         self._check(keys, out_of_reach)
         self._refuse_volatile([*positions, *keys])
         return Ordered((*positions, *keys), self.plan)
+
+    def _keys(self, nodes: list[q.Node], out_of_reach: bool) -> list[Sort]:
+        """The keys. What is wrong with another one comes before a `grouping(..)` of no grouping sets."""
+        keys: list[Sort] = []
+        late: AnalysisError | None = None
+        for node in nodes:
+            try:
+                keys.append(self._sure_key(node, out_of_reach))
+            except AnalysisError as error:
+                if error.condition != "UNSUPPORTED_GROUPING_EXPRESSION" or self.env.conf.before("4.0"):
+                    raise
+                late = late or error
+        if late is not None:
+            raise late
+        return keys
 
     def _below_windows(self) -> None:
         """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
@@ -319,6 +334,7 @@ class _Clause:
 
 _INPUT_MAY_KNOW = (
     "UNRESOLVED_COLUMN",
+    "UNRESOLVED_MAP_KEY",
     "AMBIGUOUS_REFERENCE",
     "MISSING",
     "UNSUPPORTED_GROUPING",

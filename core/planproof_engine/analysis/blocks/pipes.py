@@ -25,7 +25,12 @@ from planproof_engine.analysis.expressions.binding import bind, unresolved
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, ambiguous
 from planproof_engine.analysis.names.stars import is_star, without
-from planproof_engine.analysis.refusals.checks import AGGREGATE, holds_aggregate, refuse_in_filter
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    first_window_in_aggregate,
+    holds_aggregate,
+    refuse_in_filter,
+)
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import Alias, Column, Expr, column_of, fresh_id
 from planproof_engine.expr.pretty import pretty
@@ -217,6 +222,9 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
                 f"The expression {pretty(item)} of |> AGGREGATE contains no aggregate function.",
                 group.keys[0] if group is not None else node,
             )
+        if first_window_in_aggregate(item) is not None:
+            text = "It is not allowed to use a window function inside an aggregate."
+            raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1031", text, node)
         check_grouped(item, groups, node, ctx, node)
     return _anew(Aggregate(groups, (*named, *items), child), ctx)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine.analysis.blocks import setops
+from planproof_engine.analysis.blocks.grouping import columns_outside
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.analysis.expressions.moments import is_date
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import holds_aggregate
+from planproof_engine.analysis.refusals.checks import holds_window
 from planproof_engine.analysis.refusals.orderable import refuse_group
 from planproof_engine.expr import Alias, Call, Cast, Column, Expr, Literal, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
@@ -75,12 +76,15 @@ _NO_ROW = "PIVOT gives null where a group has no row of the value"
 def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
-    if not holds_aggregate(bound):
+    if any(True for _ in columns_outside(bound)):
         raise ctx.env.rejected(
             "_LEGACY_ERROR_TEMP_1006",
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
+    if holds_window(bound):
+        text = "A window cannot stand among the aggregates of PIVOT, whose keys it would have to be computed over."
+        raise ctx.env.rejected("MISSING_AGGREGATION", text, node)
     return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
 
 

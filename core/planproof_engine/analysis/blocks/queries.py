@@ -11,7 +11,7 @@ from typing import Any
 from planproof_engine.analysis.blocks.ordering import organized
 from planproof_engine.analysis.blocks.pipes import bind_pipe
 from planproof_engine.analysis.blocks.recursion import recursive_cte, refers
-from planproof_engine.analysis.blocks.relations import bind_relation
+from planproof_engine.analysis.blocks.relations import bind_relation, miscounted
 from planproof_engine.analysis.blocks.select import Block, bind_select
 from planproof_engine.analysis.blocks.setops import SET_KINDS, widened
 from planproof_engine.analysis.context import Cte, Environment
@@ -212,6 +212,7 @@ def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte
             plan = with_nullable_results(plan, env) if env.functions else plan
             found[name.lower()] = Cte(name, plan, size=env.growth.end(before))
         except AnalysisError as error:
+            error = miscounted(cte.alias.columns, cte.query, error, cte, env) or error
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from planproof_engine.analysis.blocks import joins
@@ -25,7 +25,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_outer_below_joins,
 )
 from planproof_engine.analysis.refusals.correlation import refuse_correlation
-from planproof_engine.analysis.refusals.earlier import CHECKED, is_of_typed
+from planproof_engine.analysis.refusals.earlier import CHECKED, OF_TYPED_ROWS, is_of_typed
 from planproof_engine.analysis.script import routines
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import Column, Literal, fresh_id
@@ -273,20 +273,24 @@ def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
     try:
         plan = env.bind_query(node.query, env, outer)
     except AnalysisError as error:
-        raise _miscounted(node, error, env) or error from None
+        names = node.alias.columns if node.alias is not None else ()
+        raise miscounted(names, node.query, error, node, env) or error from None
     if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
     return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
 
 
-def _miscounted(node: q.Subquery, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def miscounted(
+    names: Sequence[q.Identifier], query: q.Node, error: AnalysisError, node: q.Node, env: Environment
+) -> AnalysisError | None:
     """The error for a number of column names that is not the subquery's, which a rule raises where all in the subquery
     has its type: `CheckAnalysis` looks at it later."""
-    names = node.alias.columns if node.alias is not None else ()
-    if not names or not is_of_typed(error) or not isinstance(node.query, q.Select):
+    while isinstance(query, q.SetOperation):
+        query = query.left
+    if not names or not (is_of_typed(error) or error.condition in OF_TYPED_ROWS) or not isinstance(query, q.Select):
         return None
-    items = node.query.items
+    items = query.items
     if len(items) == len(names) or any(True for i in items for _ in i.find_all(q.Star)):
         return None
     text = f"{len(names)} names for {len(items)} columns."

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.generators import call_of
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.names.stars import expand, is_star
+from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
 from planproof_engine.expr import Cast, Expr, Literal
 from planproof_engine.logical.nodes import Plan
@@ -61,12 +63,69 @@ def _of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterato
         ("HAVING", (block.having, block.qualify, block.order)),
     )
     names = [name for name, _ in clauses]
+    named_stars = (error_of(partial(refuse_named_star, item, reached.ctx)) for item in block.items)
+    yield from (e for e in named_stars if e is not None)
     for name, nodes in clauses[names.index(reached.clause) :]:
         known = name == reached.clause or (name == "SELECT" and error.condition in _OVER_RESOLVED)
         over = reached.ctx if known else blind(reached.ctx)
         for node in nodes:
             if node is not None:
                 yield from errors(node, over)
+                if node is not block.group:
+                    yield from _misplaced_generators(node, over, in_items=node in block.items)
+
+
+def _misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool) -> Iterator[AnalysisError]:
+    """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
+    if in_items:
+        inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
+        if call_of(inner, ctx) is not None:
+            return
+    condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
+    for call in _calls(node):
+        if call_of(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+            text = f"A generator cannot stand {place} an expression of the SELECT list."
+            yield ctx.env.rejected(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
+
+
+def _is_bound(node: q.Node, ctx: Context) -> bool:
+    return not _refused(lambda: bind(node, ctx))
+
+
+def _calls(node: q.Node) -> Iterator[q.Call]:
+    if isinstance(node, q.Call):
+        yield node
+    if not isinstance(node, (q.Query, q.Lambda)):
+        for child in node.children:
+            yield from _calls(child)
+
+
+def of_constants(tree: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error of a call of constants, which Spark resolves before it knows any table's columns."""
+    names_first = lateness(error) == 0 and error.condition != "PARSE_SYNTAX_ERROR"
+    if not (error.condition in _OF_JOINED or (names_first and _reads_table(tree, env))):
+        return None
+    over = Context(evolve(env, probing=True, variables={}), Scope(()))
+    for block in tree.find_all(q.Block):
+        for node in (*block.items, block.where, block.group, block.having, block.order):
+            for found in errors(node, over) if node is not None else ():
+                if found.condition.startswith(_OF_FUNCTIONS):
+                    return found
+    return None
+
+
+_OF_FUNCTIONS = ("WRONG_NUM_ARGS", "INVALID_EXTRACT_FIELD", "NOT_A_SCALAR_FUNCTION")
+_OF_JOINED = ("UNRESOLVED_USING_COLUMN_FOR_JOIN", "UDTF_ALIAS_NUMBER_MISMATCH")
+"""What a rule refuses of relations after it resolved functions, wherever these stand."""
+
+
+def _reads_table(tree: q.Query, env: Environment) -> bool:
+    """Whether the query reads a table: a view is resolved at once, a table only after the first round of rules."""
+    for node in tree.find_all(q.Table):
+        found = env.catalog.find(tuple(part.text for part in node.parts))
+        if found is not None and found.kind == "table":
+            return True
+    return False
 
 
 def blind(ctx: Context) -> Context:

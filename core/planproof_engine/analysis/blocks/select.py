@@ -29,7 +29,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import ambiguous_name, is_checked
+from planproof_engine.analysis.refusals.earlier import CHECKED_LAST, ambiguous_name, is_checked, is_of_aggregate
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -45,7 +45,7 @@ from planproof_engine.expr import (
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.families.rules import is_foldable
 from planproof_engine.logical.nodes import Distinct, Filter, Plan, Project
-from planproof_engine.origin import AnalysisError
+from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve, record
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
@@ -71,6 +71,7 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     try:
         return _bound(node, env, outer, reached)
     except AnalysisError as error:
+        _raise_others(node, error, env, outer)
         raise_of_block(node, reached, error)
         if is_checked(error) and reached.source is not None and node.from_ is not None:
             refuse_aggregates(reached.source, node.from_, env)
@@ -92,6 +93,7 @@ def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reache
     group = node.group
     if group is not None and groupby.analytic(group):
         ctx = evolve(ctx, grouping=())
+    grouping.refuse_star(node, ctx)
     try:
         items = bind_items(node.items, ctx, grouped=group is not None or node.having is not None)
     except AnalysisError as error:
@@ -118,6 +120,20 @@ def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reache
     if from_ is not None:
         refuse_aggregates(source, from_, env)
     return Block(plan, ctx, tuple(items.exprs), over, bool(node.distinct))
+
+
+def _raise_others(node: q.Block, error: AnalysisError, env: Environment, outer: Scope | None) -> None:
+    """Raises what else is wrong with the block, where Spark looks at that before it refuses what `error` is about."""
+    of_windows = error.condition.startswith("INVALID_WINDOW_SPEC")
+    if not error.condition.startswith(CHECKED_LAST) or env.lenient or (env.conf.before("4.0") and not of_windows):
+        return
+    try:
+        bind_select(node, evolve(env, lenient=True, probing=True), outer)
+    except Unknown:
+        return
+    except AnalysisError as other:
+        if of_windows == is_of_aggregate(other):
+            raise
 
 
 def _with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:

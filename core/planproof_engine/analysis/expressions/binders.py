@@ -10,11 +10,11 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import binary, negate
 from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, bind_member, call, unresolved
-from planproof_engine.analysis.expressions.calls import bind_call
+from planproof_engine.analysis.expressions.calls import bind_call, starred
 from planproof_engine.analysis.expressions.constants import bare_call, spelt_name
 from planproof_engine.analysis.expressions.quantified import quantified_like
 from planproof_engine.analysis.names.scope import ambiguous, extract, fields_of, item, placed, resolve
-from planproof_engine.analysis.names.stars import expand, refuse_star
+from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import (
@@ -341,7 +341,7 @@ def _with_guards(bound: Expr, ctx: Context) -> Expr:
 
 
 def _tuple(node: q.Tuple, ctx: Context) -> Expr:
-    members = [bind_member(n, ctx) for n in node.members]
+    members = [m for n in node.members for m in (starred(n, ctx) if is_star(n, ctx) else [bind_member(n, ctx)])]
     return spanned(call("struct", members, ctx, node, "named_struct"), node)
 
 

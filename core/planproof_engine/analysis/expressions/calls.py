@@ -18,7 +18,7 @@ from planproof_engine.analysis.expressions.modifiers import (
     refuse_modifiers,
 )
 from planproof_engine.analysis.expressions.windows import sort_keys
-from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
+from planproof_engine.analysis.names.stars import NO_STARS, expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.routines import missing, unresolved, without_schema
@@ -201,6 +201,7 @@ def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Cal
 def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx: Context) -> None:
     """Refuses an aggregate function inside another one. With an OVER it is allowed; windows are bound later."""
     if node.over is None and any(map(nests_aggregate, args)):
+        refuse_modifiers(function, node, ctx)
         inner = next(e for a in args for e in a.walk() if is_aggregate(e) and not is_grouping(e))
         raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
@@ -211,7 +212,7 @@ def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
     named: dict[str, q.Node] = {}
     for argument in node.arguments:
         if is_star(argument, ctx):
-            arguments += _count_all(function, node, ctx) or _starred(argument, ctx)
+            arguments += _count_all(function, node, ctx) or starred(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             if function.name == "struct" or _takes_any_name(function, ctx):
                 value = bind(argument.value, ctx)
@@ -249,8 +250,9 @@ def _parameter(name: str, ctx: Context) -> str:
     return name if ctx.lacks("parameters in any case") else name.lower()
 
 
-def _starred(star: q.Node, ctx: Context) -> list[Expr]:
-    if ctx.clause in ("WHERE", "HAVING", "JOIN"):
+def starred(star: q.Node, ctx: Context) -> list[Expr]:
+    """The arguments that a star stands for; some versions of Spark take none outside of a SELECT list."""
+    if ctx.clause == "WHERE" or ctx.clause in NO_STARS:
         refuse_star(star, ctx)
     return expand(star, ctx)
 
@@ -380,7 +382,7 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.clause == "VALUES":
         text = f'Invalid inline table. Cannot evaluate the expression "{name}" in inline table definition.'
         raise ctx.env.rejected("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
-    if ctx.grouping is None:
+    if ctx.grouping is None and not ctx.env.lenient:
         for argument in node.arguments:
             bind(argument, ctx)
         function = ctx.env.registry.find(name)

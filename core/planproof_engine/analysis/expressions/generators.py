@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
+from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.calls import bind_call, plain_call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.refusals.checks import refuse_nested_generator
@@ -77,9 +78,12 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
     return bound, list(function.columns(bound.args, ctx.conf))
 
 
-def _no_table(name: str, node: q.Node, ctx: Context, *, in_from: bool) -> Exception:
+def _no_table(name: str, node: q.Call, ctx: Context, *, in_from: bool) -> Exception:
     """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
     if in_from:
+        for argument in node.arguments:
+            if not isinstance(argument, (q.Star, q.Lambda, q.Kwarg)):
+                bind(argument, ctx)
         return ctx.env.rejected(
             "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
         )

@@ -25,6 +25,9 @@ _MICROS = {
 }
 _SECOND_PARTS = ("millisecond", "microsecond")
 _DAYS = {"week": 7}
+_WIDE = {"day": 1, "week": 7, "month": 1, "year": 12}
+"""Units that Spark counts in an int, as days or months; all others are microseconds in a bigint."""
+_BEYOND = "INVALID_INTERVAL_FORMAT.ARITHMETIC_EXCEPTION"
 _NUMBERED = re.compile(r"((?:[+-]\s*|(?<!\d))(?:\d+(?:\.\d+)?|\.\d+))\s*([A-Za-z]+)")
 """A number and its unit."""
 
@@ -70,12 +73,24 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     rest = _NUMBERED.sub("", body).strip()
     units = [(Number("".join(n.split())), _singular(u)) for n, u in found]
     if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
-        raise AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
-    return of_units(units, conf, origin)
+        raise _invalid(text, origin)
+    try:
+        return of_units(units, conf, origin)
+    except AnalysisError as error:
+        raise _invalid(text, origin) if error.condition == _BEYOND else error from None
+
+
+def _invalid(text: str, origin: Origin | None) -> AnalysisError:
+    return AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
 
 
 def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
     """An interval of values and units: year-month, day-time, or (by the legacy setting) a calendar interval."""
+    for value, unit in units:
+        size = abs(int(value) * _WIDE[unit]) >> 31 if unit in _WIDE else abs(int(value) * _MICROS.get(unit, 1)) >> 63
+        if size:
+            text = f"Error parsing an interval: {value} {unit} is beyond the range of a number."
+            raise AnalysisError(_BEYOND, text, origin)
     if any(u == "nanosecond" for _, u in units):
         raise Unknown("an interval in nanoseconds", origin)
     names = {u for _, u in units}

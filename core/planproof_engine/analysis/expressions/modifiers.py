@@ -41,6 +41,7 @@ def ordered_arguments(function: Signature, arguments: list[Argument], node: q.Ca
     within = node.within_group
     written = len(function.inputs) - 1
     if "order first" in function.modifiers and len(arguments) != written:
+        sort_keys(node.within_group, ctx)
         raise ctx.env.rejected(
             "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
             f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
@@ -60,7 +61,8 @@ def ordered_arguments(function: Signature, arguments: list[Argument], node: q.Ca
     return [key.key, *arguments]
 
 
-def _within_group(reason: str, function: Signature, node: q.Node, ctx: Context) -> Exception:
+def _within_group(reason: str, function: Signature, node: q.Call, ctx: Context) -> Exception:
+    sort_keys(node.within_group, ctx)  # Spark looks up the function where its keys are resolved.
     return ctx.env.rejected(
         f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
     )

@@ -51,7 +51,7 @@ def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window
     if spec is not None:
         _check_frame(function, spec, order, frame, ctx, node)
     _check(function, ctx, node)
-    if _takes_no_order(function) and (order or _moving(spec, ctx)):
+    if _takes_no_order(function) and (order or _moving(spec, ctx)) and not ctx.env.lenient:
         raise ctx.env.rejected(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
             f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",

@@ -28,9 +28,13 @@ def expand(star: q.Node, ctx: Context) -> list[Expr]:
     return without(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
 
 
+NO_STARS = ("JOIN", "HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "LATERAL VIEW")
+"""The clauses in which no rule expands a star."""
+
+
 def refuse_star(star: q.Node, ctx: Context) -> None:
-    """Refuses a star where only newer versions of Spark take one."""
-    if ctx.lacks("stars outside of a SELECT list"):
+    """Refuses a star in a clause that takes none, and where only newer versions of Spark take one."""
+    if ctx.clause in NO_STARS or ctx.lacks("stars outside of a SELECT list"):
         raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
 
 

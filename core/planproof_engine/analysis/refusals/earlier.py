@@ -12,6 +12,7 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.names.scope import Scope, ambiguous
+from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.sql import nodes as q
@@ -65,6 +66,10 @@ _OF_ROWS = (
 )
 
 
+OF_TYPED_ROWS = (*_OF_ROWS, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
+"""What `CheckAnalysis` refuses of a plan in which all names and types are known, beside `is_of_typed`."""
+
+
 def is_checked(error: AnalysisError) -> bool:
     """Whether `CheckAnalysis` raises it, after all rules have run."""
     return error.condition.startswith(_CHECKED)
@@ -105,6 +110,17 @@ _OF_LATE_RULES = (
 )
 
 
+CHECKED_LAST = ("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC", "UNSUPPORTED_GROUPING_EXPRESSION")
+"""What `CheckAnalysis` refuses of a block in which all else is right: of a window above the Aggregate, of a call after
+the types of all."""
+
+
+def is_of_aggregate(error: AnalysisError) -> bool:
+    """Whether it is about an Aggregate, or another operator, whose names and types are right."""
+    of_plan = ("MISSING_", "_LEGACY_ERROR_TEMP_1031", "INVALID_WHERE_CONDITION", "UNSUPPORTED_")
+    return error.condition in OF_AGGREGATES or error.condition.startswith(of_plan)
+
+
 def is_of_typed(error: AnalysisError) -> bool:
     """Whether it is one of `CheckAnalysis` about a plan in which all names and types are known."""
     return error.condition.startswith(
@@ -142,9 +158,9 @@ def unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a parameter without a value, which newer Sparks put into the text before they read it
     (`SubstituteParamsParser`)."""
     named = next((n for n in tree.find_all(q.Placeholder) if (n.name or "?").lower() not in env.parameters), None)
-    if named is None or not named.name or env.conf.before("4.1"):
+    if named is None or env.conf.before("4.1"):
         return None
-    text = f"Found the unbound parameter: {named.name}. Please, fix `args`."
+    text = f"Found the unbound parameter: {named.name or '?'}. Please, fix `args`."
     return env.rejected("UNBOUND_SQL_PARAMETER", text, named)
 
 
@@ -162,15 +178,21 @@ def grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) ->
 
 
 def unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
-    """The error for a typed literal without a value, which the parser raises (`AstBuilder.visitTypeConstructor`)."""
-    for literal in tree.find_all(q.TypedLiteral):
-        try:
-            bind(literal, Context(env, Scope(())))
-        except AnalysisError as error:
-            return error
-        except Unknown:
-            continue
+    """The error for a literal without a value, which the parser raises (`AstBuilder.visitTypeConstructor`,
+    `visitInterval`, `visitNumericLiteral`)."""
+    for literal in tree.walk():
+        if isinstance(literal, (q.TypedLiteral, q.IntervalLiteral)) or is_number(literal):
+            try:
+                bind(literal, Context(env, Scope(())))
+            except AnalysisError as error:
+                return error
+            except Unknown:
+                continue
     return None
+
+
+def is_number(node: q.Node) -> bool:
+    return isinstance(node, q.Literal) and not node.is_string
 
 
 def undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
@@ -234,6 +256,30 @@ def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> A
         return None
     text = f"ORDER BY position {behind.text} is not in select list (valid range is [1, {len(query.items)}])."
     return env.rejected("ORDER_BY_POS_OUT_OF_RANGE", text, behind)
+
+
+def subquery_in_lambda(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for a subquery in a lambda, which newer Sparks look for while they resolve it."""
+    condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION"
+    if not is_checked(error) or error.condition == condition or env.lacks("subqueries checked in lambdas"):
+        return None
+    found = next((n for n in tree.find_all(q.Lambda) if any(True for _ in n.find_all(q.Query))), None)
+    text = "Subquery expressions are not supported within higher-order functions."
+    return None if found is None else env.rejected(condition, text, found)
+
+
+def window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
+    """The error for a window in an argument of an aggregate function, which `ExtractWindowExpressions` refuses of a
+    block in which all names and types are known."""
+    if error.condition not in (*OF_TYPED_ROWS, *OF_AGGREGATES):
+        return None
+    for call in tree.find_all(q.Call):
+        function = env.registry.find(call.name) if isinstance(call.name, str) else None
+        aggregates = function is not None and function.category is Category.AGGREGATE and call.over is None
+        if aggregates and any(map(_holds_window, call.arguments)):
+            text = "It is not allowed to use a window function inside an aggregate."
+            return env.rejected("_LEGACY_ERROR_TEMP_1031", text, call)
+    return None
 
 
 def _names(node: q.Node) -> Iterator[q.Node]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind
+from planproof_engine.analysis.expressions.binding import bind, unresolved
 from planproof_engine.expr import Alias, Column, Expr
+from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 
@@ -40,7 +41,11 @@ def _refuse_columns(name: str, call: q.Call, shown: set[str], ctx: Context) -> N
             text = f"{name.upper()} Hint parameters should include an optional integral partitionNum and/or columns."
             raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1047", text, call)
         if len(parts) > 1 or ctx.key(parts[0]) not in shown:
-            bind(argument, ctx)
+            try:
+                bind(argument, ctx)
+            except AnalysisError as error:
+                # What the output lacks is looked for below it, where several columns count as none.
+                raise unresolved(parts, ctx, argument) if error.condition == "AMBIGUOUS_REFERENCE" else error from None
 
 
 def _is_count(node: q.Node) -> bool:

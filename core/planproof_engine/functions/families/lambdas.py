@@ -16,7 +16,7 @@ from planproof_engine.functions.families.rules import key_mismatch
 from planproof_engine.types import BOOLEAN, INT, VOID, Array, DataType, Map, as_nullable, same_structure, same_type
 from planproof_engine.types.casts import force_nullable
 from planproof_engine.types.coercion import wider
-from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP
+from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, is_orderable
 
 Types = Sequence[tuple[DataType, bool]]
 
@@ -122,7 +122,11 @@ def _accumulator_type(args: Args, conf: Conf) -> Mismatch | None:
 
 
 def _integer_comparator(args: Args, conf: Conf) -> Mismatch | None:
-    if len(args) < 2 or args[1].type == INT:
+    if len(args) < 2:
+        found = args[0].type
+        ordered = not isinstance(found, Array) or is_orderable(found.element)
+        return None if ordered else Mismatch("INVALID_ORDERING_TYPE", f'"{found.sql}" has elements without an order.')
+    if args[1].type == INT:
         return None
     return Mismatch("UNEXPECTED_RETURN_TYPE", f'The comparator must return "INT", not "{args[1].type.sql}".')
 

@@ -213,3 +213,76 @@ select explode(array(1)) as (a) from days having count(*) > 1
 select * from orders r1 left join lateral range(end => 5) as t(a) on true
 select struct(id) over (order by id) from orders
 select sum(collect_list(status)) from orders
+select (select max(o.id) from orders o where o.id = c.id) from customers c group by (select max(o.id) from orders o where o.id = 1)
+select (select max(o.id) from orders o where o.id = c.id) from customers c group by (select max(p.id) from orders p where c.id = p.id)
+select exists (select id from orders o where o.id = c.id) from customers c group by exists (select 1 from orders o where o.id = c.id)
+select map('a', 'b')[status] as k, count(*) from orders group by k order by map('a', 'b')[status]
+select customer_id from orders order by map('a', 'b')[status]
+select * from (select id, status from orders) pivot (1 for status in ('a'))
+select * from (select id, status from orders) pivot (max(id), 'x' as k, current_date() for status in ('a'))
+select * from (select id, status from orders) pivot (id + max(id) for status in ('a'))
+select * from (select id, status from orders) pivot (array(1) for status in ('a'))
+select (id, *) from customers
+select * from days a join days b on struct(*) is null
+select * from days order by struct(*)
+select * from days sort by week in (*)
+select week from days group by week having struct(*) is not null
+select * from orders lateral view explode(array(*)) g as e
+select note, max(struct(*)) from days group by 1
+select note, count(*) from days group by 1
+select note, count(distinct *) from days group by 1
+select (*).a from days
+select *[0] from days
+select * collate unicode from days
+select array(explode(array(1)), nope) from days
+select explode(array(nope)), array(explode(array(1))) from days
+select week from days where explode(array(1)) and nope
+select week, array(explode(array(1))) from nope
+select week + array(1), array(explode(array(week))) from days
+select grouping(week), cast(1 as date) from days group by week
+select cast(grouping(week) as array<int>) from days group by week
+select grouping(week), sum(max(week)) from days group by week
+select max(week) from days order by grouping(week), nope
+select mode() within group (order by nope, week) from days
+select percentile_cont(0.5) within group (order by week, 1 + array(1)) from days
+select percentile_cont() within group (order by nope) from days
+select transform(array(nope), x -> (select 1)) from days
+select week + array(1), transform(array(1), x -> (select 1)) from days
+select median(week) over (order by week), note, count(*) from days
+select median(week) over (order by week), nope from days
+select listagg(median(week) over (rows 1 preceding)) from days
+select collect_list(uuid()), sum(percentile(week, 0.5) over ()) from days
+select sum(row_number() over (order by week)) from days where week
+select * from abs(nope)
+select * from split((select nope), 'a')
+select nope, 1e400 from days
+select nope, interval 99999999999999 day from days
+select interval 0 day to hour
+select interval 3000000000 months
+select * from (select week from days where note) q(a, b)
+select nope from (select map(1, 1) as m except select map(1, 1)) q(a, b)
+select array_sort(array(map(week, 2))) from days
+select /*+ REPARTITION(3, id) */ o.status, c.name from orders o join customers c using (id)
+select /*+ REPARTITION(3, id) */ o.status, c.name from orders o join customers c on o.customer_id = c.id
+select make_date(1) from orders join customers using (nope)
+select length(1, 2) from orders lateral view posexplode(props) g as e
+select nope, :p from days
+select make_date(1), ? from days
+select sum(sum(week)), * from days
+select interval 999999999999 hours
+select interval 99999999999999999999 seconds
+select interval 2147483648 day
+select interval 106751992 day
+select interval '99999999999 days'
+select * orders where null
+select max(max(1)) filter (where 'a') from days
+select extract(year from interval 1 month) from orders join customers using (nope)
+select upper(note) as g from days group by cube(upper(note), note) having upper(note) is not null
+select upper(note) as g, max(week) from days group by cube(upper(note), note) having g = 'a'
+select upper(note) as g from days group by grouping sets ((upper(note), week + 1), ()) having week + 1 is not null
+select week + 1 as g from days group by rollup(week + 1) having week + 1 > 0
+select note, max(week) from days group by rollup(note) having upper(note) = 'a'
+select week from days group by rollup(week, count(*))
+select coalesce(cast(note as string), 'it\\s') from days
+with k(a, b) as (select week, max(week), 1 from days) select * from k
+select * from (select week, note from days) pivot (max(week) over () for note in ('a'))
