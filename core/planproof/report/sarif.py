@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from planproof.report.model import Report
-from planproof.report.parts import said, stops
+from planproof.report.parts import harmless, said, stops
 from planproof.report.run import RunReport
 from planproof_engine.finding import CODES, Finding, Verdict
 
@@ -62,7 +62,7 @@ def _results(found: Sequence[tuple[Report, Finding]], codes: Sequence[str], pref
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": "error" if stops(report, finding) else LEVELS[finding.verdict],
-            "message": {"text": f"{report.model}: {said(finding)}"},
+            "message": {"text": _text(f"{report.model}: {said(finding)}")},
             "locations": [_location(report, finding, prefix)],
             **_related(finding, prefix),
             "partialFingerprints": {FINGERPRINT: f"{mark}:{number}"},
@@ -107,4 +107,13 @@ def _related(finding: Finding, prefix: str) -> dict[str, Any]:
 
 
 def _notification(report: Report) -> dict[str, Any]:
-    return {"level": "error", "message": {"text": f"{report.model} could not run: {report.error or 'no reason given'}"}}
+    return {
+        "level": "error",
+        "message": {"text": _text(f"{report.model} could not run: {report.error or 'no reason given'}")},
+    }
+
+
+def _text(text: str) -> str:
+    """A message of others. SARIF has `[text](target)` for a link, and a backslash before a bracket that is none."""
+    text = harmless(text)
+    return text.replace("\\", "\\\\").replace("](", "\\](") if "](" in text else text
