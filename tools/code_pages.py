@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planproof.cli.pages import index, page
+from planproof.cli.pages import render_index, render_page
 from planproof_engine.codes import CODES
 
 FOLDER = Path(__file__).parents[1] / "docs" / "codes"
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "codes"
 
 def pages() -> dict[str, str]:
     """The text of each file of the folder."""
-    return {"README.md": index(), **{f"{name}.md": page(code) for name, code in CODES.items()}}
+    return {"README.md": render_index(), **{f"{name}.md": render_page(code) for name, code in CODES.items()}}
 
 
 def main() -> None:

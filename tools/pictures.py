@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME
 
 from planproof.report.html import render
-from planproof.report.parts import stopped
+from planproof.report.parts import is_stopped
 from planproof.report.run import RunReport
-from planproof.report.text import panel, summary
+from planproof.report.text import render_panel, render_summary
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -45,9 +45,9 @@ def terminal(run: RunReport) -> str:
         markup=False,
         highlight=False,
     )
-    for report in filter(stopped, run.reports):
-        console.print(panel(report))
-    console.print(summary(run.reports))
+    for report in filter(is_stopped, run.reports):
+        console.print(render_panel(report))
+    console.print(render_summary(run.reports))
     drawn = console.export_svg(title="planproof run", theme=SVG_EXPORT_THEME, unique_id="planproof")
     lines = (line.rstrip() for line in _FONT_FACE.sub("", drawn).splitlines())
     return "\n".join(line for line in lines if line) + "\n"

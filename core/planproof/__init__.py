@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-def _found(name: str) -> Any:
+def _import_public(name: str) -> Any:
     """Imports a public name when it is first asked for: `import planproof` alone loads nothing."""
     home = _HOMES.get(name)
     if name == "__version__":
@@ -69,7 +69,7 @@ def _found(name: str) -> Any:
 
 
 if not TYPE_CHECKING:  # A type checker is to find a name that is not there.
-    __getattr__ = _found
+    __getattr__ = _import_public
 
 
 def __dir__() -> list[str]:

@@ -33,7 +33,7 @@ def is_confidential(name: str, value: str) -> bool:
     (True, False)
     """
     setting = f"{name}={value}"
-    return without_secrets(setting) != setting
+    return hide_secrets(setting) != setting
 
 
 def secrets_of(name: str, value: str) -> list[str]:
@@ -44,23 +44,23 @@ def secrets_of(name: str, value: str) -> list[str]:
     """
     if _SECRET.search(name):
         return [value]
-    return [value[start:stop] for start, stop in _spans(value)]
+    return [value[start:stop] for start, stop in _find_spans(value)]
 
 
-def without_secrets(message: str) -> str:
+def hide_secrets(message: str) -> str:
     """What a file system, a metastore or a database said of a failure, without what it was told in confidence.
 
     >>> without_secrets("no answer of jdbc:mysql://ada:pw@db/m?user=ada&password=pw; fs.s3a.secret.key = abc")
     'no answer of jdbc:mysql://ada:***@db/m?user=ada&password=***; fs.s3a.secret.key = ***'
     """
     parts, at = [], 0
-    for start, stop in _spans(message):
+    for start, stop in _find_spans(message):
         parts += [message[at:start], "***"]
         at = stop
     return "".join([*parts, message[at:]])
 
 
-def _spans(message: str) -> list[tuple[int, int]]:
+def _find_spans(message: str) -> list[tuple[int, int]]:
     """Where secrets stand in it, from the first to the last, apart from each other."""
     found = [(max(url.end(1), url.end(2)), url.end()) for url in _PASSWORD.finditer(message)]
     at = 0

@@ -75,10 +75,10 @@ class Contract:
         places: Mapping[str, str] | None = None,
         unknown: Iterable[str] = (),
     ) -> None:
-        declared = tuple(c if isinstance(c, Constraint) else _constraint(c) for c in constraints)
+        declared = tuple(c if isinstance(c, Constraint) else _parse_constraint(c) for c in constraints)
         not_null = ColumnNames(n for c in declared if c.kind in ("not_null", "primary_key") for n in c.columns)
         fields = tuple(
-            PhysicalField(name, _type(name, data_type), bool(nullable) and name not in not_null)
+            PhysicalField(name, _parse_type(name, data_type), bool(nullable) and name not in not_null)
             for name, data_type, nullable in columns
         )
         known = ColumnNames(f.name for f in fields)
@@ -104,7 +104,7 @@ def fingerprint(form: Any) -> str:
     return hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _type(name: str, given: Any) -> DataType:
+def _parse_type(name: str, given: Any) -> DataType:
     try:
         if isinstance(given, DataType):
             return given
@@ -115,7 +115,7 @@ def _type(name: str, given: Any) -> DataType:
         raise ContractError(f"column {name!r}: {error}") from error
 
 
-def _constraint(given: Any) -> Constraint:
+def _parse_constraint(given: Any) -> Constraint:
     if not isinstance(given, Mapping):
         kind = given if given in CONSTRAINTS else CONSTRAINTS[0]
         raise ContractError(

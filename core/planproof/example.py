@@ -19,7 +19,7 @@ _COLUMNS: list[tuple[str, str, bool]] = [
 ]
 
 
-def rewritten(rule: Rule, expression: str, ansi: bool = True) -> str:
+def rewrite_example(rule: Rule, expression: str, ansi: bool = True) -> str:
     """The expression as the rule leaves it, over a table of nullable nested columns."""
     made = plan(f"SELECT {expression} AS e FROM t", Catalog({"t": _COLUMNS}), conf=Conf(ansi=ansi))
     return optimize(made, rules=[rule]).sql.removeprefix("SELECT ").removesuffix(" AS e FROM t")

@@ -86,7 +86,7 @@ class Guard:
     def check(self, model: Model, *, counting: bool = False) -> Report:
         """Planes 1 to 6; nothing is written, and no row is read but by `counting`, which decides hazards by the rows of
         the model's sources: for a model that another program writes."""
-        return self._reported(model, functools.partial(self._check, counting))
+        return self._report_work(model, functools.partial(self._check, counting))
 
     def publish(
         self,
@@ -107,13 +107,13 @@ class Guard:
         for _ in range(STAGINGS):
             work = functools.partial(self._publish, asked, analyzed, again)
             try:
-                return self._reported(model, work)
+                return self._report_work(model, work)
             except FitsByPlace as found:
                 again = found
             except Moved:
                 pass  # The other writer's rows stay. The model was staged without them, and is staged anew.
             analyzed = None
-        return self._reported(model, self._give_way)
+        return self._report_work(model, self._give_way)
 
     def compare(self, model: Model, keys: Sequence[str], full_refresh: bool = False) -> Report:
         """Stages and audits the model, compares what the table would hold with what it holds, row by row by `keys`, and
@@ -126,9 +126,9 @@ class Guard:
             return report if stopped else replace(report, outcome="checked")
 
         try:
-            return self._reported(model, functools.partial(work, None))
+            return self._report_work(model, functools.partial(work, None))
         except FitsByPlace as found:
-            return self._reported(model, functools.partial(work, found))
+            return self._report_work(model, functools.partial(work, found))
 
     def audit(
         self, name_or_path: str, contract: Contract, settings: Settings | None = None, at: str | None = None
@@ -138,7 +138,7 @@ class Guard:
         `at`: what an Iceberg table held at a snapshot (its id), a tag, or the end of a branch.
         """
         model = Model(name_or_path, "", contract=contract, settings=settings or Settings())
-        return self._reported(model, lambda draft: audit_stored(draft, self.session, at))
+        return self._report_work(model, lambda draft: audit_stored(draft, self.session, at))
 
     def recover(self, force: bool = False) -> list[Report]:
         """Finishes or undoes publishes that were killed. `force` takes over those whose owner may still be alive."""
@@ -156,7 +156,7 @@ class Guard:
             return self.functions.columns(model.sql, self.memory.catalog(), conf)
 
     def _check(self, counting: bool, draft: Draft) -> Report:
-        examined = self._examined(draft)
+        examined = self._examine(draft)
         if counting and examined is not None and not draft.fails_already:
             decide_hazards(draft, self.session, examined)
         return draft.report("checked")
@@ -174,7 +174,7 @@ class Guard:
         quarantine.refuse_setting(model, draft.settings)
         draft.add(again.remarks if again else [])
         # A table that is staged from its analyzed plan is planned when it is written.
-        examined = self._examined(draft, model.materialized != "table", analyzed)
+        examined = self._examine(draft, model.materialized != "table", analyzed)
         if examined is None or draft.fails_already:
             return draft.report("rejected")
         format = format_of(self.session, model)
@@ -201,7 +201,7 @@ class Guard:
             self._remember(publish, before)
         return draft.report("published")
 
-    def _examined(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
+    def _examine(self, draft: Draft, ahead: bool = True, analyzed: SparkPlanes | None = None) -> Examined | None:
         conf = self.session.conf
         catalog = self.memory.catalog(draft.sources)
 
@@ -270,7 +270,7 @@ class Guard:
             message = f"the lock {held.location} could not be removed: {failure}; the next publish or recovery does it"
             draft.add([Finding(Verdict.WARNING, "PP604", "catalog", message=message)])
 
-    def _reported(self, model: Model, work: Callable[[Draft], Report]) -> Report:
+    def _report_work(self, model: Model, work: Callable[[Draft], Report]) -> Report:
         """What `work` reports. Every failure of it becomes a report too."""
         settings = self.settings or model.settings
         draft = Draft(model, settings)

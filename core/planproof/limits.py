@@ -69,9 +69,9 @@ class Limits:
     @classmethod
     def of(cls, given: Any, where: str) -> Limits:
         """Limits of untrusted YAML. Raises `LimitError`, which begins with `where`."""
-        form = _mapping(given, where, ("rows", "partition_rows", "nulls", "fresh"))
-        rows = _mapping(form.get("rows"), f"{where}.rows", ("min", "max", "change"))
-        least, most = (_rows(rows.get(key), f"{where}.rows.{key}") for key in ("min", "max"))
+        form = _read_mapping(given, where, ("rows", "partition_rows", "nulls", "fresh"))
+        rows = _read_mapping(form.get("rows"), f"{where}.rows", ("min", "max", "change"))
+        least, most = (_read_rows(rows.get(key), f"{where}.rows.{key}") for key in ("min", "max"))
         if least is not None and most is not None and least > most:
             raise LimitError(f"{where}.rows: min {least} is above max {most}")
         nulls = form.get("nulls") or {}
@@ -82,12 +82,12 @@ class Limits:
             most,
             _change(rows.get("change"), f"{where}.rows.change"),
             _change(form.get("partition_rows"), f"{where}.partition_rows"),
-            tuple(_nulls(str(column), limit, f"{where}.nulls.{column}") for column, limit in nulls.items()),
-            tuple(_fresh(one, f"{where}.fresh") for one in _listed(form.get("fresh"))),
+            tuple(_read_nulls(str(column), limit, f"{where}.nulls.{column}") for column, limit in nulls.items()),
+            tuple(_read_fresh(one, f"{where}.fresh") for one in _read_list(form.get("fresh"))),
         )
 
 
-def _mapping(given: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
+def _read_mapping(given: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -98,13 +98,13 @@ def _mapping(given: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]
     return given
 
 
-def _listed(given: Any) -> list[Any]:
+def _read_list(given: Any) -> list[Any]:
     if given is None:
         return []
     return list(given) if isinstance(given, list) else [given]
 
 
-def _rows(given: Any, where: str) -> int | None:
+def _read_rows(given: Any, where: str) -> int | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
@@ -134,7 +134,7 @@ def _change(given: Any, where: str) -> Change | None:
     return low, high
 
 
-def _nulls(column: str, given: Any, where: str) -> Nulls:
+def _read_nulls(column: str, given: Any, where: str) -> Nulls:
     if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
         return Nulls(column, given, None)
     found = _SHARE.fullmatch(str(given).strip())
@@ -144,8 +144,8 @@ def _nulls(column: str, given: Any, where: str) -> Nulls:
     return Nulls(column, None, share)
 
 
-def _fresh(given: Any, where: str) -> Fresh:
-    form = _mapping(given, where, ("column", "within"))
+def _read_fresh(given: Any, where: str) -> Fresh:
+    form = _read_mapping(given, where, ("column", "within"))
     column, said = form.get("column"), form.get("within")
     if not isinstance(column, str) or not column:
         raise LimitError(f"{where}.column: {column!r} is not the name of a column")

@@ -50,37 +50,37 @@ def main() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said(Progress):
+class _PipedProgress(Progress):
     """Each report and remark as a line; each model's jobs go under the tag."""
 
     say: Callable[[dict[str, Any]], None]
     session: Session
 
-    def begins(self, node: ProjectNode) -> None:
+    def on_model_begin(self, node: ProjectNode) -> None:
         self.session.tag(TAG)
 
-    def ended(self, report: Report) -> None:
+    def on_model_end(self, report: Report) -> None:
         self.say({"report": report.to_dict()})
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.say({"note": remark})
 
 
-def answer(request: Request, say: Callable[[dict[str, Any]], None], told: TextIO) -> None:
-    """Does what is asked and says each report; ends the process where `told` ends before that."""
+def answer(request: Request, say: Callable[[dict[str, Any]], None], requests: TextIO) -> None:
+    """Does what is asked and says each report; ends the process where `requests` ends before that."""
     opened: list[Session] = []
-    threading.Thread(target=_end_with, args=(told, opened), daemon=True).start()
+    threading.Thread(target=_end_with, args=(requests, opened), daemon=True).start()
     session = request.open_session()
     try:
         opened.append(session)
         session.tag(TAG)
-        request.reports(session, _Said(say, session))
+        request.reports(session, _PipedProgress(say, session))
     finally:
         session.stop()
 
 
-def _end_with(told: TextIO, opened: list[Session]) -> None:
-    told.read()
+def _end_with(requests: TextIO, opened: list[Session]) -> None:
+    requests.read()
     for session in opened:
         with suppress(Exception):  # Whatever state Spark is in, this process ends.
             session.cancel(TAG)

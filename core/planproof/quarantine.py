@@ -36,10 +36,10 @@ class Quarantine:
         unknown = [str(key) for key in given if key not in ("limit", "keep")]
         if unknown:
             raise QuarantineError(f"{where}: unknown key {unknown[0]!r}; known: limit, keep")
-        most, share = _limit(given.get("limit"), f"{where}.limit")
-        return cls(most, share, _days(given.get("keep"), f"{where}.keep"))
+        most, share = _read_limit(given.get("limit"), f"{where}.limit")
+        return cls(most, share, _read_days(given.get("keep"), f"{where}.keep"))
 
-    def allows(self, bad: int, rows: int) -> bool:
+    def has_room_for(self, bad: int, rows: int) -> bool:
         """Whether `bad` of so many rows may be quarantined: never all of them.
 
         >>> Quarantine(share=1.0).allows(1, 100), Quarantine(most=1).allows(2, 100), Quarantine().allows(3, 3)
@@ -60,7 +60,7 @@ class Quarantine:
         return f"at most {self.share:g} % of the rows" if self.share is not None else "not all rows"
 
 
-def _limit(given: Any, where: str) -> tuple[int | None, float | None]:
+def _read_limit(given: Any, where: str) -> tuple[int | None, float | None]:
     if given is None:
         return None, None
     if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
@@ -71,7 +71,7 @@ def _limit(given: Any, where: str) -> tuple[int | None, float | None]:
     return None, float(found[1])
 
 
-def _days(given: Any, where: str) -> int:
+def _read_days(given: Any, where: str) -> int:
     if given is None:
         return Quarantine().days
     found = _KEEP.fullmatch(str(given))

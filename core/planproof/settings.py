@@ -42,31 +42,31 @@ class Setting:
     choices: tuple[str, ...] = ()
     commands: tuple[str, ...] = ("check", "run", "audit")
 
-    def checked(self, value: Any, where: str) -> Any:
+    def check_value(self, value: Any, where: str) -> Any:
         """The value as `Settings` holds it. Raises `SettingsError`, which begins with `where`."""
         if self.form == "flag":
             if not isinstance(value, bool):
                 raise SettingsError(f"{where}: {value!r} is not true or false")
             return value
         if self.form == "names":
-            return self._names(value, where)
+            return self._check_names(value, where)
         if self.form == "column":
             if not isinstance(value, str):
                 raise SettingsError(f"{where}: {value!r} is not the name of a column")
             return value
         if self.form == "spark":
-            return _spark(value, where)
+            return _check_spark(value, where)
         if self.form in MAPPINGS:
-            return _mapping(MAPPINGS[self.form], value, where)
+            return _check_mapping(MAPPINGS[self.form], value, where)
         # YAML 1.1 reads a bare `on` and `off` as booleans.
         text = ("on" if value else "off") if isinstance(value, bool) else value
         if text not in self.choices:
             raise SettingsError(
-                f"{where}: {value!r} is not one of {', '.join(self.choices)}{_nearest(str(value), self.choices)}"
+                f"{where}: {value!r} is not one of {', '.join(self.choices)}{_find_nearest(str(value), self.choices)}"
             )
         return text
 
-    def _names(self, value: Any, where: str) -> tuple[str, ...]:
+    def _check_names(self, value: Any, where: str) -> tuple[str, ...]:
         given = (value,) if isinstance(value, str) else value or ()
         if not isinstance(given, Iterable):
             raise SettingsError(f"{where}: {value!r} is neither a name nor a list of names")
@@ -76,7 +76,7 @@ class Setting:
         for name in names:
             if name not in known:
                 kinds = f"one of {', '.join(known)}" if self.choices else "a code of planproof (`planproof explain`)"
-                raise SettingsError(f"{where}: {name!r} is not {kinds}{_nearest(name, known)}")
+                raise SettingsError(f"{where}: {name!r} is not {kinds}{_find_nearest(name, known)}")
         return tuple(names)
 
 
@@ -249,7 +249,7 @@ class Settings:
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str = "planproof") -> Settings:
         """Settings from untrusted keys and values; `where` names their place in an error. Raises `SettingsError`."""
-        return cls(**checked(given, where))
+        return cls(**check_settings(given, where))
 
     @property
     def in_force(self) -> Settings:
@@ -260,19 +260,21 @@ class Settings:
         return replace(self, fail_on="never", on_violation="stop", on_internal_error="pass")
 
 
-def checked(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:
+def check_settings(given: Mapping[str, Any], where: str = "planproof") -> dict[str, Any]:
     """The given keys alone, each with the value that `Settings` holds for it. Raises `SettingsError`."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         setting = BY_NAME.get(key)
         if setting is None:
             known = tuple(BY_NAME)
-            raise SettingsError(f"{where}: unknown key {key!r}{_nearest(str(key), known)}; known: {', '.join(known)}")
-        found[key] = setting.checked(value, f"{where}.{key}")
+            raise SettingsError(
+                f"{where}: unknown key {key!r}{_find_nearest(str(key), known)}; known: {', '.join(known)}"
+            )
+        found[key] = setting.check_value(value, f"{where}.{key}")
     return found
 
 
-def _spark(value: Any, where: str) -> str:
+def _check_spark(value: Any, where: str) -> str:
     # YAML reads a bare 3.5 as a number.
     text = str(value) if isinstance(value, (str, float)) and not isinstance(value, bool) else ""
     try:
@@ -283,13 +285,13 @@ def _spark(value: Any, where: str) -> str:
         ) from error
 
 
-def _mapping(form: type[Limits] | type[Quarantine], value: Any, where: str) -> Limits | Quarantine:
+def _check_mapping(form: type[Limits] | type[Quarantine], value: Any, where: str) -> Limits | Quarantine:
     try:
         return value if isinstance(value, form) else form.of(value, where)
     except (LimitError, QuarantineError) as error:
         raise SettingsError(str(error)) from error
 
 
-def _nearest(word: str, known: Sequence[str]) -> str:
+def _find_nearest(word: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

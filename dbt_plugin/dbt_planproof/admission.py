@@ -17,7 +17,7 @@ from dbt_planproof.seeds import EMPTY, Seed
 from dbt_planproof.statement_models import convert_plain, convert_stored, drop_contract
 from dbt_planproof.states import GuardedNode, NodeState
 from planproof.project.errors import ProjectError, UnreadableContract
-from planproof.project.nodes import guard_of, inherits_quarantine, model_of, stores_no_rows
+from planproof.project.nodes import guard_of, has_inherited_quarantine, has_no_rows, model_of
 from planproof_engine.catalog import RelationName
 
 
@@ -94,7 +94,7 @@ class Admission:
         form = node.to_dict()
         if node.resource_type != "model":
             return self._make_stored_state(node, form, target)
-        if inherits_quarantine(form):
+        if has_inherited_quarantine(form):
             no_effect = f"`on_violation: quarantine` has no effect on {node.name}: a view stores no rows"
             self.record.remark(no_effect, Path(self.adapter.config.project_target_path), read_command())
         promises = bool(node.config.contract and node.config.contract.enforced)
@@ -156,7 +156,7 @@ def lets_own_errors_pass(node: Node) -> bool:
 def _refuse_quarantine(node: Node, reason: str | None) -> None:
     """Raises `Stopped` for a node that asks for what only a publish of the guard's can do, and that dbt writes."""
     is_asked = reason is not None and _read_own(node, "on_violation") == "quarantine"
-    if is_asked and not stores_no_rows({"name": node.name, "config": {"materialized": node.config.materialized}}):
+    if is_asked and not has_no_rows({"name": node.name, "config": {"materialized": node.config.materialized}}):
         raise Stopped(
             f"planproof: meta.planproof.on_violation: quarantine cannot be kept for {node.name}: dbt writes it itself, "
             f"as {reason}. Set `on_violation: stop` on it"

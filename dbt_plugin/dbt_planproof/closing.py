@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dbt_planproof.message import shorten_path
 from planproof.report.model import Report
-from planproof.report.parts import counted, is_counted, would_stop
+from planproof.report.parts import format_count, is_counted, would_stop
 from planproof_engine.finding import Verdict
 
 NAMED = 3
@@ -45,7 +45,7 @@ def _list_outcomes(reports: Sequence[Report]) -> list[str]:
     ends = (("rejected", "stopped"), ("failed", "could not run"), ("audited", "audited after dbt wrote it"))
     parts += [f"{outcomes[outcome]:,} {word}" for outcome, word in ends if outcomes[outcome]]
     rewritings = sum(f.code == "PP210" for report in published for f in report.findings)
-    return [*parts, *([f"{counted(rewritings, 'rewriting')} suggested"] if rewritings else [])]
+    return [*parts, *([f"{format_count(rewritings, 'rewriting')} suggested"] if rewritings else [])]
 
 
 def _count_contracts(published: Sequence[Report]) -> str:
@@ -77,9 +77,9 @@ def _count_kinds(left: Mapping[str, Left]) -> list[str]:
     """Seeds and snapshots counted, then models, the first ones with their names and reasons: by name, since threads
     end in any order."""
     kinds = Counter(node.kind for node in left.values())
-    parts = [counted(number, kind) for kind, number in sorted(kinds.items()) if kind != "model"]
+    parts = [format_count(number, kind) for kind, number in sorted(kinds.items()) if kind != "model"]
     models = [f"{name}: {node.reason}" for name, node in sorted(left.items()) if node.kind == "model"]
     if models:
         more = f"; and {len(models) - NAMED} more" if len(models) > NAMED else ""
-        parts.append(f"{counted(len(models), 'model')}: {'; '.join(models[:NAMED])}{more}")
+        parts.append(f"{format_count(len(models), 'model')}: {'; '.join(models[:NAMED])}{more}")
     return parts

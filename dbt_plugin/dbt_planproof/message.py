@@ -6,18 +6,18 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from planproof.report.folding import STYLE, later
+from planproof.report.folding import STYLE, is_secondary
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
-    harmless,
+    format_place,
+    format_promise,
+    join_lines,
+    message_of,
+    neutralize,
     next_steps,
-    one_line,
-    promised_at,
-    said,
     samples_of,
     short_query,
-    where,
 )
 from planproof_engine.finding import Finding, Verdict
 
@@ -53,10 +53,10 @@ def _write_message(report: Report, what: str, path: Path) -> str:
         query, rows = short_query(report, finding) or "", samples_of(report, finding)
         what = f"{finding.promised} finds" if finding.code == "PP513" else f"break {finding.promised}"
         lines += [f"  rows that {what}:"] if query or rows else []
-        lines += [f"    {one_line(row)}" for row in rows]
+        lines += [f"    {join_lines(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shorten_path(path)}")
-    return harmless("\n".join(lines))
+    return neutralize("\n".join(lines))
 
 
 def list_remarks(report: Report) -> list[str]:
@@ -65,17 +65,17 @@ def list_remarks(report: Report) -> list[str]:
     found = [f for verdict in _ORDER for f in report.findings if f.verdict is verdict and f.code not in STYLE]
     if not found:
         return []
-    first = min(found, key=lambda finding: (_ORDER.index(finding.verdict), later(finding)))
+    first = min(found, key=lambda finding: (_ORDER.index(finding.verdict), is_secondary(finding)))
     more = f" (and {len(found) - 1} more in planproof/report.json)" if len(found) > 1 else ""
-    return [harmless(one_line(f"planproof: {report.model}: {first}{more}"))]
+    return [neutralize(join_lines(f"planproof: {report.model}: {first}{more}"))]
 
 
 def list_changes(report: Report) -> list[str]:
     """What a publish did to the table on one line, and a line per schema change that was applied to it."""
     change = report.details.change
-    told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {one_line(change.line())}"]
-    told += [f"planproof: {one_line(f.message)}" for f in report.findings if f.code == "PP607"]
-    return [harmless(one_line(line)) for line in told]
+    told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {join_lines(change.line())}"]
+    told += [f"planproof: {join_lines(f.message)}" for f in report.findings if f.code == "PP607"]
+    return [neutralize(join_lines(line)) for line in told]
 
 
 def list_suggestions(report: Report) -> list[str]:
@@ -83,7 +83,7 @@ def list_suggestions(report: Report) -> list[str]:
     count = sum(f.code == "PP210" for f in report.findings)
     ways = "rewriting gives" if count == 1 else "rewritings give"
     said = f"planproof: {report.model}: {count} {ways} the same rows faster; see planproof/report.json, `rewrite: on`"
-    return [harmless(one_line(said))] if count else []
+    return [neutralize(join_lines(said))] if count else []
 
 
 def _format_table(findings: Sequence[Finding]) -> list[str]:
@@ -96,18 +96,18 @@ def _format_table(findings: Sequence[Finding]) -> list[str]:
             f.promised or "-",
             f.found or "-",
             f.plane,
-            where(f.origin) if f.origin else "-",
+            format_place(f.origin) if f.origin else "-",
         )
         for f in findings
     ]
     cells = [head, *[(*map(_cut_text, row[:-1]), row[-1]) for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in cells]
-    return [*lines, *dict.fromkeys(f"  {f.code}: {one_line(said(f))}{_describe_promise(f)}" for f in findings)]
+    return [*lines, *dict.fromkeys(f"  {f.code}: {join_lines(message_of(f))}{_describe_promise(f)}" for f in findings)]
 
 
 def _describe_promise(finding: Finding) -> str:
-    return f" ({promised_at(finding)})" if finding.promise is not None else ""
+    return f" ({format_promise(finding)})" if finding.promise is not None else ""
 
 
 def shorten_path(path: Path) -> str:
@@ -117,5 +117,5 @@ def shorten_path(path: Path) -> str:
 
 
 def _cut_text(text: str) -> str:
-    text = one_line(text)
+    text = join_lines(text)
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."

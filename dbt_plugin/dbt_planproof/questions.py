@@ -28,7 +28,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
 from planproof.report.details import Details
 from planproof.report.model import Report
-from planproof.report.parts import one_line, would_stop
+from planproof.report.parts import join_lines, would_stop
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_nullable, without_lengths
@@ -179,11 +179,11 @@ class Questions:
             materialized=node.model.materialized,
             fail_on=model.settings.fail_on,
             contract=model.contract is not None,
-            hooked=one_line(hooked) if hooked is not None and is_open else None,
+            hooked=join_lines(hooked) if hooked is not None and is_open else None,
         )
         root = self.adapter.config.project_root
         placed = relocate(replace(report, details=details), node.form, root)
-        placed = Promises(Path(root)).placed(placed, node.form)
+        placed = Promises(Path(root)).place_findings(placed, node.form)
         unplaced = any(f.field and not f.origin and f.verdict is not Verdict.PROVED for f in placed.findings)
         if isinstance(self.state.seen, ColumnsSeen) and unplaced:
             self._check(node.compiled)

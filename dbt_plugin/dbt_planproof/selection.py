@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import Selection
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
-from planproof.project.reads import content
+from planproof.project.reads import read_content
 from planproof.project.target_folder import target_folder
 
 MAY_BE_EMPTY = ("state", "result", "source_status")
@@ -49,9 +49,9 @@ def _refuse_bombs(home: Path) -> None:
     for ever. Raises OSError and `ProjectError`."""
     for name in _READ:
         if (home / name).exists():
-            content(home / name)
+            read_content(home / name)
     if (home / "selectors.yml").exists():
-        decoded(home / "selectors.yml")
+        load_file(home / "selectors.yml")
 
 
 def _choose(

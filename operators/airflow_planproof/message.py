@@ -16,9 +16,9 @@ MOST_FINDINGS = 10
 
 def violation(failing: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which `failing`, a part of `reports`, broke their contracts."""
-    from planproof.report.parts import Parts, counted
+    from planproof.report.parts import Parts, format_count
 
-    lines = [f"planproof: {len(failing)} of {counted(len(reports), 'model')} failed"]
+    lines = [f"planproof: {len(failing)} of {format_count(len(reports), 'model')} failed"]
     for report in failing:
         parts = Parts.of(report)
         lines += ["", f"{parts.model} {parts.heading}: {parts.reason}", *_findings(report, parts), f"  {parts.fate}"]
@@ -28,9 +28,9 @@ def violation(failing: Sequence[Report], reports: Sequence[Report], url: str | N
 
 def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which Spark failed and no contract is known to be broken."""
-    from planproof.report.parts import Parts, counted
+    from planproof.report.parts import Parts, format_count
 
-    lines = [f"planproof: {len(failed)} of {counted(len(reports), 'model')} could not run"]
+    lines = [f"planproof: {len(failed)} of {format_count(len(reports), 'model')} could not run"]
     for report in failed:
         parts = Parts.of(report)
         lines += ["", f"{parts.model}: {report.error or 'no reason given'}", *_findings(report, parts)]
@@ -40,9 +40,9 @@ def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None
 
 def breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
     """The message of a check that found changes that break their readers."""
-    from planproof.report.parts import counted
+    from planproof.report.parts import format_count
 
-    lines = [f"planproof: {counted(len(changes), 'breaking change')} since {since}"]
+    lines = [f"planproof: {format_count(len(changes), 'breaking change')} since {since}"]
     return _shown([*lines, *(f"  {change}" for change in changes), *_link(url)])
 
 
@@ -53,31 +53,31 @@ def dbt_failed(command: str, said: str, url: str | None = None) -> str:
 
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
-    from planproof.report.parts import counted, harmless, one_line
+    from planproof.report.parts import format_count, join_lines, neutralize
 
     found = [
         f"{r.said:<11} {r.outcome:<10} {r.model}"
-        + (f"  {counted(r.rows, 'row')}" if r.rows is not None else "")
+        + (f"  {format_count(r.rows, 'row')}" if r.rows is not None else "")
         + (f"  {r.seconds:.1f} s" if r.seconds is not None else "")
         for r in reports
     ]
-    return [harmless(one_line(line) if "\n" in line else line) for line in found]
+    return [neutralize(join_lines(line) if "\n" in line else line) for line in found]
 
 
 def _shown(lines: Iterable[str]) -> str:
     """Airflow's page of a log obeys escape sequences and `::group::`, and names are others'."""
-    from planproof.report.parts import harmless
+    from planproof.report.parts import neutralize
 
-    return harmless("\n".join(lines))
+    return neutralize("\n".join(lines))
 
 
 def _findings(report: Report, parts: Parts) -> list[str]:
-    from planproof.report.parts import next_steps, where
+    from planproof.report.parts import format_place, next_steps
 
     found = [*parts.findings, *parts.beside]
     lines: list[str] = []
     for finding in found[:MOST_FINDINGS]:
-        place = where(finding.origin) if finding.origin else str(report.details.file or "")
+        place = format_place(finding.origin) if finding.origin else str(report.details.file or "")
         lines += _finding(finding, place)
     lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(found[:MOST_FINDINGS]).items()]
     if len(found) > MOST_FINDINGS:
@@ -100,9 +100,9 @@ def _finding(finding: Finding, place: str) -> list[str]:
 
 
 def _skipped(reports: Iterable[Report]) -> list[str]:
-    from planproof.report.parts import skipped
+    from planproof.report.parts import group_skipped
 
-    found = skipped(reports)
+    found = group_skipped(reports)
     return ["", *(f"skipped, because {reason}: {', '.join(names)}" for reason, names in found.items())] if found else []
 
 

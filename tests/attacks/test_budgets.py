@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 from planproof.project.check import check_project
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import read_project
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen, schema_of_source
-from planproof.project.yaml_text import yaml_of
+from planproof.project.yaml_text import load_yaml
 from planproof.report.model import Report, Verdict
 from planproof_engine import budget
 from planproof_engine.api import plan
@@ -338,20 +338,20 @@ NO_VALUES = ("a: 2024-99-99", "a: " + "9" * 6000, "\0")
 def test_yaml_that_grows_is_refused(text: str, tmp_path: Path) -> None:
     """A line of brackets once ended the process, inside of libyaml."""
     with pytest.raises(yaml.YAMLError):
-        yaml_of(text)
+        load_yaml(text)
     (tmp_path / "profiles.yml").write_text(text)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "m.yml").write_text(text)
     with pytest.raises(ProjectError, match="neither YAML nor JSON"):
-        decoded(tmp_path / "profiles.yml")
-    assert Promises(tmp_path)._described("models/m.yml") == {}
+        load_file(tmp_path / "profiles.yml")
+    assert Promises(tmp_path)._read_models("models/m.yml") == {}
 
 
 def test_pipes_and_devices_are_no_files(tmp_path: Path, dbt_manifest: Any) -> None:
     for name in ("dbt_project.yml", "planproof_sources.json"):
         os.mkfifo(tmp_path / name)
         with pytest.raises(ProjectError, match="no regular file"):
-            decoded(tmp_path / name)
+            load_file(tmp_path / name)
     (tmp_path / "target").mkdir()
     for made in (lambda at: os.mkfifo(at), lambda at: at.symlink_to("/dev/zero")):
         made(tmp_path / "target" / "manifest.json")

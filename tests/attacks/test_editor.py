@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip("pygls")
 
 from planproof.lsp import answers
-from planproof.lsp.framing import bounded_input
-from planproof.lsp.server import diagnostic
+from planproof.lsp.framing import bound_input
+from planproof.lsp.server import make_diagnostic
 from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation
 
@@ -48,8 +48,8 @@ def shown(workspace: Workspace, text: str) -> Iterator[str]:
     for hint in answers.hints(workspace, FILE, 0, 0):
         yield hint.label
         yield hint.why
-    yield from (diagnostic(placed).message for placed in workspace.findings(FILE))
-    yield from (mend.title for mend in answers.mends(workspace, FILE, 0, 9))
+    yield from (make_diagnostic(placed).message for placed in workspace.findings(FILE))
+    yield from (mend.title for mend in answers.suggest_mends(workspace, FILE, 0, 9))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -165,6 +165,6 @@ def test_no_message_of_an_editor_ends_the_server_or_reads_elsewhere(tmp_path: Pa
     "header", [b"x" * 10**6, b"Content-Length: " + b"9" * 5000 + b"\r\n", b"Content-Length: 9999999999\r\n"]
 )
 def test_a_header_without_end_is_not_waited_for(header: bytes, capsys: pytest.CaptureFixture[str]) -> None:
-    given = bounded_input(io.BytesIO(header))
+    given = bound_input(io.BytesIO(header))
     assert given.readline() == b""
     assert "planproof lsp ends" in capsys.readouterr().err

@@ -17,9 +17,9 @@ from planproof.cli.group import cli
 from planproof.cli.output import Wanted, write, write_forms
 from planproof.cli.run import RECORD
 from planproof.project.errors import ProjectError
-from planproof.project.infer import property_file
+from planproof.project.infer import find_property_file
 from planproof.project.manifest import read_project
-from planproof.project.reads import content_within
+from planproof.project.reads import read_within
 from planproof.project.sources import read_frozen, schema_of_source
 from planproof.regular import read_regular
 from planproof.report.model import Report
@@ -59,12 +59,12 @@ OUTSIDE = [
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_a_file_that_lies_elsewhere_is_not_read(name: str, home: Path) -> None:
     with pytest.raises((OSError, ValueError)):
-        content_within(home, name.replace("{tmp}", str(home.parent)))
+        read_within(home, name.replace("{tmp}", str(home.parent)))
 
 
 @pytest.mark.parametrize("name", ["seeds/fine.csv", "seeds/../seeds/fine.csv", "seeds/inner.csv"])
 def test_a_file_of_the_project_is_read(name: str, home: Path) -> None:
-    assert content_within(home, name) == b"a,b\n1,2\n"
+    assert read_within(home, name) == b"a,b\n1,2\n"
 
 
 @pytest.mark.parametrize("part", ["seeds/deep/fine.csv", "seeds/deep", "seeds"])
@@ -86,7 +86,7 @@ def test_what_became_a_link_after_it_was_looked_at_is_not_followed(
 
     monkeypatch.setattr("planproof.project.reads.os.stat", looked)
     with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
-        content_within(home, "seeds/deep/fine.csv")
+        read_within(home, "seeds/deep/fine.csv")
     assert (home / part).is_symlink()
 
 
@@ -262,18 +262,18 @@ def test_infer_writes_below_the_model_paths_alone(patch: str, home: Path, dbt_ma
     manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": patch}})
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
-        property_file(project, project.nodes["model.shop.m"])
+        find_property_file(project, project.nodes["model.shop.m"])
 
 
 def test_infer_writes_where_the_projects_models_are(home: Path, dbt_manifest: Any) -> None:
     (home / "dbt_project.yml").write_text("model-paths: [marts, '..']\n")
     manifest = dbt_manifest(models={"m": {"sql": "select 1 as id", "patch_path": "shop://marts/m.yml"}})
     project = replace(read_project(manifest), directory=home)
-    assert property_file(project, project.nodes["model.shop.m"]) == home / "marts/m.yml"
+    assert find_property_file(project, project.nodes["model.shop.m"]) == home / "marts/m.yml"
     manifest["nodes"]["model.shop.m"]["patch_path"] = "shop://models/m.yml"
     project = replace(read_project(manifest), directory=home)
     with pytest.raises(ProjectError, match="model paths"):
-        property_file(project, project.nodes["model.shop.m"])
+        find_property_file(project, project.nodes["model.shop.m"])
 
 
 def test_dbts_report_is_written_over_no_other_file(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from planproof.project.diff import compare_projects
 from planproof.project.errors import ProjectError
 from planproof.project.explained import explain_model
 from planproof.project.manifest import read_project
-from planproof.project.profile import rendered
+from planproof.project.profile import render_value
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen
-from planproof.project.yaml_text import yaml_of
+from planproof.project.yaml_text import load_yaml
 from planproof.publish.notes.note import Note
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.owner import Owner
@@ -194,7 +194,7 @@ def _type(form: Any) -> None:
 
 
 def _profile(text: str) -> None:
-    rendered(text, "profiles.yml")
+    render_value(text, "profiles.yml")
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ FUZZERS = {
     "sql": Fuzzer(TOKENS | cut(), _sql, (AnalysisError, Unknown)),
     "types": Fuzzer(changed(TYPE) | cut(TYPES) | st.text(max_size=30), _type, (ValueError,)),
     "settings": Fuzzer(changed(SETTINGS), lambda form: Settings.of(form, "here"), (SettingsError,)),
-    "yaml": Fuzzer(cut((YAML,)) | st.text(max_size=60), yaml_of, (yaml.YAMLError,)),
+    "yaml": Fuzzer(cut((YAML,)) | st.text(max_size=60), load_yaml, (yaml.YAMLError,)),
     "profiles": Fuzzer(
         st.lists(st.sampled_from(JINJA.split())).map(" ".join),
         _profile,
@@ -273,7 +273,7 @@ def fuzzers(tmp_path: Path, dbt_manifest: Any) -> dict[str, Fuzzer]:
 
     def model_file(text: str) -> None:
         (tmp_path / "m.yml").write_text(text, errors="replace")
-        Promises(tmp_path)._described("m.yml")
+        Promises(tmp_path)._read_models("m.yml")
 
     return {
         **FUZZERS,

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from planproof import Guard, Model
 from planproof.cli.group import cli
-from planproof.confidential import without_secrets
+from planproof.confidential import hide_secrets
 from planproof.project import cache_key
 from planproof.publish.transaction.places import database_root
 from planproof.report.formats import FORMATS, render
@@ -249,7 +249,7 @@ def test_no_command_line_tells_a_secret(opened: str, tmp_path: Path) -> None:
 )
 def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> None:
     assert SECRET not in str(SparkFailure(message))
-    assert "***" in without_secrets(message)
+    assert "***" in hide_secrets(message)
 
 
 @pytest.mark.parametrize(
@@ -269,4 +269,4 @@ def test_a_failure_is_told_without_what_was_told_in_confidence(message: str) -> 
     ],
 )
 def test_the_rest_of_a_failure_is_told(message: str) -> None:
-    assert without_secrets(message) == message
+    assert hide_secrets(message) == message

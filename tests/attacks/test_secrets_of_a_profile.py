@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planproof.project.errors import ProjectError
-from planproof.project.profile import read_profile, rendered
+from planproof.project.profile import read_profile, render_value
 
 SECRET = "hunter2-of-the-environment"
 VALUE = "{{ env_var('DBT_SECRET') }}"
@@ -59,7 +59,7 @@ def test_no_error_tells_a_secret(
 )
 def test_a_profile_computes_nothing(text: str) -> None:
     with pytest.raises(ProjectError, match="cannot be rendered"):
-        rendered(text, "profiles.yml")
+        render_value(text, "profiles.yml")
 
 
 def test_a_profile_chooses_between_texts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +70,7 @@ def test_a_profile_chooses_between_texts(monkeypatch: pytest.MonkeyPatch) -> Non
         ("{{ env_var('NONE_SUCH', '8') | as_number }}", "8"),
         ("{{ 'u_' ~ env_var('DBT_TARGET_KIND') }}", "u_ Prod "),
     ):
-        assert rendered(text, "profiles.yml") == found
+        assert render_value(text, "profiles.yml") == found
 
 
 @pytest.mark.parametrize("place", ["profile", "target"])

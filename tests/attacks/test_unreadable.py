@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planproof.project.audit import audit_all, promises
+from planproof.project.audit import audit_all, select_promises
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
 from planproof.project.manifest import read_project
@@ -62,7 +62,7 @@ def test_a_contract_is_one_model_s_matter(attacked: dict[str, Any]) -> None:
 @pytest.mark.parametrize("attacked", list(UNREADABLE)[:1], indirect=True)
 def test_the_others_are_audited_and_compared(attacked: dict[str, Any]) -> None:
     project = read_project(attacked)
-    asked = by_name(audit_all(None, promises(project)))  # type: ignore[arg-type]
+    asked = by_name(audit_all(None, select_promises(project)))  # type: ignore[arg-type]
     assert asked["attack"].outcome == asked["healthy"].outcome == "failed", "there is no Spark"
     assert "levels" in (asked["attack"].error or "")
     assert "levels" not in (asked["healthy"].error or "")

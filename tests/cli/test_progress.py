@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from planproof.cli.run import _Shown
+from planproof.cli.run import _RunProgress
 from planproof.project import read_project
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -25,19 +25,19 @@ def test_each_step_is_told_as_dbt_tells_it(dbt_manifest, terminal: bool) -> None
     models = sorted((n for n in project.nodes.values() if n.kind == "model"), key=lambda n: n.name, reverse=True)
     live = []
     with err.status("reading the project") as status:
-        shown = _Shown(status, err, out)
+        shown = _RunProgress(status, err, out)
         live.append(str(status.status))
-        shown.starts()
+        shown.on_spark_start()
         live.append(str(status.status))
-        shown.compiles()
+        shown.on_compile()
         live.append(str(status.status))
-        shown.chose(models)
+        shown.on_selection(models)
         for node, outcome in zip(models, ("published", "rejected")):
-            shown.begins(node)
+            shown.on_model_begin(node)
             live.append(str(status.status))
             found = (Finding(Verdict.VIOLATED, "PP504", "analyzed", "id"),) if outcome == "rejected" else ()
             details = Details(materialized=node.materialized, contract=False)
-            shown.ended(Report(node.relation, outcome, found, rows=1200, seconds=0.31, details=details))
+            shown.on_model_end(Report(node.relation, outcome, found, rows=1200, seconds=0.31, details=details))
     steps = [
         "Spark starts",
         "dbt compiles the project",

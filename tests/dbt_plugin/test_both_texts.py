@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planproof.project.both_texts import BothTexts, both_texts
+from planproof.project.both_texts import BothTexts, find_both_texts
 from planproof.project.manifest import read_project
 
 MODELS = {
@@ -46,7 +46,7 @@ ASKING = """
 def found(dbt: Any) -> dict[str, BothTexts | None]:
     assert dbt.run("compile").success
     project = read_project(dbt.root)
-    return {node.name: both_texts(project, node) for node in project.models}
+    return {node.name: find_both_texts(project, node) for node in project.models}
 
 
 def compiled(dbt: Any) -> dict[str, str]:

@@ -14,8 +14,8 @@ from quick import keep_quick
 
 from dbt_planproof.compiler import DBT
 from planproof.cli.group import cli
-from planproof.project import Project, ProjectError, read_project, selected
-from planproof.project.selection import _is_own, default_selector
+from planproof.project import Project, ProjectError, read_project, select_models
+from planproof.project.selection import _is_own, read_default_selector
 from planproof.report.run import RunReport
 
 pytest.importorskip("dbt.adapters.spark")
@@ -124,20 +124,20 @@ def test_the_models_are_those_that_dbt_lists(shop: Path, select: str) -> None:
     more = ["--state", str(state)] if state else []
     wanted = listed(shop, "--select", *select.split(), *more)
     assert wanted or "state:new" in select
-    found = selected(project_of(shop), [select], state=state)
+    found = select_models(project_of(shop), [select], state=state)
     assert sorted(node.name for node in found) == wanted
 
 
 def test_a_selector_of_the_project(shop: Path) -> None:
-    found = selected(project_of(shop), selector="nightly")
+    found = select_models(project_of(shop), selector="nightly")
     assert sorted(node.name for node in found) == listed(shop, "--selector", "nightly") == ["mart_a"]
-    assert sorted(node.name for node in selected(project_of(shop), (), ["@stg_b"])) == listed(
+    assert sorted(node.name for node in select_models(project_of(shop), (), ["@stg_b"])) == listed(
         shop, "--exclude", "@stg_b"
     )
     with pytest.raises(ProjectError, match="defines: nightly"):
-        selected(project_of(shop), selector="daily")
+        select_models(project_of(shop), selector="daily")
     with pytest.raises(ProjectError, match="give one of them"):
-        selected(project_of(shop), ["mart_a"], selector="nightly")
+        select_models(project_of(shop), ["mart_a"], selector="nightly")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_selector_of_the_project(shop: Path) -> None:
 )
 def test_a_name_that_dbt_does_not_find_is_an_error(shop: Path, select: str, said: str) -> None:
     with pytest.raises(ProjectError) as caught:
-        selected(project_of(shop), [select])
+        select_models(project_of(shop), [select])
     assert said in str(caught.value)
 
 
@@ -163,15 +163,15 @@ def test_a_manifest_that_this_dbt_cannot_read_is_left_to_the_one_that_wrote_it(s
     with pytest.raises(
         ProjectError, match="let the dbt that wrote it name the models: `dbt ls --output name`"
     ) as caught:
-        selected(project_of(form), ["@stg_b"])
+        select_models(project_of(form), ["@stg_b"])
     assert len(str(caught.value)) < 500
 
 
 def test_a_state_that_is_not_there(shop: Path) -> None:
     with pytest.raises(ProjectError, match=r"there is no manifest\.json"):
-        selected(project_of(shop), ["state:modified"], state=shop / "models")
+        select_models(project_of(shop), ["state:modified"], state=shop / "models")
     with pytest.raises(ProjectError, match=r"dbt's selection: .* no comparison manifest: give --state FOLDER"):
-        selected(project_of(shop), ["state:modified"])
+        select_models(project_of(shop), ["state:modified"])
 
 
 def test_the_command_line_takes_several_words_and_nothing_that_changed_is_no_error(shop: Path) -> None:
@@ -197,11 +197,13 @@ def test_the_default_selector_of_the_project_counts_where_nothing_is_named(shop:
     root = shutil.copytree(shop, tmp_path / "shop")
     (root / "selectors.yml").write_text(FILES["selectors.yml"].rstrip() + "\n    default: true\n")
     project = project_of(root)
-    assert default_selector(shop) is None
-    assert default_selector(root) == "nightly"
-    assert [node.name for node in selected(project)] == listed(root) == ["mart_a"]
-    assert sorted(node.name for node in selected(project, exclude=["mart_a"])) == listed(root, "--exclude", "mart_a")
-    assert len(selected(project, ["*"])) == len(project.models)
+    assert read_default_selector(shop) is None
+    assert read_default_selector(root) == "nightly"
+    assert [node.name for node in select_models(project)] == listed(root) == ["mart_a"]
+    assert sorted(node.name for node in select_models(project, exclude=["mart_a"])) == listed(
+        root, "--exclude", "mart_a"
+    )
+    assert len(select_models(project, ["*"])) == len(project.models)
     manifest = json.loads((root / "target/manifest.json").read_text())
     for node in manifest["nodes"].values():
         node["compiled_code"] = "select 1L as id"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard
-from planproof.project.freeze import drift_of_sources, frozen_form, text_of
+from planproof.project.freeze import find_drift, freeze_relations, render_form
 from planproof.project.manifest import read_project
 from planproof.project.sources import read_frozen
 from planproof.report.model import Report
@@ -201,18 +201,18 @@ def test_sources_are_frozen_with_their_flags_and_field_ids(
     source["relation_name"] = name
     (tmp_path / "manifest.json").write_text(json.dumps(form))
     project = read_project(tmp_path / "manifest.json")
-    content, missing = frozen_form(project, guard.session)
+    content, missing = freeze_relations(project, guard.session)
     assert not missing
     found = [(c["name"], c["type"], c["nullable"], c["id"]) for c in content["sources"][name]["columns"]]
     assert found[:2] == [("id", "bigint", False, 1), ("name", "string", True, 2)]
     file = tmp_path / "frozen.json"
-    file.write_text(text_of(content))
+    file.write_text(render_form(content))
     frozen = read_frozen(project, file)
-    assert not drift_of_sources(project, guard.session, frozen).changes
+    assert not find_drift(project, guard.session, frozen).changes
     iceberg.sql(f"alter table {name} alter column id drop not null")
     iceberg.sql(f"alter table {name} drop column name")
     iceberg.sql(f"alter table {name} add column name string after id")
-    changes = drift_of_sources(project, guard.session, frozen).changes
+    changes = find_drift(project, guard.session, frozen).changes
     assert [(c.column, c.what, c.before, c.after) for c in changes] == [
         ("id", "may be null now", "bigint NOT NULL", "bigint"),
         ("name", "made anew", "field 2", "field 4"),

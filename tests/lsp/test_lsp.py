@@ -18,7 +18,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
 from planproof.lsp import compiling
-from planproof.lsp.texts import Lines, edits, moved, respliced
+from planproof.lsp.texts import Lines, find_edits, move_line, resplice
 from planproof.lsp.workspace import Workspace
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
@@ -316,24 +316,24 @@ def test_an_edit_is_carried_into_the_compiled_text_where_it_is_literal() -> None
         ("priced\n", "priced p\n"),
     ):
         edited = MART.replace(old, new)
-        assert respliced(mapped, edited) == rendered(edited), new
+        assert resplice(mapped, edited) == rendered(edited), new
     both = MART.replace("amount * 2", "amount").replace("select order_id, twice", "select order_id,\n  twice")
-    assert respliced(mapped, both) == rendered(both)
+    assert resplice(mapped, both) == rendered(both)
     for old, new in (
         ("ref('stg')", "ref('other')"),
         ("from priced", "from {{ x }}"),
         ("from {{", "from {# #} {{"),
         ("{{ ref", "{ ref"),
     ):
-        assert respliced(mapped, MART.replace(old, new)) is None, new
+        assert resplice(mapped, MART.replace(old, new)) is None, new
     text = "select '{ {' as a"
     braces = TemplateMap.of(
         {"raw_code": text, "compiled_code": text, "original_file_path": "m.sql"}, None, {"m.sql": text}
     )
-    assert respliced(braces, text.replace("a", "b")) == text.replace("a", "b")
-    assert respliced(braces, text.replace("{ {", "{{")) is None, "two braces that meet are a tag"
-    assert edits("a\nb\nc\n", "a\nbx\nc\n") == [(3, 3, "x")]
-    assert moved("a\nb", "x\na\nb", 1) == 2
+    assert resplice(braces, text.replace("a", "b")) == text.replace("a", "b")
+    assert resplice(braces, text.replace("{ {", "{{")) is None, "two braces that meet are a tag"
+    assert find_edits("a\nb\nc\n", "a\nbx\nc\n") == [(3, 3, "x")]
+    assert move_line("a\nb", "x\na\nb", 1) == 2
     assert Lines("a€𝒳b").position(3) == (0, 4)
     assert Lines("x\na€𝒳b").offset(1, 4) == 5
 
@@ -355,14 +355,14 @@ def test_dbt_compiles_a_saved_model_without_a_warehouse(tmp_path, example_projec
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
     monkeypatch.setenv("PLANPROOF_DEMO_HOME", str(tmp_path))
     location, file = ProjectLocation(example_project), "models/marts/customer_activity.sql"
-    nodes = asyncio.run(compiling.compiled(location, [file]))
+    nodes = asyncio.run(compiling.compile_files(location, [file]))
     (node,) = (n for n in nodes.values() if n["original_file_path"] == file)
     assert "{{" in node["raw_code"]
     assert "{{" not in node["compiled_code"]
     assert not (example_project / "target" / "manifest.json").exists()
     (example_project / file).write_text("select {{ nothing_of_the_kind() }}")
     with pytest.raises(compiling.CannotCompile, match="nothing_of_the_kind"):
-        asyncio.run(compiling.compiled(location, [file]))
+        asyncio.run(compiling.compile_files(location, [file]))
 
 
 def test_a_recompiled_model_takes_the_place_of_the_last_compile(project) -> None:
@@ -371,9 +371,9 @@ def test_a_recompiled_model_takes_the_place_of_the_last_compile(project) -> None
     edited = MART.replace("amount * 2", "{{ twice('amount') }}")
     workspace.edit("models/mart.sql", MART)
     assert not workspace.edit("models/mart.sql", edited)
-    assert workspace.reading("models/mart.sql") is None
+    assert workspace.find_reading("models/mart.sql") is None
     compiled = rendered(edited).replace("{{ twice('amount') }}", "cast(amount * 2 as string)")
-    workspace.recompiled({"model.shop.mart": {"raw_code": edited.strip(), "compiled_code": compiled}})
+    workspace.take_compiled({"model.shop.mart": {"raw_code": edited.strip(), "compiled_code": compiled}})
     (found,) = (p for p in workspace.findings("models/mart.sql") if p.finding.code == "PP504")
     assert edited.split("\n")[found.line] == "select order_id, twice"
-    assert workspace.reading("models/mart.sql") is not None
+    assert workspace.find_reading("models/mart.sql") is not None

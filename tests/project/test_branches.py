@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.project import ProjectError, read_project, selected
-from planproof.project.branches import Branch, branch_of
-from planproof.project.run import Older, runnable
+from planproof.project import ProjectError, read_project, select_models
+from planproof.project.branches import Branch, find_branch
+from planproof.project.run import Older, select_runnable
 
 FILTER = "where at > (select max(at) from {{ this }})"
 PLAIN = "select * from {{ ref('stg') }}\n{% if is_incremental() %}\n" + FILTER + "\n{% endif %}"
@@ -44,7 +44,7 @@ NEW = "select * from shop.stg\n\nwhere at > (select max(at) from shop.log)\n"
 def test_the_branch_of_a_text(dbt_manifest, template, compiled, branch):
     log = {"sql": compiled, "raw_code": template, "parents": ["stg"], "config": {"materialized": "incremental"}}
     project = read_project(dbt_manifest({"stg": {"sql": "select 1"}, "log": log}))
-    assert branch_of(project, project.by_relation("log")) is branch
+    assert find_branch(project, project.find_by_relation("log")) is branch
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_macros_that_ask_make_it_unknown(dbt_manifest, macro, branch):
     manifest["nodes"]["model.shop.log"]["depends_on"] = {"nodes": ["model.shop.stg"], "macros": called}
     manifest["macros"] = {"macro.shop.cents": {"macro_sql": macro, "depends_on": {"macros": []}}} if macro else {}
     project = read_project(manifest)
-    assert branch_of(project, project.by_relation("log")) is branch
+    assert find_branch(project, project.find_by_relation("log")) is branch
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_a_text_that_is_wrong_for_what_stands_is_refused(dbt_manifest, compiled,
     project = read_project(dbt_manifest({"stg": {"sql": "select 1"}, "log": log}))
     older = Older(project, lambda node: stands)
     if said is None:
-        assert [n.name for n in runnable(selected(project), fresh=False, older=older)] == ["stg", "log"]
+        assert [n.name for n in select_runnable(select_models(project), fresh=False, older=older)] == ["stg", "log"]
         return
     with pytest.raises(ProjectError) as caught:
-        runnable(selected(project), fresh=False, older=older)
+        select_runnable(select_models(project), fresh=False, older=older)
     assert said in str(caught.value)
     assert 'compile them with dbt just before the run, or leave them to `dbt build`: --exclude "log"' in str(
         caught.value

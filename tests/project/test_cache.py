@@ -20,11 +20,11 @@ from planproof.project import location, read_project, schedule
 from planproof.project.cache import Cache
 from planproof.project.check import check_project
 from planproof.project.finished import Earlier, Finished
-from planproof.project.reads import Reads, content, noting
+from planproof.project.reads import Reads, note_reads, read_content
 from planproof.project.request import Progress, Request
 from planproof.project.workers import can_fork
 from planproof.report.model import Report
-from planproof.report.text import plain
+from planproof.report.text import render_plain
 from planproof_engine.conf import Conf
 
 ID = {"data_type": "bigint", "constraints": [{"type": "not_null"}]}
@@ -223,9 +223,9 @@ def test_a_cache_is_bounded_and_keeps_what_was_used_last(tmp_path, monkeypatch) 
 def test_the_users_folder(monkeypatch, tmp_path) -> None:
     monkeypatch.delenv("PLANPROOF_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert caches.folder() == tmp_path / "planproof"
+    assert caches.cache_folder() == tmp_path / "planproof"
     monkeypatch.setenv("PLANPROOF_CACHE_DIR", str(tmp_path / "own"))
-    assert caches.folder() == tmp_path / "own"
+    assert caches.cache_folder() == tmp_path / "own"
     cannot = tmp_path / "file"
     cannot.write_text("")
     cache = Cache(cannot / "below" / "check.sqlite")
@@ -293,13 +293,13 @@ class Told(Progress):
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def read(self, project) -> None:
+    def on_project(self, project) -> None:
         self.said.append(project.name)
 
-    def named(self, project: str) -> None:
+    def on_project_name(self, project: str) -> None:
         self.said.append(project)
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.said.append(remark)
 
 
@@ -372,7 +372,7 @@ def test_a_check_in_which_nothing_changed_is_told_again_without_reading_the_mani
     def checked(**options) -> tuple[str, list[str], int]:
         told, before = Told(), len(read)
         found = Request("check", project_dir=str(folder), **options).reports(None, told, brief=True)
-        return plain(replace(r, seconds=0.0) for r in found), told.said, len(read) - before
+        return render_plain(replace(r, seconds=0.0) for r in found), told.said, len(read) - before
 
     first = checked()
     assert checked() == (*first[:2], 0)
@@ -414,7 +414,7 @@ def test_after_one_change_the_other_models_reports_are_those_of_the_check_before
         (folder / "models" / "schema.yml").write_text("# above\n" * above + entry)
         asked.clear()
         found = Request("check", project_dir=str(folder), **options).reports(None, brief=True)
-        return plain(replace(r, seconds=0.0) for r in found), len(asked)
+        return render_plain(replace(r, seconds=0.0) for r in found), len(asked)
 
     checked()
     for sql in ("select id, 5 as five from shop.stg", "select id, 6 as six from shop.stg", "select id, from from x"):
@@ -461,8 +461,8 @@ def test_what_two_checks_wrote_at_the_same_time_is_not_mixed(tmp_path) -> None:
 def test_a_file_is_as_it_was_only_while_each_byte_is(tmp_path, size) -> None:
     path = tmp_path / "manifest.json"
     path.write_bytes(b"x" * size)
-    with noting() as reads:
-        assert content(path) == b"x" * size
+    with note_reads() as reads:
+        assert read_content(path) == b"x" * size
     assert reads.hold()
     for other in (b"x" * (size - 1) + b"y", b"x" * (size + 1), b""):
         path.write_bytes(other)

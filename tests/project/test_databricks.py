@@ -9,7 +9,7 @@ from planproof.project import ProjectError, read_project
 from planproof.project.location import ProjectLocation
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.remarks import remark_on_schemas, rules_used
+from planproof.project.remarks import describe_rules, remark_on_schemas
 from planproof.project.sources import read_frozen
 from planproof_engine.finding import Verdict
 
@@ -101,7 +101,7 @@ def test_what_was_frozen_says_which_rules_hold(dbt_manifest, tmp_path):
     frozen = tmp_path / "sources.json"
     frozen.write_text('{"version": 1, "spark": "4.0", "sources": {}}')
     project = read_project(manifest)
-    said = rules_used(OfflineCheck(project, DBT_CONF, read_frozen(project, frozen), {}))
+    said = describe_rules(OfflineCheck(project, DBT_CONF, read_frozen(project, frozen), {}))
     assert said.startswith("checked for Databricks by the rules of Spark 4.0 (named in ")
 
 

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project import ProjectError, read_project
-from planproof.project.audit import promises
+from planproof.project.audit import select_promises
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.freeze import given
+from planproof.project.freeze import list_unmade
 from planproof.project.infer import infer_project
 from planproof.report.run import RunReport
 
@@ -138,8 +138,8 @@ def test_the_other_commands(fusion: Any) -> None:
     same = invoke("diff", manifest, str(where), "--fail-on", "change")
     assert (same.exit_code, same.stdout) == (0, "0 breaking, 0 safe\n")
     project = read_project(where)
-    assert [node.relation for node in given(project)] == ["raw.orders"]
-    assert [promise.name for promise in promises(project)] == ["shop.mart"]
+    assert [node.relation for node in list_unmade(project)] == ["raw.orders"]
+    assert [promise.name for promise in select_promises(project)] == ["shop.mart"]
 
 
 def test_nothing_outside_of_the_project_is_read(fusion: Any, tmp_path_factory: pytest.TempPathFactory) -> None:

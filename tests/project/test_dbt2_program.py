@@ -12,7 +12,7 @@ import pytest
 
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
-from planproof.project.freeze import drift_of_sources, frozen_form, text_of
+from planproof.project.freeze import find_drift, freeze_relations, render_form
 from planproof.project.manifest import read_project
 from planproof.project.request import Request
 from planproof.project.sources import read_frozen
@@ -77,7 +77,7 @@ def test_what_dbt_2_compiled_is_frozen_checked_run_and_compared(
     project = read_project(compiled)
     assert project.dbt_version.startswith("2.")
     file = compiled / "planproof_sources.json"
-    file.write_text(text_of(frozen_form(project, session)[0]))
+    file.write_text(render_form(freeze_relations(project, session)[0]))
     noted: list[str] = []
     reports = {r.details.name: r for r in check_project(project, noted=noted.append)}
     verdicts = {name: r.verdict.value for name, r in reports.items()}
@@ -102,7 +102,7 @@ def test_what_dbt_2_compiled_is_frozen_checked_run_and_compared(
 
     spark.sql(f"drop table {database}.orders")
     spark.sql(f"create table {database}.orders (id bigint) using parquet")
-    [gone] = drift_of_sources(read_project(compiled), session, read_frozen(project, file)).changes
+    [gone] = find_drift(read_project(compiled), session, read_frozen(project, file)).changes
     assert (gone.column, gone.what) == ("name", "column removed")
     assert gone.reaches == (f"{database}.stg.name",)
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from planproof.project import ProjectError, read_project, selected
-from planproof.project.run import refusals, run_project, runnable
+from planproof.project import ProjectError, read_project, select_models
+from planproof.project.run import find_refusals, run_project, select_runnable
 from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof_engine.finding import Finding, Verdict
@@ -51,7 +51,7 @@ def outcomes(reports):
 
 def test_parents_go_first_and_ephemeral_models_are_part_of_their_children(shop):
     guard, begun, ended = Told(), [], []
-    nodes = runnable(selected(shop), fresh=True)
+    nodes = select_runnable(select_models(shop), fresh=True)
     reports = run_project(shop, nodes, guard, starting=lambda n: begun.append(n.name), finished=ended.append)
     assert begun == ["a", "c", "d", "e"]
     assert ended == reports
@@ -61,7 +61,7 @@ def test_parents_go_first_and_ephemeral_models_are_part_of_their_children(shop):
 
 def test_below_a_stopped_model_nothing_runs(shop):
     guard = Told(stops=["shop.a"])
-    reports = run_project(shop, runnable(selected(shop), fresh=True), guard)
+    reports = run_project(shop, select_runnable(select_models(shop), fresh=True), guard)
     assert outcomes(reports) == {"shop.a": "rejected", "shop.c": "skipped", "shop.d": "skipped", "shop.e": "published"}
     assert [name for name, _, _ in guard.seen] == ["shop.a", "shop.e"]
     assert reports[1].error == "its parent shop.a was not published"
@@ -70,7 +70,7 @@ def test_below_a_stopped_model_nothing_runs(shop):
 
 
 def test_a_model_that_cannot_run_is_failed_and_not_violated(shop):
-    reports = run_project(shop, runnable(selected(shop), fresh=True), Told(fails=["shop.c"]))
+    reports = run_project(shop, select_runnable(select_models(shop), fresh=True), Told(fails=["shop.c"]))
     assert outcomes(reports) == {"shop.a": "published", "shop.c": "failed", "shop.d": "skipped", "shop.e": "published"}
     assert (reports[1].error, reports[1].details.transient) == ("the cluster is gone", True)
 
@@ -78,17 +78,21 @@ def test_a_model_that_cannot_run_is_failed_and_not_violated(shop):
 def test_settings_and_full_refresh_reach_the_guard(shop):
     guard = Told()
     run_project(
-        shop, runnable(selected(shop, ["d"]), fresh=True), guard, overrides={"fail_on": "warning"}, full_refresh=True
+        shop,
+        select_runnable(select_models(shop, ["d"]), fresh=True),
+        guard,
+        overrides={"fail_on": "warning"},
+        full_refresh=True,
     )
     assert guard.seen == [("shop.d", "warning", True)]
 
 
 def test_an_older_compile_is_good_for_tables_and_views_only(shop):
     with pytest.raises(ProjectError) as caught:
-        runnable(selected(shop), fresh=False)
+        select_runnable(select_models(shop), fresh=False)
     assert "e: incremental: its compiled SQL is good only for the warehouse" in str(caught.value)
     assert 'compile them with dbt just before the run, or leave them to `dbt build`: --exclude "e"' in str(caught.value)
-    assert [n.name for n in runnable(selected(shop, [], ["e"]), fresh=False)] == ["a", "c", "d"]
+    assert [n.name for n in select_runnable(select_models(shop, [], ["e"]), fresh=False)] == ["a", "c", "d"]
 
 
 def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_manifest):
@@ -102,18 +106,18 @@ def test_what_dbt_alone_can_run_is_refused_by_name_before_anything_runs(dbt_mani
             }
         )
     )
-    assert [(node.name, reason) for node, reason in refusals(project.models, fresh=True)] == [
+    assert [(node.name, reason) for node, reason in find_refusals(project.models, fresh=True)] == [
         ("bare", "not compiled"),
         ("hooked", "only dbt does what it asks for: post-hook `analyze table {{ this }}` has Jinja"),
         ("snake", "a Python model"),
     ]
     with pytest.raises(ProjectError, match=r"nothing was run:\n  bare: not compiled\n  hooked: .*\n  snake"):
-        runnable(project.models, fresh=True)
+        select_runnable(project.models, fresh=True)
 
 
 def test_ephemeral_models_alone_are_nothing_to_run(shop):
     with pytest.raises(ProjectError, match="only ephemeral models are selected"):
-        runnable(selected(shop, ["b"]), fresh=True)
+        select_runnable(select_models(shop, ["b"]), fresh=True)
 
 
 def test_independent_models_run_beside_each_other_and_parents_first(dbt_manifest):
@@ -137,7 +141,7 @@ def test_independent_models_run_beside_each_other_and_parents_first(dbt_manifest
             return super().publish(model, full_refresh)
 
     guard = Meeting(stops=["shop.right"])
-    nodes = runnable(selected(project), fresh=True)
+    nodes = select_runnable(select_models(project), fresh=True)
     reports = run_project(
         project,
         nodes,
@@ -160,7 +164,7 @@ def test_where_finished_raises_no_further_model_is_begun(shop, threads):
     def cancelled(report):
         raise KeyboardInterrupt
 
-    nodes = runnable(selected(shop, ["a", "c", "d"]), fresh=True)
+    nodes = select_runnable(select_models(shop, ["a", "c", "d"]), fresh=True)
     with pytest.raises(KeyboardInterrupt):
         run_project(shop, nodes, guard, threads=threads, finished=cancelled)
     assert [name for name, _, _ in guard.seen] == ["shop.a"]
@@ -172,4 +176,4 @@ def test_what_dbt_alone_would_do_is_listed(dbt_manifest):
     with pytest.raises(
         ProjectError, match=r"a: only dbt does .*: post-hook `grant select on {{ this }} to y` has Jinja"
     ):
-        runnable(selected(read_project(manifest)), fresh=True)
+        select_runnable(select_models(read_project(manifest)), fresh=True)

@@ -37,7 +37,7 @@ def uncollected() -> Iterator[None]:
     "work",
     [
         check_project,
-        lambda project: explain_model(project, project.by_relation("m")),
+        lambda project: explain_model(project, project.find_by_relation("m")),
         lambda project: compare_projects(project, read_project(PROJECT)),
         infer_project,
     ],

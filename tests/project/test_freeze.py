@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from planproof.cli.group import cli
 from planproof.project.check import check_project
 from planproof.project.errors import ProjectError
-from planproof.project.freeze import drift_of_sources, frozen_form, text_of
+from planproof.project.freeze import find_drift, freeze_relations, render_form
 from planproof.project.manifest import read_project
 from planproof.project.sources import Frozen, read_frozen
 
@@ -27,24 +27,24 @@ def project(dbt_manifest: Any, spark: Any, database: str) -> Any:
 
 
 def test_what_is_frozen_is_what_check_reads(project: Any, session: Any, tmp_path: Any) -> None:
-    form, missing = frozen_form(project, session)
+    form, missing = freeze_relations(project, session)
     assert missing == {}
     file = tmp_path / "planproof_sources.json"
-    file.write_text(text_of(form))
+    file.write_text(render_form(form))
     assert json.loads(file.read_text()) == form
     [report] = check_project(project, frozen=file)
     [logical] = [p for p in report.planes if p.plane == "logical"]
     assert [(name, kind) for name, kind, _ in logical.schema or ()] == [("id", "bigint"), ("a", "int"), ("c", "string")]
-    found = drift_of_sources(project, session, read_frozen(project, file))
+    found = find_drift(project, session, read_frozen(project, file))
     assert (found.changes, found.unread) == ((), {})
 
 
 def test_a_source_that_changed_is_told(project: Any, session: Any, spark: Any, database: str, tmp_path: Any) -> None:
     file = tmp_path / "frozen.json"
-    file.write_text(text_of(frozen_form(project, session)[0]))
+    file.write_text(render_form(freeze_relations(project, session)[0]))
     spark.sql(f"drop table {database}.orders")
     spark.sql(f"create table {database}.orders (id int, s struct<a: int, b: int>, extra int) using parquet")
-    found = drift_of_sources(project, session, read_frozen(project, file))
+    found = find_drift(project, session, read_frozen(project, file))
     told = {(c.effect, c.column, c.what) for c in found.changes}
     assert told == {
         ("breaking", "id", "type narrowed"),
@@ -56,16 +56,16 @@ def test_a_source_that_changed_is_told(project: Any, session: Any, spark: Any, d
     reached = {c.column: c.reaches for c in found.changes if c.reaches}
     assert reached == {"id": ("shop.stg.id",), "c": ("shop.stg.c",), "s.b": ("shop.stg.a",)}
     spark.sql(f"drop table {database}.orders")
-    gone = drift_of_sources(project, session, read_frozen(project, file))
+    gone = find_drift(project, session, read_frozen(project, file))
     assert [(c.effect, c.what) for c in gone.changes] == [("breaking", "removed")]
     assert gone.changes[0].reaches == ("shop.stg.a", "shop.stg.c", "shop.stg.id")
     with pytest.raises(ProjectError, match="nothing was written"):
-        frozen_form(project, session)
+        freeze_relations(project, session)
 
 
 def test_without_a_file_there_is_nothing_to_compare(project: Any, session: Any) -> None:
     with pytest.raises(ProjectError, match="planproof freeze"):
-        drift_of_sources(project, session, Frozen())
+        find_drift(project, session, Frozen())
 
 
 def test_a_missing_source_does_not_keep_the_others_from_being_frozen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planproof import Function
-from planproof.project.functions import Loaded, load
+from planproof.project.functions import LoadedFunctions, load
 from planproof_engine.functions.declared import DeclarationError
 
 MODULE = """
@@ -20,7 +20,7 @@ BOTH = {"one": ONE, "two": Function(len, "bigint", kind="python")}
 def test_a_module_of_the_project(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "functions_of_a_test.py").write_text(MODULE)
-    found = Loaded.of(["functions_of_a_test:BOTH", "functions_of_a_test:ONE"], tmp_path)
+    found = LoadedFunctions.of(["functions_of_a_test:BOTH", "functions_of_a_test:ONE"], tmp_path)
     assert list(found.functions) == ["one", "two", "ONE"]
     assert isinstance(found.functions["one"], Function)
     assert found.files == (str(tmp_path / "functions_of_a_test.py"),)

@@ -13,14 +13,14 @@ from click.testing import CliRunner
 
 from planproof.cli.group import cli
 from planproof.project.errors import ProjectError
-from planproof.project.infer import Inferred, InferredColumn, infer_project, property_file, spelling
+from planproof.project.infer import Inferred, InferredColumn, find_property_file, format_type, infer_project
 from planproof.project.manifest import read_project
 from planproof_engine.conf import Conf
 from planproof_engine.types import parse_type
 
 pytest.importorskip("ruamel.yaml")
 
-from planproof.project.properties import with_contracts
+from planproof.project.properties import add_contracts
 
 SOURCES = {"shop.orders": {"id": "bigint", "at": "timestamp", "items": "array<struct<sku:string,qty:int>>"}}
 SQL = "select id, at, transform(items, i -> i.qty) as quantities from shop.orders where id is not null"
@@ -180,7 +180,7 @@ def test_the_inferred_contract_holds(project: Any, dbt_manifest: Any) -> None:
 @pytest.mark.parametrize("mode", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
 def test_a_type_is_spelled_so_that_it_is_read_back(given: str, mode: str) -> None:
     wanted = parse_type(given)
-    assert parse_type(spelling(wanted, Conf(timestamp_type=mode)), timestamp_ntz=mode == "TIMESTAMP_NTZ") == wanted
+    assert parse_type(format_type(wanted, Conf(timestamp_type=mode)), timestamp_ntz=mode == "TIMESTAMP_NTZ") == wanted
 
 
 @pytest.mark.parametrize("path", ["shop://../outside.yml", "shop:///etc/passwd", "shop://models/a.sql"])
@@ -188,7 +188,7 @@ def test_no_file_outside_the_project_is_written(project: Any, path: str) -> None
     where = project({"marts": {"sql": "select 1 as a", "patch_path": path}})
     [node] = read_project(where).models
     with pytest.raises(ProjectError, match="is no YAML file of the project"):
-        property_file(read_project(where), node)
+        find_property_file(read_project(where), node)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_file_that_is_not_dbts_is_an_error(project: Any, text: str) -> None:
 
 def test_an_empty_file_is_filled(tmp_path: Path) -> None:
     (tmp_path / "x.yml").write_text("# nothing yet\n")
-    text, said = with_contracts(tmp_path / "x.yml", [])
+    text, said = add_contracts(tmp_path / "x.yml", [])
     assert (yaml.safe_load(text)["models"], said) == ([], [])
 
 
@@ -288,7 +288,7 @@ def test_blank_lines_and_comments_stay_before_what_follows_them(tmp_path: Path) 
         Inferred(SimpleNamespace(name="a"), columns),  # type: ignore[arg-type]
         Inferred(SimpleNamespace(name="b"), columns),  # type: ignore[arg-type]
     ]
-    text, _ = with_contracts(file, inferred)
+    text, _ = add_contracts(file, inferred)
     enforced = "    config:\n      contract:\n        enforced: true\n"
     never_null = "        constraints:\n          - type: not_null\n"
     added = BLANKS.replace("          - not_null\n", "          - not_null\n        data_type: int\n")
@@ -314,7 +314,7 @@ def test_no_line_is_touched_that_does_not_change(tmp_path: Path, style: str) -> 
     file.write_bytes(STYLES[style].encode())
     columns = (InferredColumn("id", "bigint", "x"), InferredColumn("at", "timestamp"))
     node: Any = SimpleNamespace(name="marts")
-    text, _said = with_contracts(file, [Inferred(node, columns)])
+    text, _said = add_contracts(file, [Inferred(node, columns)])
     found, own = text.split("\n"), STYLES[style].split("\n")
     rest = iter(found)
     assert all(line in rest for line in own if line), text
@@ -324,7 +324,7 @@ def test_no_line_is_touched_that_does_not_change(tmp_path: Path, style: str) -> 
     assert {c["name"]: c["data_type"] for c in marts["columns"]} == {"id": "bigint", "at": "timestamp"}
     assert [m for m in after["models"] if m["name"] != "marts"] == [m for m in before["models"] if m["name"] != "marts"]
     file.write_bytes(text.encode())
-    assert with_contracts(file, [Inferred(node, columns)]) == (text, [])
+    assert add_contracts(file, [Inferred(node, columns)]) == (text, [])
 
 
 def test_another_order_than_the_querys_is_said(tmp_path: Path) -> None:
@@ -332,12 +332,12 @@ def test_another_order_than_the_querys_is_said(tmp_path: Path) -> None:
     file.write_text("models:\n  - name: marts\n    columns:\n      - name: at\n      - name: ID\n")
     node: Any = SimpleNamespace(name="marts")
     columns = (InferredColumn("id", "bigint"), InferredColumn("at", "timestamp"))
-    _, said = with_contracts(file, [Inferred(node, columns)])
+    _, said = add_contracts(file, [Inferred(node, columns)])
     assert [line for line in said if "order" in line] == [
         "marts: its columns stand in another order than the query's, and the next build stores them so: at, id; to "
         "keep the table's order, list them as id, at"
     ]
-    _, said = with_contracts(file, [Inferred(node, columns[::-1])])
+    _, said = add_contracts(file, [Inferred(node, columns[::-1])])
     assert not [line for line in said if "order" in line]
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from planproof.cli.group import cli
-from planproof.project import ProjectError, read_project, selected
+from planproof.project import ProjectError, read_project, select_models
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_ephemeral_parents_stand_for_what_they_read(shop):
 def test_relations_are_found_by_any_of_their_names(shop):
     project = read_project(shop)
     for name in ("a_mart", "SHOP.A_MART", "model.shop.a_mart"):
-        assert project.by_relation(name).name == "a_mart"
-    assert project.by_relation("nobody") is None
+        assert project.find_by_relation(name).name == "a_mart"
+    assert project.find_by_relation("nobody") is None
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_relations_are_found_by_any_of_their_names(shop):
     ],
 )
 def test_selection(shop, select, found):
-    assert names(selected(read_project(shop), select)) == found
+    assert names(select_models(read_project(shop), select)) == found
 
 
 def test_exclusion(shop):
     project = read_project(shop)
-    assert names(selected(project, [], ["b_eph+"])) == ["z_stg", "c_inc"]
-    assert names(selected(project, ["+a_mart"], ["config.materialized:ephemeral"])) == ["z_stg", "a_mart"]
+    assert names(select_models(project, [], ["b_eph+"])) == ["z_stg", "c_inc"]
+    assert names(select_models(project, ["+a_mart"], ["config.materialized:ephemeral"])) == ["z_stg", "a_mart"]
 
 
 @pytest.mark.parametrize("select", ["mart.v2", "mart_v2"])
@@ -106,8 +106,8 @@ def test_a_version_of_a_model(dbt_manifest, select):
         node = manifest["nodes"][f"model.shop.mart_v{number}"]
         node.update(name="mart", version=number, fqn=["shop", "marts", "mart", f"v{number}"])
     project = read_project(manifest)
-    assert [node.relation for node in selected(project, [select])] == ["shop.mart_v2"]
-    assert len(selected(project, ["mart"])) == 2
+    assert [node.relation for node in select_models(project, [select])] == ["shop.mart_v2"]
+    assert len(select_models(project, ["mart"])) == 2
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_version_of_a_model(dbt_manifest, select):
 def test_selectors_that_cannot_be_meant(shop, select, exclude, said, monkeypatch):
     monkeypatch.setitem(sys.modules, "dbt.graph.selector", None)
     with pytest.raises(ProjectError, match="select") as caught:
-        selected(read_project(shop), select, exclude)
+        select_models(read_project(shop), select, exclude)
     assert said in str(caught.value)
 
 
@@ -231,7 +231,7 @@ def test_what_the_guard_cannot_run_is_said(dbt_manifest):
             }
         )
     )
-    assert {node.name: node.unsupported() for node in project.models} == {
+    assert {node.name: node.find_obstacle() for node in project.models} == {
         "fine": None,
         "headed": None,
         "hooked": "only dbt does what it asks for: pre-hook `set x={{ 1 }}` has Jinja",

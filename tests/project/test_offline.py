@@ -348,7 +348,7 @@ def test_explaining_a_model_plans_its_ancestors(dbt_manifest):
         "mart": {"sql": "select id as key from shop.stg", "parents": ["stg"]},
     }
     project = read_project(dbt_manifest(models, ORDERS))
-    plan = explain_model(project, project.by_relation("mart")).plan
+    plan = explain_model(project, project.find_by_relation("mart")).plan
     assert [str(f) for f in plan.physical_schema] == ["key bigint"]
 
 

@@ -76,6 +76,6 @@ def test_infer_and_explain_say_what_check_says(dbt_manifest):
     assert left["pivot"].startswith("its schema is not known offline: A column, variable, or function parameter")
     assert left["other"].startswith("Spark would reject it: ")
     with pytest.raises(ProjectError, match=r"its schema is not known offline: .*get_columns_in_relation"):
-        explain_model(project, project.by_relation("pivot"))
+        explain_model(project, project.find_by_relation("pivot"))
     with pytest.raises(ProjectError, match="Spark would reject it"):
-        explain_model(project, project.by_relation("other"))
+        explain_model(project, project.find_by_relation("other"))

@@ -82,7 +82,7 @@ def test_each_finding_on_the_contract_names_the_line_that_promises_it(reports, t
         for field, promised in (("id", "primary_key(id)"), (None, "check(amount > 0)"), ("amount", "unique(amount)"))
     ]
     node = {"patch_path": "shop://models/schema.yml", "package_name": "shop", "name": "orders"}
-    report = Promises(tmp_path).placed(Report("shop.orders", "rejected", tuple(broken)), node)
+    report = Promises(tmp_path).place_findings(Report("shop.orders", "rejected", tuple(broken)), node)
     assert [f.promise and f.promise.line for f in report.findings] == [9, 10, 9]
     assert "promised at models/schema.yml:19" in found[0].to_text()
     results = json.loads(render(RunReport(tuple(found)), "dbt/"))["runs"][0]["results"]
@@ -146,5 +146,5 @@ def test_a_failed_data_test_has_the_line_that_asks_for_it(tmp_path, name, field,
     details = Details(tests=(DataTestResult(name, "fail", "1 result", 1, field, place),))
     report = Report("shop.orders", "rejected", (finding,), details=details)
     node = {"name": "orders", "package_name": "shop", "patch_path": "shop://models/schema.yml"}
-    (found,) = Promises(tmp_path).placed(report, node).findings
+    (found,) = Promises(tmp_path).place_findings(report, node).findings
     assert (found.promise.file, found.promise.line) == (place, line)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planproof.guard import Guard
-from planproof.project import read_project, selected
-from planproof.project.run import run_project, runnable
+from planproof.project import read_project, select_models
+from planproof.project.run import run_project, select_runnable
 from planproof.report.run import RunReport
-from planproof.report.text import plain
+from planproof.report.text import render_plain
 from planproof_engine.finding import Verdict
 
 pytestmark = pytest.mark.hive
@@ -58,7 +58,7 @@ def shop(dbt_manifest, database, tmp_path):
 
 
 def run(project, session):
-    reports = run_project(project, runnable(selected(project), fresh=True), Guard(session), session=session)
+    reports = run_project(project, select_runnable(select_models(project), fresh=True), Guard(session), session=session)
     return {report.details.name: report for report in reports}
 
 
@@ -76,7 +76,7 @@ def test_a_watched_model_is_published_and_its_report_says_what_would_have_stoppe
     assert (mart.outcome, mart.verdict, mart.details.guard) == ("published", Verdict.VIOLATED, "watch")
     assert spark.table(f"{database}.mart").count() == 2
     assert RunReport((mart,)).exit_code("violated") == 0
-    assert "`guard: watch` stops nothing" in plain([mart])
+    assert "`guard: watch` stops nothing" in render_plain([mart])
 
 
 def test_a_broken_model_leaves_its_table_and_its_children_alone(shop, session, spark, database):
@@ -89,7 +89,7 @@ def test_a_broken_model_leaves_its_table_and_its_children_alone(shop, session, s
     }
     assert [tuple(row) for row in spark.table(f"{database}.mart").orderBy("id").collect()] == [(1, 10), (2, 20)]
     assert reports["mart"].details.previous_rows == 2
-    text = plain(reports.values())
+    text = render_plain(reports.values())
     assert "The table published before is still there, with its 2 rows." in text
     assert f"its parent {database}.mart was not published" in text
 

@@ -153,7 +153,7 @@ class Noting(Progress):
     def __init__(self) -> None:
         self.remarks: list[str] = []
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.remarks.append(remark)
 
 

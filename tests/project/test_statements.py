@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planproof.project import ProjectError, read_project, selected
-from planproof.project.run import remarks, run_project, runnable
-from planproof.project.selection import chosen
-from planproof.project.statements import Around, grant_statements, grants_of, hooks_of, never_run, only_dbt
+from planproof.project import ProjectError, read_project, select_models
+from planproof.project.run import list_remarks, run_project, select_runnable
+from planproof.project.selection import select_nodes
+from planproof.project.statements import Around, grant_statements, grants_of, hooks_of, list_dbt_only, list_never_run
 from planproof.report.model import Report
-from planproof.report.parts import fate
+from planproof.report.parts import describe_table
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
 
@@ -37,7 +37,7 @@ class Recorded:
 def ran(manifest, recorded, **more):
     project = read_project(manifest)
     around = Around(recorded, recorded.forgotten.append)
-    return run_project(project, runnable(selected(project), fresh=True), recorded, around=around, **more)
+    return run_project(project, select_runnable(select_models(project), fresh=True), recorded, around=around, **more)
 
 
 HOOKED = {
@@ -120,7 +120,7 @@ def test_a_pre_hook_that_fails_stops_its_model_and_those_below(dbt_manifest):
 def test_a_pre_hook_that_may_have_changed_the_table_is_told_of_a_model_that_was_stopped(dbt_manifest, hook, said):
     models = {"mart": {"sql": "select 1 as id", "config": {"pre-hook": hook}}}
     (report,) = ran(dbt_manifest(models), Recorded(outcome="rejected"))
-    assert said in fate(report)
+    assert said in describe_table(report)
 
 
 @pytest.mark.parametrize("config", [{"post-hook": "select * from broken"}, {"grants": {"broken": ["ada"]}}])
@@ -133,7 +133,7 @@ def test_what_fails_after_a_publish_fails_the_model_and_is_told_so(dbt_manifest,
     mart, child = sorted(ran(dbt_manifest(models), recorded), key=lambda r: r.model, reverse=True)
     assert (mart.outcome, mart.details.published) == ("failed", True)
     assert mart.error.startswith("it was published, and then ")
-    assert fate(mart) == "It was published; what was to follow failed."
+    assert describe_table(mart) == "It was published; what was to follow failed."
     assert child.error == "its parent shop.mart failed after it was published"
 
 
@@ -153,13 +153,16 @@ def test_on_run_hooks_that_fail(dbt_manifest):
 
 
 def test_what_only_dbt_can_do_is_refused_and_what_dbt_spark_never_does_is_remarked(dbt_manifest):
-    assert only_dbt({"pre-hook": "alter table {{ this }} x", "grants": {"select; drop": ["a"]}}) == [
+    assert list_dbt_only({"pre-hook": "alter table {{ this }} x", "grants": {"select; drop": ["a"]}}) == [
         "pre-hook `alter table {{ this }} x` has Jinja",
         "grants 'select; drop', no privilege",
     ]
     outside = {"post-hook": [{"sql": "vacuum {{ this }}", "transaction": False}], "sql_header": "set x = 1;"}
-    assert only_dbt(outside) == []
-    assert [said.partition(":")[0] for said in never_run(outside)] == ["post-hook `vacuum {{ this }}`", "sql_header"]
+    assert list_dbt_only(outside) == []
+    assert [said.partition(":")[0] for said in list_never_run(outside)] == [
+        "post-hook `vacuum {{ this }}`",
+        "sql_header",
+    ]
     assert [hook.runs for hook in hooks_of(outside)] == [False]
     assert grants_of({"grants": {"select": "ada", "modify": None}}) == {"select": ["ada"], "modify": []}
 
@@ -170,8 +173,8 @@ def test_what_only_dbt_can_do_is_refused_and_what_dbt_spark_never_does_is_remark
     manifest = dbt_manifest(models)
     manifest["nodes"]["operation.shop.x"] = operation("x", "on-run-start", "{{ log('hi') }}", 0)
     project = read_project(manifest)
-    nodes = selected(project)
-    said = remarks(project, nodes, runnable(nodes, fresh=True))
+    nodes = select_models(project)
+    said = list_remarks(project, nodes, select_runnable(nodes, fresh=True))
     assert said[0] == "on-run-start `{{ log('hi') }}` has Jinja, which only dbt renders; it is not run"
     assert [text.partition(":")[0] for text in said[1:]] == ["a", "a", "b is ephemeral"]
     recorded = Recorded()
@@ -185,12 +188,12 @@ def test_selected_seeds_and_snapshots_are_said_to_be_left_to_dbt(dbt_manifest):
     project = read_project(manifest)
 
     def left(*select):
-        nodes = chosen(project, select)
-        return remarks(project, nodes, [node for node in nodes if node.kind == "model"])
+        nodes = select_nodes(project, select)
+        return list_remarks(project, nodes, [node for node in nodes if node.kind == "model"])
 
     where = "left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand:"
     assert left() == [f"{where} seed codes, seed zips, snapshot s"]
     assert left("a", "zips") == [f"{where} seed zips"]
     assert left("a") == []
     with pytest.raises(ProjectError, match="--select zips selects no model, but the seed zips; the"):
-        chosen(project, ["zips"])
+        select_nodes(project, ["zips"])

@@ -83,8 +83,8 @@ def test_what_cannot_be_read_is_refused(given: object, said: str) -> None:
 
 def test_what_it_says_is_what_it_means() -> None:
     assert Settings.of({"quarantine": {"limit": "2.5%", "keep": "7d"}}).quarantine == Quarantine(None, 2.5, 7)
-    assert Settings.of({"quarantine": {"limit": 0}}).quarantine.allows(0, 1)
-    assert not Settings.of({"quarantine": {"limit": 0}}).quarantine.allows(1, 9)
+    assert Settings.of({"quarantine": {"limit": 0}}).quarantine.has_room_for(0, 1)
+    assert not Settings.of({"quarantine": {"limit": 0}}).quarantine.has_room_for(1, 9)
     assert not Settings().quarantine
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from dbt_planproof.message import describe_failure, list_remarks
 from planproof.report.details import Details
-from planproof.report.folding import consequences, groups, listed
+from planproof.report.folding import find_consequences, group_by_cause, list_names
 from planproof.report.formats import Form, render
 from planproof.report.model import Report
 from planproof.report.parts import Parts
 from planproof.report.run import run_report
-from planproof.report.text import plain
+from planproof.report.text import render_plain
 from planproof_engine.finding import NOT_COMPILED, UNREAD, Finding, Verdict
 from planproof_engine.origin import Origin
 
@@ -35,8 +35,8 @@ def unread(name: str, parent: str) -> Report:
 def test_models_that_are_stopped_by_one_cause_share_a_panel() -> None:
     reports = [broken(f"shop.q{i}", f"Syntax error at or near '\"Name{i}\"'") for i in range(40)]
     other = broken("shop.other", "no such function: f")
-    assert [len(group) for group in groups([*reports, other])] == [40, 1]
-    text = plain([*reports, other])
+    assert [len(group) for group in group_by_cause([*reports, other])] == [40, 1]
+    text = render_plain([*reports, other])
     assert text.count("cannot be published as it is") == 2
     assert "the same in 39 other models: shop.q1, shop.q2, shop.q3" in text
     assert "and 33 more" in text
@@ -44,16 +44,16 @@ def test_models_that_are_stopped_by_one_cause_share_a_panel() -> None:
 
 def test_what_a_run_stopped_is_told_table_by_table() -> None:
     reports = [broken(f"shop.q{i}", "the same", outcome="rejected") for i in range(3)]
-    assert plain(reports).count("was not published") == 3
+    assert render_plain(reports).count("was not published") == 3
 
 
 def test_consequences_stand_under_their_cause() -> None:
     cause = Finding(Verdict.UNPROVED, "PP111", "logical", message="planproof does not know raw.people: freeze")
     reports = [checked("shop.stg", cause), unread("shop.mid", "shop.stg"), unread("shop.mart", "shop.mid")]
-    below, folded = consequences(reports)
+    below, folded = find_consequences(reports)
     assert below == {"shop.stg": ["shop.mid", "shop.mart"]}
     assert len(folded) == 2
-    text = plain(reports)
+    text = render_plain(reports)
     assert text.count("PP111 ") == 1
     assert text.count("next (PP111)") == 1
     assert "so 2 models that read it cannot be judged: shop.mid, shop.mart" in text
@@ -88,7 +88,7 @@ def test_sources_that_nobody_declares_are_one_remark_that_names_them() -> None:
         checked("shop.d", of("seed", "raw.codes", "states no column_types", 4)),
     ]
     shared = "planproof does not know the schemas of raw.orders, raw.users: each source declares no complete columns"
-    text = " ".join(plain(reports).split())
+    text = " ".join(render_plain(reports).split())
     assert f"PP111 shop.a, shop.b, shop.c at models/a.sql:1:7, and elsewhere: {shared}" in text
     assert "PP111 shop.d at models/a.sql:4:7: planproof does not know the schema of raw.codes: the seed" in text
     assert text.count("next (PP111)") == 1
@@ -101,9 +101,9 @@ def test_two_constants_are_two_causes() -> None:
         return Finding(Verdict.VIOLATED, "PP136", "logical", "n", message=f"n: ({constant}) is computed as int")
 
     one, other = checked("a_1", wraps("2147483647 + 1")), checked("a_2", wraps("2000000000 + 2000000000"))
-    assert [len(group) for group in groups([one, other])] == [1, 1]
+    assert [len(group) for group in group_by_cause([one, other])] == [1, 1]
     named = [checked(f"a_{i}", broken("x", f"no column c{i}").findings[0]) for i in range(2)]
-    assert [len(group) for group in groups(named)] == [2]
+    assert [len(group) for group in group_by_cause(named)] == [2]
 
 
 def test_open_terms_beside_what_does_not_explain_them_get_their_lines() -> None:
@@ -126,13 +126,13 @@ def test_open_terms_beside_a_violation_are_named_for_those_who_read() -> None:
     others = [Finding(Verdict.UNPROVED, "PP506", "logical", f"c{i}", "NOT NULL", message="?") for i in range(8)]
     run = run_report("check", [checked("m", wrong, null, *others)], datetime.now(timezone.utc))
     named = [f"c{i} NOT NULL" for i in range(6)]
-    said = " ".join(plain(run.reports).replace("│", " ").split())
+    said = " ".join(render_plain(run.reports).replace("│", " ").split())
     assert f"not proved either: {', '.join(named)} and 2 more" in said
     assert "not proved either: c0 NOT NULL, c1" in render(run, "markdown", Form())
     for words in (said, render(run, "markdown", Form())):
         assert " n NOT NULL" not in words, "its violation explains it"
     alone = run_report("check", [checked("m", wrong, null)], datetime.now(timezone.utc))
-    assert "not proved either" not in plain(alone.reports)
+    assert "not proved either" not in render_plain(alone.reports)
 
 
 def test_what_nobody_promised_is_not_said_to_be_promised_somewhere() -> None:
@@ -142,7 +142,7 @@ def test_what_nobody_promised_is_not_said_to_be_promised_somewhere() -> None:
     run = run_report("check", [checked("m", extra, missing)], datetime.now(timezone.utc))
     page = render(run, "html", Form()).replace("</span>", "").replace("<code>", "")
     in_dbt = describe_failure(replace(run.reports[0], outcome="rejected"), "m", Path("report.json"))
-    for words in (plain(run.reports), page, render(run, "markdown", Form()).replace("\\", ""), in_dbt):
+    for words in (render_plain(run.reports), page, render(run, "markdown", Form()).replace("\\", ""), in_dbt):
         words = " ".join(words.split())
         assert words.count("the contract is at models/schema.yml:4") == 1
         assert words.count("promised at models/schema.yml:4") == 1
@@ -185,7 +185,7 @@ def test_consequences_of_what_is_stopped_stand_with_it_in_every_form() -> None:
     reports = [broken("shop.Stg", "no such column"), unread("shop.mid", "shop.Stg"), unread("shop.mart", "shop.mid")]
     so = "so 2 models that read it cannot be judged: shop.mid, shop.mart"
     run = run_report("check", reports, datetime.now(timezone.utc))
-    for text in (plain(reports), render(run, "markdown", Form()), render(run, "github", Form())):
+    for text in (render_plain(reports), render(run, "markdown", Form()), render(run, "github", Form())):
         assert text.lower().count(so) == 1, text
         assert "PP111" not in text
         assert text.count("Correct the query at the place named.") == 1
@@ -222,7 +222,7 @@ def test_only_who_promised_something_breaks_a_promise() -> None:
     typed = Finding(Verdict.VIOLATED, "PP504", "logical", "n", "int", "string")
     assert Parts.of(checked("m", typed)).heading == "breaks its promise"
     assert Parts.of(broken("m", "no such column")).heading == "cannot be published as it is"
-    assert "column  promised" not in plain([broken("m", "no such column")])
+    assert "column  promised" not in render_plain([broken("m", "no such column")])
 
 
 def test_a_promise_without_a_place_in_the_model_is_annotated_where_it_stands() -> None:
@@ -232,15 +232,15 @@ def test_a_promise_without_a_place_in_the_model_is_annotated_where_it_stands() -
 
 
 def test_a_consequence_whose_cause_is_not_shown_is_said_itself() -> None:
-    assert consequences([unread("shop.mid", "shop.stg")]) == ({}, set())
+    assert find_consequences([unread("shop.mid", "shop.stg")]) == ({}, set())
     around = [unread("shop.a", "shop.b"), unread("shop.b", "shop.a")]
-    assert consequences(around) == ({}, set())
+    assert find_consequences(around) == ({}, set())
 
 
 def test_style_is_one_line_with_a_count() -> None:
     star = Finding(Verdict.WARNING, "PP129", "logical", message="a star")
     swapped = Finding(Verdict.WARNING, "PP120", "logical", message="a and b are swapped")
-    text = plain([checked("a", star), checked("b", star, swapped)])
+    text = render_plain([checked("a", star), checked("b", star, swapped)])
     assert "style: 2 of PP129 (open star)" in text
     assert "a star" not in text
     assert "PP120 b: a and b are swapped" in text
@@ -259,7 +259,7 @@ def test_what_is_nearly_always_a_mistake_comes_first() -> None:
 
 
 def test_a_list_is_cut() -> None:
-    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert list_names(["a", "b", "c"], 2) == "a, b and 1 more"
 
 
 def test_an_open_term_is_no_news_beside_the_violation_or_the_failure_that_explains_it() -> None:

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from planproof.report import markdown
 from planproof.report.details import DataTestResult, Details
 from planproof.report.html import plane_boxes, render, render_run
-from planproof.report.matrix import matrix
+from planproof.report.matrix import build_matrix
 from planproof.report.model import PLANES, Enforcement, PlaneReading, Report
 from planproof.report.run import run_report
 from planproof.report.ways import Ways
@@ -151,15 +151,15 @@ def test_the_matrix_marks_the_first_plane_that_breaks_a_column():
         Finding(Verdict.VIOLATED, "PP501", "logical", "gone", "int"),
         Finding(Verdict.VIOLATED, "PP505", "files", "id", "NOT NULL", "3 nulls"),
     )
-    found = matrix(Report("m", "rejected", broken, planes))
+    found = build_matrix(Report("m", "rejected", broken, planes))
     assert found.planes == ["contract", "logical", "analyzed", "files"]
     marked = {
         row.name: [(p, c.text) for p, c in zip(found.planes, row.cells) if c.style == "first"] for row in found.rows
     }
     assert marked == {"id": [("files", "3 nulls")], "n": [("logical", "string")], "gone": [("logical", "missing")]}
-    healthy = matrix(Report("m", "checked", (), planes))
+    healthy = build_matrix(Report("m", "checked", (), planes))
     assert not [cell for row in healthy.rows for cell in row.cells if cell.style == "first"]
-    assert matrix(Report("m", "checked")) is None
+    assert build_matrix(Report("m", "checked")) is None
 
 
 def test_a_broken_columns_way_leads_through_the_models():

@@ -9,7 +9,7 @@ from planproof import Catalog
 from planproof.report.details import Details
 from planproof.report.html import render
 from planproof.report.model import Report
-from planproof.report.picture import picture
+from planproof.report.picture import draw_plan
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.logical.outline import MOST_NODES, outline, plan_details
 
@@ -36,7 +36,7 @@ def texts(drawn, style):
 
 
 def test_every_node_is_drawn_once_and_the_broken_column_is_red_down_to_its_source():
-    drawn = picture(report())
+    drawn = draw_plan(report())
     kinds = texts(drawn, "kind")
     assert sorted(kinds) == ["Join", "Join", "Project", "Project", "Scan", "Scan"]
     assert str(drawn).count('<g class="broken">') == 3  # result, outer join, the table of customers
@@ -44,8 +44,8 @@ def test_every_node_is_drawn_once_and_the_broken_column_is_red_down_to_its_sourc
 
 
 def test_a_column_of_a_nested_field_marks_its_column():
-    assert '<g class="broken">' in str(picture(report(field="who.element.x")))
-    assert '<g class="broken">' not in str(picture(report(field="elsewhere")))
+    assert '<g class="broken">' in str(draw_plan(report(field="who.element.x")))
+    assert '<g class="broken">' not in str(draw_plan(report(field="elsewhere")))
 
 
 def test_hostile_names_stay_text():
@@ -53,12 +53,12 @@ def test_hostile_names_stay_text():
     page = render([report(sql, "<script>alert(1)</script>")], script=False)
     assert "<script>" not in page
     assert "<img" not in page
-    assert "&lt;script&gt;" in str(picture(report(sql)))
+    assert "&lt;script&gt;" in str(draw_plan(report(sql)))
 
 
 def test_no_plan_no_picture():
-    assert picture(Report("m", "checked")) is None
-    assert picture(Report("m", "checked", details=Details(plan={"nodes": []}))) is None
+    assert draw_plan(Report("m", "checked")) is None
+    assert draw_plan(Report("m", "checked", details=Details(plan={"nodes": []}))) is None
     assert '<figure class="plan">' not in render([Report("m", "checked")])
 
 
@@ -67,7 +67,7 @@ def test_a_huge_plan_is_cut_and_says_so():
     form = outline(planproof.plan(sql, CATALOG).root)
     assert len(form["nodes"]) == MOST_NODES
     assert form["left_out"] > 0
-    drawn = picture(Report("m", "checked", details=Details(plan=form)))
+    drawn = draw_plan(Report("m", "checked", details=Details(plan=form)))
     assert f"{form['left_out']} deeper nodes are not drawn" in str(drawn)
     ET.fromstring(str(drawn))
 

@@ -15,7 +15,7 @@ from planproof.report.comparison import Comparison, Example
 from planproof.report.details import BrokenRows, DataTestResult, Details, Files, QuarantinedRows
 from planproof.report.model import Enforcement, PlaneReading, Report
 from planproof.report.run import RunReport, run_report
-from planproof.report.text import plain
+from planproof.report.text import render_plain
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.origin import Origin
 
@@ -101,16 +101,16 @@ def test_another_format_is_refused():
 
 def test_what_could_not_run_is_no_finding_whatever_fail_on_says():
     from planproof.report.model import Report
-    from planproof.report.run import RunReport, fails
+    from planproof.report.run import RunReport, is_failing
     from planproof_engine.finding import Finding, Verdict
 
     away = Report("s.t", "failed", (Finding(Verdict.UNPROVED, "PP302", "executed", message="Spark is away"),))
     for fail_on in ("violated", "unproved", "warning", "never"):
-        assert not fails(away, fail_on)
+        assert not is_failing(away, fail_on)
         assert RunReport((away,)).exit_code(fail_on) == 2
     broken = Report("s.t", "failed", (Finding(Verdict.VIOLATED, "PP505", "files"),))
-    assert fails(broken, "violated")
-    assert not fails(broken, "never")
+    assert is_failing(broken, "violated")
+    assert not is_failing(broken, "never")
 
 
 def schema():
@@ -183,9 +183,9 @@ def test_what_only_rows_decide_is_not_called_proved_where_nobody_counted():
     proved = Finding(Verdict.PROVED, "PP505", "logical", "id")
     report = Report("m", "checked", (proved,), details=Details(contract=True, uncounted=("unique(id)",)))
     assert "1 proved, 1 for a run to count" in report.to_text()
-    assert "keys and checks of 1 for a run to count" in plain([report])
+    assert "keys and checks of 1 for a run to count" in render_plain([report])
     published = replace(report, outcome="published", details=Details(contract=True))
-    assert "for a run" not in plain([published])
+    assert "for a run" not in render_plain([published])
 
 
 def test_what_rests_on_a_sample_says_so():

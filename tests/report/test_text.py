@@ -12,8 +12,8 @@ from planproof.report import markdown
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.report.details import Details, QuarantinedRows
 from planproof.report.model import Report
-from planproof.report.parts import fate, harmless
-from planproof.report.text import plain, quote, show, summary
+from planproof.report.parts import describe_table, neutralize
+from planproof.report.text import quote, render_plain, render_summary, show
 from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.origin import Origin
 
@@ -74,7 +74,7 @@ CHECK = (
 @pytest.mark.parametrize(("name", "reports"), [("run", RUN), ("check", CHECK), ("nothing", ())])
 def test_golden(name, reports):
     golden = Path(__file__).parent / "golden" / f"{name}.txt"
-    assert plain(reports) == golden.read_text(encoding="utf-8")
+    assert render_plain(reports) == golden.read_text(encoding="utf-8")
 
 
 def test_a_terminal_gets_colour_and_the_same_words():
@@ -100,7 +100,7 @@ def test_hostile_names_are_text():
         error=hostile,
         details=Details(lines={f"{hostile}:1": hostile}, materialized=hostile),
     )
-    text = plain([report])
+    text = render_plain([report])
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "\u202e" not in text
@@ -145,16 +145,16 @@ def test_bare_sql_is_quoted_from_the_report():
     ],
 )
 def test_what_became_of_the_table(outcome, details, said):
-    assert said in fate(Report("m", outcome, details=Details(**details)))
+    assert said in describe_table(Report("m", outcome, details=Details(**details)))
 
 
 def test_the_summary_counts_every_model_once():
-    assert summary(RUN).plain == "5 models · 2 published · 1 stopped · 1 could not run · 1 skipped"
-    assert summary(CHECK).plain == "2 models · 1 proved · 1 unproved"
+    assert render_summary(RUN).plain == "5 models · 2 published · 1 stopped · 1 could not run · 1 skipped"
+    assert render_summary(CHECK).plain == "2 models · 1 proved · 1 unproved"
 
 
 def test_clean_keeps_letters_of_all_languages():
-    assert harmless("größe 表 😀\n\t") == "größe 表 😀\n "
+    assert neutralize("größe 表 😀\n\t") == "größe 表 😀\n "
 
 
 def test_markdown_says_the_same_and_holds_no_markup_of_others() -> None:
@@ -207,11 +207,11 @@ def test_a_quarantine_is_three_lines_and_its_query_can_be_copied() -> None:
     rows = QuarantinedRows("shop.my-orders__quarantine", "c0ffee_1", 2, 1000, terms)
     finding = Finding(Verdict.WARNING, "PP514", "files", "id", "not_null(id)", "2 rows", "a long line " * 12, PLACE)
     report = Report("shop.my-orders", "published", (finding,), details=Details(quarantine=rows))
-    lines = plain([report]).splitlines()
+    lines = render_plain([report]).splitlines()
     at = lines.index("Quarantined")
     assert lines[at + 1 : at + 4] == [
         "  PP514 shop.my-orders: 2 of 1,000 rows quarantined",
         "  not_null(id): 2; check(n > 0): 1",
         "  select * from shop.`my-orders__quarantine` where quarantine_run = 'c0ffee_1'",
     ]
-    assert "a long line" not in plain([report])
+    assert "a long line" not in render_plain([report])

@@ -15,6 +15,6 @@ def main() -> None:
     try:
         cli(prog_name="planproof")
     finally:
-        from planproof.project.garbage import left_to_the_system
+        from planproof.project.garbage import skip_cleanup
 
-        left_to_the_system()
+        skip_cleanup()

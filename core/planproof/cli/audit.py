@@ -48,12 +48,12 @@ def audit(
     request = Request(
         "audit",
         compiler=DBT,
-        **options.plain(given),
+        **options.convert_to_plain(given),
         settings=settings,
-        spark=options.spark_settings(conf),
+        spark=options.parse_conf(conf),
         contract_file=str(contract_file) if contract_file is not None else None,
     )
-    shown = output.Named()
+    shown = output.NamedProgress()
     reports = request.reports(request.open_session(), shown)
     if not reports and wanted.is_text and not wanted.files:
         click.echo("nothing to audit: no model is selected that has changed, or whose result was asked for")

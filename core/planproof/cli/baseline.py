@@ -51,25 +51,25 @@ def read_baseline(file: Path) -> Counter[Key]:
         raise ProjectError(f"{file}: is no baseline of planproof; --write-baseline writes one") from error
 
 
-def without_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:
+def drop_known(reports: Sequence[Report], known: Counter[Key], file: Path) -> tuple[list[Report], list[str]]:
     """The reports without the findings that are known, and what is to be said of the baseline. An entry of a model that
     was judged, and is not found any more, is told as gone."""
     left = known.copy()
-    told = [_without(report, left) for report in reports]
+    told = [_drop_from_report(report, left) for report in reports]
     judged = {_name(report) for report in reports if report.outcome == "checked"}
     many = sum(len(report.details.known or ()) for report in told)
     gone = sum(count for key, count in left.items() if key[0] in judged)
-    remarks = [f"of {file} {many} known {_findings(many)} left out"] if many else []
+    remarks = [f"of {file} {many} known {_format_findings(many)} left out"] if many else []
     if gone:
-        remarks.append(f"of {file} {gone} {_findings(gone)} no longer there; --write-baseline writes it anew")
+        remarks.append(f"of {file} {gone} {_format_findings(gone)} no longer there; --write-baseline writes it anew")
     return told, remarks
 
 
-def _findings(number: int) -> str:
+def _format_findings(number: int) -> str:
     return "finding is" if number == 1 else "findings are"
 
 
-def _without(report: Report, left: Counter[Key]) -> Report:
+def _drop_from_report(report: Report, left: Counter[Key]) -> Report:
     """Takes the known findings out of a report, and off `left`. What could not run is judged as it is."""
     if report.outcome != "checked":
         return report

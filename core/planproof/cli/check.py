@@ -18,19 +18,19 @@ from planproof.project.request import Request
 from planproof.report.run import run_report
 
 
-class _Told(output.Named):
+class _CheckProgress(output.NamedProgress):
     """Also the remarks on the project as a whole, and on standard error what takes long."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
 
-    def starts(self) -> None:
+    def on_spark_start(self) -> None:
         click.echo("Spark starts", err=True)
 
-    def compiles(self) -> None:
+    def on_compile(self) -> None:
         click.echo("dbt compiles the project", err=True)
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.remarks.append(remark)
 
 
@@ -77,12 +77,14 @@ def check(
         raise click.UsageError("--vars changes what dbt compiles: it goes with --compile")
     wanted = replace(wanted, is_verbose=verbose)
     started = datetime.now(timezone.utc)
-    spark = options.spark_settings(conf)
+    spark = options.parse_conf(conf)
     if ansi is not None:
         spark["spark.sql.ansi.enabled"] = str(ansi).lower()
-    variables = options.variables(given_vars)
-    request = Request("check", compiler=DBT, **options.plain(given), settings=settings, spark=spark, vars=variables)
-    shown = _Told()
+    variables = options.parse_vars(given_vars)
+    request = Request(
+        "check", compiler=DBT, **options.convert_to_plain(given), settings=settings, spark=spark, vars=variables
+    )
+    shown = _CheckProgress()
     # dbt prints to standard output, which is the report's.
     with redirect_stdout(sys.stderr):
         reports = request.reports(None, shown, brief=wanted.is_brief)
@@ -92,7 +94,7 @@ def check(
         baseline = write_baseline
     if baseline is not None:
         known = baselines.read_baseline(baseline)
-        reports, more = baselines.without_known(reports, known, baseline)
+        reports, more = baselines.drop_known(reports, known, baseline)
         remarks += more
     report = run_report("check", reports, started, project=shown.name, remarks=remarks)
     output.finish(report, wanted, fail_on=settings.get("fail_on"), project_dir=given["project_dir"])

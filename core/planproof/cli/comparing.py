@@ -11,8 +11,8 @@ from rich.table import Table
 
 from planproof.cli import output
 from planproof.project.changes import BREAKING, Comparison, SchemaChange
-from planproof.report.folding import listed
-from planproof.report.parts import counted, harmless, harmless_json, one_line
+from planproof.report.folding import list_names
+from planproof.report.parts import format_count, join_lines, neutralize, neutralize_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 FAIL_ON = ("breaking", "change", "never")
@@ -42,7 +42,7 @@ def finish(found: Comparison, fail_on: str, as_json: bool, quiet: bool = False) 
             "unread": dict(found.unread),
             "remarks": list(found.remarks),
         }
-        click.echo(harmless_json(json.dumps(form, indent=2)))
+        click.echo(neutralize_json(json.dumps(form, indent=2)))
     else:
         _show(found)
     failed = found.breaking if fail_on == "breaking" else bool(found.changes)
@@ -62,7 +62,8 @@ def _show(found: Comparison) -> None:
         table.add_column("reaches", overflow="fold")
         for change in sorted(found.changes, key=lambda c: (c.effect != BREAKING, c.relation, c.column or "")):
             table.add_row(
-                *_cells(change, ", " if out.is_terminal else ",\n"), style="red" if change.effect == BREAKING else None
+                *_format_cells(change, ", " if out.is_terminal else ",\n"),
+                style="red" if change.effect == BREAKING else None,
             )
         out.print(table)
     by_reason: dict[str, list[str]] = {}
@@ -70,24 +71,24 @@ def _show(found: Comparison) -> None:
         by_reason.setdefault(why, []).append(name)
     for why, names in by_reason.items():
         many = f"{len(names)} relations: " if len(names) > 1 else ""
-        said = harmless(f"not compared: {many}{listed(names)}: {why}")
+        said = neutralize(f"not compared: {many}{list_names(names)}: {why}")
         out.print(said, style="dim", markup=False, soft_wrap=True)
     for remark in found.remarks:
-        out.print(harmless(f"note: {remark}"), markup=False, soft_wrap=True)
+        out.print(neutralize(f"note: {remark}"), markup=False, soft_wrap=True)
     breaking = sum(change.effect == BREAKING for change in found.changes)
     said = f"{breaking} breaking, {len(found.changes) - breaking} safe"
     if found.unread:
-        said += f"; {counted(len(found.unread), 'relation')} not compared"
+        said += f"; {format_count(len(found.unread), 'relation')} not compared"
     out.print(said if found.compared else f"nothing was compared{said[said.find(';') :]}", markup=False)
 
 
-def _cells(change: SchemaChange, between: str) -> list[str]:
+def _format_cells(change: SchemaChange, between: str) -> list[str]:
     from rich.markup import escape
 
     cells = (change.effect, change.relation, change.column, change.said, change.before, change.after)
-    reaches = between.join(map(_cell, (*change.reaches, *change.met())))
-    return [*(escape(_cell(cell or "")) for cell in cells), escape(reaches)]
+    reaches = between.join(map(_escape_cell, (*change.reaches, *change.describe_reach())))
+    return [*(escape(_escape_cell(cell or "")) for cell in cells), escape(reaches)]
 
 
-def _cell(text: str) -> str:
-    return harmless(one_line(text))
+def _escape_cell(text: str) -> str:
+    return neutralize(join_lines(text))

@@ -25,7 +25,7 @@ def derive(cases: IO[bytes], output: Path | None) -> None:
     One line per case: {"id", "schema"}, or {"id", "error", "line", "column"} where Spark rejects it, or
     {"id", "unknown"} for what planproof does not know.
     """
-    answers = (json.dumps(answer, ensure_ascii=False) for answer in _answers(cases))
+    answers = (json.dumps(answer, ensure_ascii=False) for answer in _derive_all(cases))
     if output is None:
         for answer in answers:
             # Half of a surrogate pair becomes an escape of JSON's again.
@@ -39,7 +39,7 @@ _LONGEST = 2**26
 """Bytes of a line: one without end is no case."""
 
 
-def _answers(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
+def _derive_all(cases: IO[bytes]) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(iter(lambda: cases.readline(_LONGEST), b""), 1):
         if len(line) == _LONGEST:
             raise ProjectError(f"{cases.name}: line {number} has more than {_LONGEST:,} bytes; give one case per line")

@@ -19,7 +19,7 @@ from planproof.report.run import run_report
 _PROJECT = click.Path(path_type=Path)
 
 
-def _flag(name: str) -> str:
+def _format_flag(name: str) -> str:
     """How the parameter of this command is written on the command line."""
     written = {p.name: p.opts for p in click.get_current_context().command.params}
     return max(written[name], key=len)
@@ -72,7 +72,7 @@ def diff(
     wrong = [name for name in (*given, "keys") if named(name) is ParameterSource.COMMANDLINE]
     if wrong or old is None:
         without = "give OLD, the manifest or project to compare with, or --staged MODEL"
-        raise click.UsageError(f"{_flag(wrong[0])} goes with --staged" if wrong else without)
+        raise click.UsageError(f"{_format_flag(wrong[0])} goes with --staged" if wrong else without)
     started, after = datetime.now(timezone.utc), read_project(new)
     found = compare_projects(read_project(old), after, frozen=sources)
     # `--json` is older than the report's one schema, and keeps its own form.

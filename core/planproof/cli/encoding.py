@@ -15,13 +15,13 @@ _ERRORS = "planproof-printable"
 
 def replace_unprintable() -> None:
     """Lets standard output and standard error print any text, in any encoding."""
-    codecs.register_error(_ERRORS, _replaced)
+    codecs.register_error(_ERRORS, _replace_error)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ERRORS)
 
 
-def _replaced(error: UnicodeError) -> tuple[str, int]:
+def _replace_error(error: UnicodeError) -> tuple[str, int]:
     """A handler as `codecs.register_error` takes it."""
     if not isinstance(error, UnicodeEncodeError):
         raise error

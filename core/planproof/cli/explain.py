@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from planproof.cli import options, output
-from planproof.cli.pages import EXAMPLES, accept, case_text
+from planproof.cli.pages import EXAMPLES, accept, render_case
 from planproof.project import ProjectError
 from planproof.project.explained import explain_model
 from planproof.project.location import ProjectLocation
-from planproof.report.parts import harmless, harmless_json
+from planproof.report.parts import neutralize, neutralize_json
 from planproof_engine.finding import CODES
 from planproof_engine.origin import Unknown
 
@@ -55,17 +55,17 @@ def explain(
     from planproof_engine.texts import lay_out, unparse
 
     if re.fullmatch(r"[Pp][Pp]\d+", what):
-        return _code(what.upper(), as_json)
+        return _print_code(what.upper(), as_json)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
     project = location.project()
-    node = project.by_relation(what)
+    node = project.find_by_relation(what)
     if node is None or node.kind != "model":
         close = difflib.get_close_matches(what, [n.name for n in project.models], n=1)
         raise ProjectError(f"{what}: the project has no such model{f'; did you mean {close[0]!r}?' if close else ''}")
     try:
         explained = explain_model(project, node, location.conf())
         plan = explained.plan
-        text = lay_out(unparse(plan.root, readable=True), _width()) if as_sql else str(plan)
+        text = lay_out(unparse(plan.root, readable=True), _find_width()) if as_sql else str(plan)
     except Unknown as unknown:
         raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
     found = optimize(plan) if rewrites else None
@@ -78,22 +78,22 @@ def explain(
         form |= {"changed": explained.changed} if explained.changed is not None else {}
         if found is not None:
             form["rewrites"] = [{"rule": r.rule, "before": r.before, "after": r.after} for r in found.rewrites]
-        click.echo(harmless_json(json.dumps(form, indent=2)))
+        click.echo(neutralize_json(json.dumps(form, indent=2)))
         return None
     if explained.changed is not None:
         said = f"{explained.changed} since dbt compiled it; run `dbt compile`. This is what it compiled:"
-        click.echo(harmless(said), err=as_sql)
+        click.echo(neutralize(said), err=as_sql)
     if as_sql:
-        click.echo(harmless(text))
+        click.echo(neutralize(text))
     else:
         file = node.file if node.package in ("", project.name) else f"dbt_packages/{node.package}/{node.file}"
-        click.echo(harmless(f"{node.relation} ({file})\n"))
+        click.echo(neutralize(f"{node.relation} ({file})\n"))
         if as_plan:
-            click.echo(_wrapped(harmless(text)))
+            click.echo(_wrap(neutralize(text)))
         else:
             _show_columns(plan.schema, explained.reasons)
     if found is not None:
-        click.echo(harmless(f"\n{_shown(found)}"))
+        click.echo(neutralize(f"\n{_render_rewritings(found)}"))
     return None
 
 
@@ -107,21 +107,21 @@ def _show_columns(schema: LogicalSchema, reasons: list[str]) -> None:
     for field, why in zip(schema, reasons):
         null = "never" if field.evidence or not field.nullable else "maybe"
         cells = (field.name, field.type.simple, null, why)
-        table.add_row(*(Text(harmless(cell)) for cell in cells))
+        table.add_row(*(Text(neutralize(cell)) for cell in cells))
     out = output.console()
-    out.width = _width()
+    out.width = _find_width()
     with out.capture() as captured:
         out.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def _width() -> int:
+def _find_width() -> int:
     return max(40, shutil.get_terminal_size((120, 24)).columns)
 
 
-def _wrapped(text: str) -> str:
+def _wrap(text: str) -> str:
     """The plan with lines no wider than the terminal. The rest of a line that is broken is indented further."""
-    rows, width = [], _width()
+    rows, width = [], _find_width()
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
         wrap = textwrap.TextWrapper(width, indent, f"{indent}      ", break_long_words=False, break_on_hyphens=False)
@@ -129,7 +129,7 @@ def _wrapped(text: str) -> str:
     return "\n".join(rows)
 
 
-def _shown(found: Rewriting) -> str:
+def _render_rewritings(found: Rewriting) -> str:
     """Each rewriting with its rules and its place, before and after; what was refused or dropped comes last."""
     parts = []
     for rewrite in found.rewrites:
@@ -139,18 +139,18 @@ def _shown(found: Rewriting) -> str:
     return "\n\n".join(parts) or "no rule fires: the compiled text runs byte for byte"
 
 
-def _code(name: str, as_json: bool) -> None:
+def _print_code(name: str, as_json: bool) -> None:
     code = CODES.get(name)
     if code is None:
         raise ProjectError(f"there is no code {name}; known: {', '.join(CODES)}")
     if as_json:
         form = {"code": code.id, "title": code.title, "meaning": code.meaning, "next_step": code.next_step}
-        click.echo(harmless_json(json.dumps(form, indent=2)))
+        click.echo(neutralize_json(json.dumps(form, indent=2)))
         return
     click.echo(f"{code.id}  {code.title}\n\n{code.meaning}\n\nnext  {code.next_step}")
     example = EXAMPLES.get(code.id)
     if example is not None:
         ansi = " (ANSI on)" if example.failing.ansi else ""
         for head, case in ((f"shows it{ansi}", example.failing), ("mended", example.fixed)):
-            click.echo(f"\n{head}\n\n{textwrap.indent(case_text(case), '    ')}")
+            click.echo(f"\n{head}\n\n{textwrap.indent(render_case(case), '    ')}")
     click.echo(f"\nto accept it\n\n{accept(code.id)}")

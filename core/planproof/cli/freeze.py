@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from planproof.cli import comparing, options, output
-from planproof.project.freeze import drift_of_sources, frozen_form, text_of
+from planproof.project.freeze import find_drift, freeze_relations, render_form
 from planproof.project.location import ProjectLocation
 from planproof.project.sources import FREEZE_FILES, read_frozen
-from planproof.report.parts import counted, harmless, harmless_json
+from planproof.report.parts import format_count, neutralize, neutralize_json
 
 
 @click.command(cls=options.Sectioned)
@@ -39,16 +39,20 @@ def freeze(
     it are unproved. With --check the exit code is 1 where a source broke since.
     """
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
-    project, spark = location.project(), options.spark_settings(conf)
+    project, spark = location.project(), options.parse_conf(conf)
     if check:
         frozen = read_frozen(project, file)
-        found = drift_of_sources(project, location.open_session(spark), frozen, location.conf(spark))
+        found = find_drift(project, location.open_session(spark), frozen, location.conf(spark))
         return comparing.finish(found, fail_on, as_json)
-    form, missing = frozen_form(project, location.open_session(spark))
+    form, missing = freeze_relations(project, location.open_session(spark))
     where = file or (project.directory or project_dir) / FREEZE_FILES[0]
-    output.write(where, text_of(form))
-    said = harmless_json(text_of(form)) if as_json else harmless(f"{where}: {counted(len(form['sources']), 'schema')}")
+    output.write(where, render_form(form))
+    said = (
+        neutralize_json(render_form(form))
+        if as_json
+        else neutralize(f"{where}: {format_count(len(form['sources']), 'schema')}")
+    )
     click.echo(said)
     for relation, why in missing.items():
-        click.echo(harmless(f"not frozen: {relation}: {why}"), err=True)
+        click.echo(neutralize(f"not frozen: {relation}: {why}"), err=True)
     return None

@@ -84,32 +84,32 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (ProjectError, ContractError, SettingsError) as error:
-            raise CouldNotRun(_harmless(str(error))) from error
+            raise CouldNotRun(_neutralize(str(error))) from error
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except (click.Abort, KeyboardInterrupt) as stop:
             raise Interrupted("interrupted") from stop
         except Exception as error:
-            raise CouldNotRun(_harmless(_said(error))) from error
+            raise CouldNotRun(_neutralize(_format_error(error))) from error
 
 
-def _harmless(message: str) -> str:
+def _neutralize(message: str) -> str:
     """An error names what others named."""
-    from planproof.report.parts import harmless
+    from planproof.report.parts import neutralize
 
-    return harmless(message)
+    return neutralize(message)
 
 
-def _said(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     from planproof.session.protocol import SparkFailure
     from planproof_engine.python_functions import DeclarationError
 
     if isinstance(error, DeclarationError):
         return str(error)
-    return f"Spark: {error}" if isinstance(error, SparkFailure) else _ours(error)
+    return f"Spark: {error}" if isinstance(error, SparkFailure) else _describe_own_error(error)
 
 
-def _ours(error: Exception) -> str:
+def _describe_own_error(error: Exception) -> str:
     if type(error).__name__ == "CompileFailed":
         return f"dbt compile failed: {error}"
     shown = traceback.format_exc() if os.environ.get("PLANPROOF_DEBUG") else ""

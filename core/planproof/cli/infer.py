@@ -10,9 +10,9 @@ import click
 
 from dbt_planproof.compiler import DBT
 from planproof.cli import options, output
-from planproof.project.infer import by_file, infer_project
+from planproof.project.infer import group_by_file, infer_project
 from planproof.project.location import ProjectLocation
-from planproof.report.parts import harmless, harmless_json, one_line
+from planproof.report.parts import join_lines, neutralize, neutralize_json
 
 
 @click.command(cls=options.Sectioned)
@@ -49,14 +49,14 @@ def infer(
     author declared is not changed. A model whose schema is not known offline is left out, with the reason.
     """
     # It needs ruamel.yaml, which no other command does.
-    from planproof.project.properties import with_contracts
+    from planproof.project.properties import add_contracts
 
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path, DBT)
     project = location.project()
     found = infer_project(
         project, select, exclude, location.conf(), frozen=sources, tighten=tighten, selector=selector, state=state
     )
-    texts = {file: with_contracts(file, inferred) for file, inferred in by_file(project, found, into).items()}
+    texts = {file: add_contracts(file, inferred) for file, inferred in group_by_file(project, found, into).items()}
     written = {file: (text, said) for file, (text, said) in texts.items() if said}
     for file, (text, _) in written.items():
         if not dry_run:
@@ -64,15 +64,15 @@ def infer(
     changed = {os.path.relpath(file): said for file, (_, said) in written.items()}
     left = {one.node.name: one.reason for one in found if one.reason}
     if as_json:
-        click.echo(harmless_json(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2)))
+        click.echo(neutralize_json(json.dumps({"written": not dry_run, "files": changed, "left": left}, indent=2)))
         return
     for shown, said in changed.items():
-        click.echo(harmless(f"{'would write' if dry_run else 'wrote'} {shown}"))
-        click.echo("\n".join(f"  {harmless(one_line(line))}" for line in said))
+        click.echo(neutralize(f"{'would write' if dry_run else 'wrote'} {shown}"))
+        click.echo("\n".join(f"  {neutralize(join_lines(line))}" for line in said))
     for reason in dict.fromkeys(left.values()):
         names = [name for name, why in left.items() if why == reason]
         more = f" and {len(names) - _NAMED} more (--json names them)" if len(names) > _NAMED else ""
-        click.echo(harmless(f"left out {', '.join(names[:_NAMED])}{more}: {reason}"))
+        click.echo(neutralize(f"left out {', '.join(names[:_NAMED])}{more}: {reason}"))
     if not changed:
         click.echo("nothing to write")
     elif not dry_run:

@@ -38,7 +38,7 @@ def lsp(
     --project-dir it takes the editor's folder where that is a dbt project, else the one where it is started.
     """
     try:
-        from planproof.lsp.framing import bounded_input
+        from planproof.lsp.framing import bound_input
         from planproof.lsp.server import new_server
     except ImportError as error:
         raise ProjectError(f"the language server needs pygls ({error}): pip install 'planproof[lsp]'") from error
@@ -51,4 +51,4 @@ def lsp(
     out = sys.stdout.buffer
     # Whatever prints would break the protocol.
     sys.stdout = sys.stderr
-    server.start_io(bounded_input(sys.stdin.buffer), out)
+    server.start_io(bound_input(sys.stdin.buffer), out)

@@ -13,7 +13,7 @@ import yaml
 
 from planproof.cli.output import Wanted
 from planproof.project.target_folder import target_folder
-from planproof.project.yaml_text import yaml_of
+from planproof.project.yaml_text import load_yaml
 from planproof.report.formats import FORMATS
 from planproof.session.jvm_log import log_to
 from planproof.settings import BY_NAME, MAPPINGS, SETTINGS, Setting, SettingsError
@@ -56,7 +56,7 @@ class Sectioned(click.Command):
                     formatter.write_dl(records)
 
 
-def nearest_project() -> Path:
+def find_project() -> Path:
     """The nearest folder with a dbt_project.yml, from here upwards, as dbt looks for it; here where none has one."""
     here = Path.cwd()
     for steps, folder in enumerate((here, *here.parents)):
@@ -72,7 +72,7 @@ def project(function: F) -> F:
         click.option(
             "--project-dir",
             type=_DIRECTORY,
-            default=nearest_project,
+            default=find_project,
             envvar="DBT_PROJECT_DIR",
             help="The dbt project. Default: DBT_PROJECT_DIR, else this folder or the nearest one above it.",
         ),
@@ -178,7 +178,7 @@ def settings(command: str) -> Callable[[F], F]:
     def decorated(function: F) -> F:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            found = {s.name: _given(s, kwargs.pop(s.name)) for s in offered}
+            found = {s.name: _parse_value(s, kwargs.pop(s.name)) for s in offered}
             given = {name: value for name, value in found.items() if value is not None}
             return function(*args, settings=given, **kwargs)
 
@@ -210,18 +210,18 @@ def _setting_option(setting: Setting) -> Callable[[F], F]:
     return click.option(name, setting.name, type=click.Choice(setting.choices), help=said)
 
 
-def _given(setting: Setting, value: Any) -> Any:
+def _parse_value(setting: Setting, value: Any) -> Any:
     """A setting's value on the command line; None where it is not given."""
     if setting.form not in ("names", "spark", *MAPPINGS):
         return value
     if not value:
         return None
     if setting.form in MAPPINGS:
-        value = _yaml(value, option_of(setting))
+        value = _parse_yaml(value, option_of(setting))
     if setting.form == "names":
         value = [name.strip() for text in value for name in text.split(",") if name.strip()]
     try:
-        found = setting.checked(value, option_of(setting))
+        found = setting.check_value(value, option_of(setting))
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     # A request is written as JSON: a mapping stays one.
@@ -262,27 +262,27 @@ def _with(function: F, *decorators: Callable[[F], F]) -> F:
     return function
 
 
-def plain(given: Mapping[str, Any]) -> dict[str, Any]:
+def convert_to_plain(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options as a `Request` takes them: texts for paths."""
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
 
-def variables(given: str | None) -> Mapping[str, Any]:
+def parse_vars(given: str | None) -> Mapping[str, Any]:
     """The mapping in `--vars`, YAML or JSON as in dbt."""
-    found = _yaml(given, "--vars") if given else {}
+    found = _parse_yaml(given, "--vars") if given else {}
     if not isinstance(found, Mapping):
         raise click.BadParameter("is not a mapping such as '{key: value}'", param_hint="--vars")
     return {str(key): value for key, value in found.items()}
 
 
-def _yaml(given: str, option: str) -> Any:
+def _parse_yaml(given: str, option: str) -> Any:
     try:
-        return yaml_of(given)
+        return load_yaml(given)
     except yaml.YAMLError as error:
         raise click.BadParameter(f"is no YAML: {error}", param_hint=option) from error
 
 
-def spark_settings(given: tuple[str, ...]) -> dict[str, str]:
+def parse_conf(given: tuple[str, ...]) -> dict[str, str]:
     """`--conf key=value` options."""
     found = {}
     for text in given:

@@ -14,21 +14,21 @@ from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project
 from planproof.project.request import Progress
 from planproof.regular import checkout_of, write_anew
-from planproof.report.parts import harmless
+from planproof.report.parts import neutralize
 from planproof.report.run import RunReport
 from planproof.report.text import show
 from planproof_engine.records import record
 
 
-class Named(Progress):
+class NamedProgress(Progress):
     """The name of the project that a request is about, once it was read."""
 
     name = ""
 
-    def read(self, project: Project) -> None:
+    def on_project(self, project: Project) -> None:
         self.name = project.name
 
-    def named(self, project: str) -> None:
+    def on_project_name(self, project: str) -> None:
         self.name = project
 
 
@@ -95,7 +95,7 @@ def finish(
         out = console()
         show(report.reports, out, lines=lines, seconds=report.seconds)
         for remark in report.remarks:
-            out.print(harmless(f"note: {remark}"), style="dim", markup=False)
+            out.print(neutralize(f"note: {remark}"), style="dim", markup=False)
         for path in (*(path for _, path in wanted.files), record):
             if path is not None:
                 out.print(f"report: {path}", style="dim", markup=False, soft_wrap=True)

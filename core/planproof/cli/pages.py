@@ -135,7 +135,7 @@ def accept(code: str) -> str:
     return f"Set `meta: {{planproof: {{allow: [{code}]}}}}`: it is a warning then."
 
 
-def case_text(case: Case) -> str:
+def render_case(case: Case) -> str:
     """A case as a reader writes it: the SQL, and the YAML of its contract."""
     lines = [case.sql]
     if case.columns:
@@ -149,36 +149,36 @@ def case_text(case: Case) -> str:
     return "\n".join(lines)
 
 
-def page(code: Code) -> str:
+def render_page(code: Code) -> str:
     """The code's page, as Markdown: why, a failing and a mended model, the next step, and how to accept it."""
-    parts = [f"# {code.id} {code.title}", *_wrapped(code.meaning)]
+    parts = [f"# {code.id} {code.title}", *_wrap(code.meaning)]
     example = EXAMPLES.get(code.id)
     if example is not None:
         mode = " (ANSI on)" if example.failing.ansi else ""
         failing, fixed = example.failing, example.fixed
         if (fixed.columns, fixed.settings) == (failing.columns, failing.settings):
             fixed = Case(fixed.sql)  # The YAML stays.
-        parts += [f"**Failing{mode}**", _fenced(failing), "**Mended**", _fenced(fixed)]
+        parts += [f"**Failing{mode}**", _fence(failing), "**Mended**", _fence(fixed)]
     elif code.id in _SHOWN_BY:
-        parts += _wrapped(f"**Shown by:** {_SHOWN_BY[code.id]}.")
-    parts += _wrapped(f"**Next:** {code.next_step}")
+        parts += _wrap(f"**Shown by:** {_SHOWN_BY[code.id]}.")
+    parts += _wrap(f"**Next:** {code.next_step}")
     if code.id in UNPUBLISHABLE:
-        parts += _wrapped(accept(code.id))
+        parts += _wrap(accept(code.id))
     return "\n\n".join(parts) + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     """A paragraph whose lines a reader of the Markdown sees whole."""
     return ["\n".join(textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False))]
 
 
-def _fenced(case: Case) -> str:
-    sql, _, yaml = case_text(case).partition("\n\n")
+def _fence(case: Case) -> str:
+    sql, _, yaml = render_case(case).partition("\n\n")
     found = f"```sql\n{sql}\n```"
     return f"{found}\n\n```yaml\n{yaml}\n```" if yaml else found
 
 
-def index() -> str:
+def render_index() -> str:
     """The list of all codes with links to their pages, as Markdown."""
     rows = [f"| [{code.id}]({code.id}.md) | {code.title} |" for code in CODES.values()]
     head = [

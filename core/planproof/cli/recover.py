@@ -40,9 +40,9 @@ def recover(
     """
     started = datetime.now(timezone.utc)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)
-    spark = options.spark_settings(conf)
+    spark = options.parse_conf(conf)
     # Asked before Spark starts: where no Spark is named, one of our own would know no tables.
-    where = location.named(spark)
+    where = location.describe_spark(spark)
     session = location.open_session(spark)
     from planproof.guard import Guard
     from planproof.publish.transaction.recover import list_roots

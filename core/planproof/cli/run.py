@@ -19,9 +19,9 @@ from planproof.project import Project, ProjectNode
 from planproof.project.request import Progress, Request
 from planproof.project.target_folder import target_folder
 from planproof.report.model import Report
-from planproof.report.parts import harmless
+from planproof.report.parts import neutralize
 from planproof.report.run import run_report
-from planproof.report.text import change_line, line
+from planproof.report.text import change_line, render_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,16 +72,16 @@ def run(
     request = Request(
         "run",
         compiler=DBT,
-        **options.plain(given),
+        **options.convert_to_plain(given),
         settings=settings,
-        spark=options.spark_settings(conf),
-        vars=options.variables(given_vars),
+        spark=options.parse_conf(conf),
+        vars=options.parse_vars(given_vars),
         full_refresh=full_refresh,
         threads=threads,
     )
     err, out = output.console(stderr=True), output.console()
     with err.status("reading the project") as status:
-        shown = _Shown(status, err, out if wanted.is_text else None)
+        shown = _RunProgress(status, err, out if wanted.is_text else None)
         # dbt prints to standard output, which is the report's.
         with redirect_stdout(sys.stderr):
             try:
@@ -103,7 +103,7 @@ def run(
     )
 
 
-class _Shown(Progress):
+class _RunProgress(Progress):
     """Live on a terminal; elsewhere a line as each step and each model begins. Each model's end is a line of the
     report."""
 
@@ -113,42 +113,42 @@ class _Shown(Progress):
         self.remarks: list[str] = []
         self.total, self.width, self.begun, self.done = 0, 0, 0, 0
 
-    def starts(self) -> None:
+    def on_spark_start(self) -> None:
         self._step("Spark starts")
 
-    def read(self, project: Project) -> None:
+    def on_project(self, project: Project) -> None:
         self.project = project
 
-    def compiles(self) -> None:
+    def on_compile(self) -> None:
         self._step("dbt compiles the project")
 
-    def chose(self, nodes: Sequence[ProjectNode]) -> None:
+    def on_selection(self, nodes: Sequence[ProjectNode]) -> None:
         self.total = len(nodes)
         self.width = max((len(node.relation) for node in nodes), default=0)
 
-    def begins(self, node: ProjectNode) -> None:
+    def on_model_begin(self, node: ProjectNode) -> None:
         self.begun += 1
-        self._step(f"{self._counted(self.begun)} START {node.materialized} {node.relation}")
+        self._step(f"{self._format_counter(self.begun)} START {node.materialized} {node.relation}")
 
-    def ended(self, report: Report) -> None:
+    def on_model_end(self, report: Report) -> None:
         self.done += 1
         if self.out is not None:
-            counter = self._counted(self.done)
-            self.out.print(line(report, self.width, counter), soft_wrap=True)
+            counter = self._format_counter(self.done)
+            self.out.print(render_line(report, self.width, counter), soft_wrap=True)
             changed = change_line(report)
             if changed is not None:
                 self.out.print(changed, soft_wrap=True)
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.remarks.append(remark)
 
-    def _counted(self, number: int) -> str:
+    def _format_counter(self, number: int) -> str:
         return f"{number:>{len(str(self.total))}} of {self.total}"
 
     def _step(self, said: str) -> None:
         from rich.markup import escape
 
-        said = harmless(said)
+        said = neutralize(said)
         if self.err.is_terminal:
             self.status.update(escape(said))
         else:

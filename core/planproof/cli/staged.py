@@ -16,7 +16,7 @@ from planproof.cli import options, output
 from planproof.project.errors import ProjectError
 from planproof.project.request import Progress, Request
 from planproof.report.model import Report
-from planproof.report.parts import harmless
+from planproof.report.parts import neutralize
 from planproof.report.run import run_report
 
 
@@ -27,14 +27,14 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
     request = Request(
         "run",
         compiler=DBT,
-        **options.plain(place),
+        **options.convert_to_plain(place),
         select=(model,),
-        spark=options.spark_settings(given["conf"]),
-        vars=options.variables(given["given_vars"]),
+        spark=options.parse_conf(given["conf"]),
+        vars=options.parse_vars(given["given_vars"]),
         full_refresh=given["full_refresh"],
         threads=1,
     )
-    request = replace(request, keys=tuple(keys) or _unique_key(request, model))
+    request = replace(request, keys=tuple(keys) or _find_unique_key(request, model))
     told = Progress()
     with output.console(stderr=True).status("staging the model"), redirect_stdout(sys.stderr):
         reports = request.reports(request.open_session(told), told)
@@ -43,15 +43,15 @@ def run(model: str, keys: Sequence[str], wanted: output.Wanted, given: Mapping[s
     run = run_report("diff", reports, started)
     if wanted.is_text:
         out = output.console()
-        for line in _lines(reports[0]):
-            out.print(harmless(line), markup=False, soft_wrap=True)
+        for line in _render_lines(reports[0]):
+            out.print(neutralize(line), markup=False, soft_wrap=True)
     output.finish(run, wanted, fail_on=None, project_dir=request.project_dir)
 
 
-def _unique_key(request: Request, model: str) -> tuple[str, ...]:
+def _find_unique_key(request: Request, model: str) -> tuple[str, ...]:
     """The key by which dbt matches the model's rows, as it was compiled last. Raises `click.UsageError`."""
     try:
-        node = request.location.project().by_relation(model)
+        node = request.location.project().find_by_relation(model)
     except ProjectError:
         node = None
     key = (node.raw.get("config") or {}).get("unique_key") if node is not None else None
@@ -61,7 +61,7 @@ def _unique_key(request: Request, model: str) -> tuple[str, ...]:
     return found
 
 
-def _lines(report: Report) -> list[str]:
+def _render_lines(report: Report) -> list[str]:
     change, found = report.details.change, report.details.comparison
     lines = [f"{report.model}: {change.line(20)}"] if change is not None else []
     if found is not None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from planproof.lsp.texts import Lines
 from planproof.lsp.workspace import Workspace
 from planproof.project.errors import ProjectError
-from planproof.project.infer import by_file, infer_node
+from planproof.project.infer import group_by_file, infer_node
 from planproof.project.manifest import ProjectNode
-from planproof.report.markdown import escaped
-from planproof.report.parts import harmless, one_line
+from planproof.report.markdown import escape
+from planproof.report.parts import join_lines, neutralize
 from planproof_engine.catalog import split_name
 from planproof_engine.plans import Column, Expr, Outer, Source
 from planproof_engine.schema import ByColumn, folded
@@ -56,18 +56,18 @@ class Mend:
 
 def hover(workspace: Workspace, file: str, line: int, column: int) -> str | None:
     """The type and nullability of the expression at the place, and the reasons, as Markdown."""
-    found = _expression(workspace, file, line, column)
+    found = _find_expression(workspace, file, line, column)
     if found is None:
         return None
     expr, text = found
     name = text if len(text) <= 60 and "\n" not in text else f"{text[:57].splitlines()[0]}…"
     flag = "" if expr.nullable else " NOT NULL"
     # A line break in a name would end the block of code, and what follows would be an image, or a link.
-    lines = ["```sql", one_line(harmless(f"{name}: {expr.type.simple}{flag}")), "```", escaped(_why(expr))]
+    lines = ["```sql", join_lines(neutralize(f"{name}: {expr.type.simple}{flag}")), "```", escape(_explain(expr))]
     return "\n".join(lines)
 
 
-def _why(expr: Expr) -> str:
+def _explain(expr: Expr) -> str:
     column = expr.column if isinstance(expr, Outer) else expr
     if not expr.nullable:
         return f"holds no null: {expr.evidence or 'it is never null'}"
@@ -80,72 +80,72 @@ def _why(expr: Expr) -> str:
 def definition(workspace: Workspace, file: str, line: int, column: int) -> Spot | None:
     """Where a column is made: in this model, in the model that stores it, or where its source is declared. For the
     argument of `ref()` or `source()`: the file of what it names."""
-    named = _named(workspace, file, line, column)
+    named = _find_named(workspace, file, line, column)
     if named is not None:
-        return _file_of(workspace, named, None)
-    read = workspace.reading(file)
-    found = _expression(workspace, file, line, column)
+        return _find_declaration(workspace, named, None)
+    read = workspace.find_reading(file)
+    found = _find_expression(workspace, file, line, column)
     if read is None or found is None:
         return None
     mapped, _, references = read
     origin = references.comes_from(found[0])
     if isinstance(origin, Source):
-        node = workspace.check.resolved(split_name(origin.relation))
-        return _file_of(workspace, node, origin.column) if isinstance(node, ProjectNode) else None
+        node = workspace.check.resolve(split_name(origin.relation))
+        return _find_declaration(workspace, node, origin.column) if isinstance(node, ProjectNode) else None
     if origin is None:
         return None
-    at = mapped.exact(origin[0])
-    path = _path(workspace, file)
+    at = mapped.template_offset(origin[0])
+    path = _find_path(workspace, file)
     return Spot(path, *Lines(mapped.template).position(at)) if at is not None and path is not None else None
 
 
 def hints(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Hint]:
     """The types of the select items that stand in the lines."""
-    read = workspace.reading(file)
+    read = workspace.find_reading(file)
     if read is None:
         return
     mapped, _, references = read
     lines, seen = Lines(mapped.template), set[int]()
     for item in references.items:
-        at = mapped.exact(item.span[1] - 1)
+        at = mapped.template_offset(item.span[1] - 1)
         if at is None or at in seen:
             continue
         seen.add(at)
         line, column = lines.position(at + 1)
         if first <= line <= last:
             flag = "" if item.column.nullable else " NOT NULL"
-            label = one_line(harmless(f": {item.column.type.simple}{flag}"))
-            yield Hint(line, column, label, harmless(_why(item.column)))
+            label = join_lines(neutralize(f": {item.column.type.simple}{flag}"))
+            yield Hint(line, column, label, neutralize(_explain(item.column)))
 
 
-def mends(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Mend]:
+def suggest_mends(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Mend]:
     """What can be done at once about the lines: a contract for the model, `coalesce` for what may be null."""
-    yield from _coalesced(workspace, file, first, last)
+    yield from _mend_nulls(workspace, file, first, last)
     node = workspace.model(file)
     if node is not None:
-        yield from _contract(workspace, node)
+        yield from _mend_contract(workspace, node)
 
 
-def _contract(workspace: Workspace, node: ProjectNode) -> Iterator[Mend]:
+def _mend_contract(workspace: Workspace, node: ProjectNode) -> Iterator[Mend]:
     contract = (node.raw.get("config") or {}).get("contract") or {}
     if contract.get("enforced") or node.materialized == "ephemeral":
         return
     # It needs ruamel.yaml, which is slow to import.
-    from planproof.project.properties import with_contracts
+    from planproof.project.properties import add_contracts
 
     try:
         workspace.judge(node)
         inferred = infer_node(workspace.check, workspace.project, node, workspace.check.conf, tighten=False)
-        for path, listed in by_file(workspace.project, [inferred]).items():
-            text, said = with_contracts(path, listed)
+        for path, listed in group_by_file(workspace.project, [inferred]).items():
+            text, said = add_contracts(path, listed)
             if said:
-                yield Mend(harmless(f"Add a contract to {node.name} ({path.name})"), path, text)
+                yield Mend(neutralize(f"Add a contract to {node.name} ({path.name})"), path, text)
     except ProjectError:
         return
 
 
-def _coalesced(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Mend]:
-    node, read, path = workspace.model(file), workspace.reading(file), _path(workspace, file)
+def _mend_nulls(workspace: Workspace, file: str, first: int, last: int) -> Iterator[Mend]:
+    node, read, path = workspace.model(file), workspace.find_reading(file), _find_path(workspace, file)
     report = workspace.reports.get(node.unique_id) if node is not None else None
     if read is None or report is None or path is None:
         return
@@ -156,10 +156,10 @@ def _coalesced(workspace: Workspace, file: str, first: int, last: int) -> Iterat
         column, origin = columns.get(finding.field or "", (None, None))
         if finding.code not in _NULLS or finding.verdict.value == "proved" or column is None or origin is None:
             continue
-        default = _default(column.type)
+        default = _default_value(column.type)
         item = next((i for i in references.items if i.column.id == column.id and origin.start == i.span[0]), None)
-        start = mapped.exact(item.span[0]) if item is not None else None
-        stop = mapped.exact(item.span[1] - 1) if item is not None else None
+        start = mapped.template_offset(item.span[0]) if item is not None else None
+        stop = mapped.template_offset(item.span[1] - 1) if item is not None else None
         if default is None or item is None or start is None or stop is None:
             continue
         text = mapped.template[start : stop + 1]
@@ -169,27 +169,27 @@ def _coalesced(workspace: Workspace, file: str, first: int, last: int) -> Iterat
         alone = origin.stop == item.span[1]
         name = f" as {column.name}" if alone else ""
         new = f"coalesce({text}, {default}){name}"
-        yield Mend(harmless(f"coalesce({column.name}, {default})"), path, new, begin, end)
+        yield Mend(neutralize(f"coalesce({column.name}, {default})"), path, new, begin, end)
 
 
-def _default(data_type: DataType) -> str | None:
+def _default_value(data_type: DataType) -> str | None:
     if is_numeric(data_type):
         return "0"
     return {STRING: "''", BOOLEAN: "false"}.get(data_type)
 
 
-def _expression(workspace: Workspace, file: str, line: int, column: int) -> tuple[Expr, str] | None:
+def _find_expression(workspace: Workspace, file: str, line: int, column: int) -> tuple[Expr, str] | None:
     """The innermost expression at a place, and its text."""
-    read = workspace.reading(file)
+    read = workspace.find_reading(file)
     if read is None:
         return None
     mapped, plan, references = read
-    at = mapped.written(Lines(mapped.template).offset(line, column))
+    at = mapped.compiled_offset(Lines(mapped.template).offset(line, column))
     found = references.at(at) if at is not None else None
     return (found[0], plan.text[slice(*found[1])]) if found is not None else None
 
 
-def _named(workspace: Workspace, file: str, line: int, column: int) -> ProjectNode | None:
+def _find_named(workspace: Workspace, file: str, line: int, column: int) -> ProjectNode | None:
     opened = workspace.opened.get(file)
     rows = opened.text.split("\n") if opened is not None else []
     if not 0 <= line < len(rows):
@@ -198,11 +198,11 @@ def _named(workspace: Workspace, file: str, line: int, column: int) -> ProjectNo
         if match.start() <= column <= match.end():
             words = _WORD.findall(match[2])
             if words:
-                return _node(workspace, match[1], words)
+                return _find_node(workspace, match[1], words)
     return None
 
 
-def _node(workspace: Workspace, kind: str, words: list[str]) -> ProjectNode | None:
+def _find_node(workspace: Workspace, kind: str, words: list[str]) -> ProjectNode | None:
     for node in workspace.nodes.values():
         is_source = node.kind == "source"
         if is_source is (kind == "source") and node.name == words[-1]:
@@ -212,14 +212,14 @@ def _node(workspace: Workspace, kind: str, words: list[str]) -> ProjectNode | No
     return None
 
 
-def _file_of(workspace: Workspace, node: ProjectNode, column: str | None) -> Spot | None:
+def _find_declaration(workspace: Workspace, node: ProjectNode, column: str | None) -> Spot | None:
     """Where a node stands, and in it the column: the select item of a model, the name in a YAML file."""
     path = workspace.path(node)
     if path is None or not path.is_file():
         return None
     text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
     if node.kind == "model" and column is not None and node.file is not None:
-        place = _item(workspace, node, text, column)
+        place = _find_item(workspace, node, text, column)
         if place is not None:
             return Spot(path, *Lines(text).position(place))
     if node.kind == "source":
@@ -231,11 +231,11 @@ def _file_of(workspace: Workspace, node: ProjectNode, column: str | None) -> Spo
     return Spot(path, 0, 0)
 
 
-def _item(workspace: Workspace, node: ProjectNode, text: str, column: str) -> int | None:
+def _find_item(workspace: Workspace, node: ProjectNode, text: str, column: str) -> int | None:
     """Where the model's last SELECT writes the column."""
     from planproof.project.compiled import TemplateMap
 
-    planned = workspace.planned(node)
+    planned = workspace.find_plan(node)
     if planned is None:
         return None
     mapped = TemplateMap.of(planned[0].raw, workspace.project.directory, workspace.check.opened)
@@ -243,9 +243,9 @@ def _item(workspace: Workspace, node: ProjectNode, text: str, column: str) -> in
         return None
     origins = zip(planned[1].root.output, planned[1].origins)
     origin = next((o for c, o in origins if folded(c.name) == folded(column)), None)
-    return mapped.exact(origin.start) if origin is not None and origin.start is not None else None
+    return mapped.template_offset(origin.start) if origin is not None and origin.start is not None else None
 
 
-def _path(workspace: Workspace, file: str) -> Path | None:
+def _find_path(workspace: Workspace, file: str) -> Path | None:
     node = workspace.model(file)
     return workspace.path(node) if node is not None else None

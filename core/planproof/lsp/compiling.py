@@ -33,7 +33,7 @@ def has_dbt() -> bool:
         return False
 
 
-async def compiled(location: ProjectLocation, files: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
+async def compile_files(location: ProjectLocation, files: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
     """The nodes of the manifest that dbt compiles from these files, by unique id. Raises `CannotCompile`.
 
     Neither the cache of relations is filled nor a query run (`--no-populate-cache`, `--no-introspect`): a macro that
@@ -41,7 +41,7 @@ async def compiled(location: ProjectLocation, files: Iterable[str]) -> Mapping[s
     """
     folder = Path(location.project_dir or ".").resolve()
     words = ["compile", "--no-populate-cache", "--no-introspect", "--project-dir", str(folder), "--target-path", TARGET]
-    profiles = _profiles(location, folder)
+    profiles = _find_profiles(location, folder)
     words += ["--profiles-dir", str(profiles)] if profiles is not None else []
     words += ["--target", location.target] if location.target is not None else []
     words += [word for file in files for word in ("--select", f"path:{file}")]
@@ -56,7 +56,7 @@ async def compiled(location: ProjectLocation, files: Iterable[str]) -> Mapping[s
     return {key: node for key, node in nodes.items() if node.get("resource_type") == "model" and node.get("compiled")}
 
 
-def _profiles(location: ProjectLocation, folder: Path) -> Path | None:
+def _find_profiles(location: ProjectLocation, folder: Path) -> Path | None:
     """Where dbt, started in the project's folder, would look for profiles; None where it looks in the user's own."""
     said = location.profiles_dir or os.environ.get("DBT_PROFILES_DIR")
     if said:

@@ -31,6 +31,6 @@ class BoundedInput:
         return self._stdin.read(size)
 
 
-def bounded_input(stdin: BinaryIO) -> BinaryIO:
+def bound_input(stdin: BinaryIO) -> BinaryIO:
     """The same as pygls takes it: of a stream it calls these two methods alone."""
     return cast(BinaryIO, BoundedInput(stdin))

@@ -15,14 +15,14 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from planproof.lsp import answers
-from planproof.lsp.compiling import CannotCompile, compiled, has_dbt
+from planproof.lsp.compiling import CannotCompile, compile_files, has_dbt
 from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
-from planproof.project.garbage import keeping
+from planproof.project.garbage import freeze_new_objects
 from planproof.project.manifest import MANIFEST
 from planproof.project.reads import LARGEST
 from planproof.regular import read_regular
-from planproof.report.parts import harmless, said
+from planproof.report.parts import message_of, neutralize
 from planproof_engine.finding import Verdict
 
 T = TypeVar("T")
@@ -53,10 +53,10 @@ class Server(LanguageServer):
     async def ask(self, question: Callable[..., T], *given: Any) -> T:
         """Runs a question about the workspace, after those that were asked before; the last compile is read first."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._one, self._answered, question, given)
+        return await loop.run_in_executor(self._one, self._answer, question, given)
 
-    def _answered(self, question: Callable[..., T], given: tuple[Any, ...]) -> T:
-        written = self._written()
+    def _answer(self, question: Callable[..., T], given: tuple[Any, ...]) -> T:
+        written = self._compile_time()
         if self._loaded is None or written != self._loaded:
             self._load()
             self._loaded = written
@@ -64,17 +64,17 @@ class Server(LanguageServer):
 
     def _load(self) -> None:
         """Reads the last compile. Looking at its objects for garbage would delay answers."""
-        with keeping():
+        with freeze_new_objects():
             self.models.load()
 
-    def _written(self) -> float:
+    def _compile_time(self) -> float:
         location = self.models.location
         try:
             return (location.manifest or location.folder / MANIFEST).stat().st_mtime
         except (OSError, ProjectError):
             return 0.0
 
-    def rooted(self, uris: Iterable[str | None]) -> None:
+    def take_root(self, uris: Iterable[str | None]) -> None:
         """Takes the first of the editor's folders that is a dbt project, where the command line named none."""
         for uri in uris if self._anywhere else ():
             path = to_fs_path(uri) if uri is not None else None
@@ -94,7 +94,7 @@ class Server(LanguageServer):
 
     # --- what changes -----------------------------------------------------------------------------------------------
 
-    def changed(self, uri: str, pause: float = PAUSE) -> None:
+    def judge_later(self, uri: str, pause: float = PAUSE) -> None:
         """Judges the text after a pause; a further change begins the pause anew."""
         before = self._pauses.pop(uri, None)
         if before is not None:
@@ -117,7 +117,7 @@ class Server(LanguageServer):
     async def publish(self, uri: str) -> None:
         file = self.file(uri)
         found = await self.ask(self.models.findings, file) if file is not None else []
-        shown = [diagnostic(placed) for placed in found]
+        shown = [make_diagnostic(placed) for placed in found]
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
 
     async def publish_all(self, besides: Iterable[str] = ()) -> None:
@@ -140,11 +140,11 @@ class Server(LanguageServer):
     async def begin(self) -> None:
         """Shows what is violated anywhere in the project."""
         try:
-            await self.publish_closed(await self.ask(self.models.violated))
+            await self.publish_closed(await self.ask(self.models.list_violated))
         except ProjectError as error:
             self.log(str(error))
 
-    def saved(self, uri: str) -> None:
+    def compile_saved(self, uri: str) -> None:
         """Has dbt compile the file beside, and judges what reads it; saves meanwhile wait for the next turn."""
         file = self.file(uri)
         if file is not None:
@@ -162,8 +162,8 @@ class Server(LanguageServer):
                 known = [file for file in files if await self.ask(self.models.model, file) is not None]
                 if not known or not self.compiles:
                     continue
-                nodes = await compiled(self.models.location, known)
-                await self.ask(self.models.recompiled, nodes)
+                nodes = await compile_files(self.models.location, known)
+                await self.ask(self.models.take_compiled, nodes)
                 await self.publish_all(await self.ask(self.models.settle))
         except CannotCompile as error:
             self.log(f"dbt does not compile it; the last compile goes on counting: {error}")
@@ -171,7 +171,7 @@ class Server(LanguageServer):
             self.log(str(error))
 
     def log(self, message: str) -> None:
-        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, harmless(message)))
+        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, neutralize(message)))
 
     async def stop(self) -> None:
         """Ends what runs beside."""
@@ -180,12 +180,12 @@ class Server(LanguageServer):
         self._one.shutdown(wait=False, cancel_futures=True)
 
 
-def diagnostic(placed: Placed) -> lsp.Diagnostic:
+def make_diagnostic(placed: Placed) -> lsp.Diagnostic:
     """The finding as the editor shows it: its range, what was found, and the next step."""
     finding = placed.finding
     return lsp.Diagnostic(
         lsp.Range(lsp.Position(placed.line, placed.start), lsp.Position(placed.line, placed.stop)),
-        harmless(f"{said(finding)}\nnext: {finding.next_step}"),
+        neutralize(f"{message_of(finding)}\nnext: {finding.next_step}"),
         severity=_SEVERITY[finding.verdict],
         code=finding.code,
         source="planproof",
@@ -195,18 +195,18 @@ def diagnostic(placed: Placed) -> lsp.Diagnostic:
 def new_server(workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> Server:
     """A server with all its features; `anywhere`: the editor may say which folder is the project's."""
     server = Server(workspace, compiles, anywhere)
-    _hears(server)
-    _answers(server)
+    _register_events(server)
+    _register_answers(server)
     return server
 
 
-def _hears(server: Server) -> None:
+def _register_events(server: Server) -> None:
     """What the editor tells: texts that are opened, changed, saved and closed."""
 
     @server.feature(lsp.INITIALIZE)
     def initialize(ls: Server, params: lsp.InitializeParams) -> None:
         folders = params.workspace_folders or []
-        ls.rooted([*(folder.uri for folder in folders), params.root_uri])
+        ls.take_root([*(folder.uri for folder in folders), params.root_uri])
 
     @server.feature(lsp.INITIALIZED)
     async def initialized(ls: Server, params: lsp.InitializedParams) -> None:
@@ -214,16 +214,16 @@ def _hears(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
-        ls.changed(params.text_document.uri, 0)
+        ls.judge_later(params.text_document.uri, 0)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
-        ls.changed(params.text_document.uri)
+        ls.judge_later(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     async def saved(ls: Server, params: lsp.DidSaveTextDocumentParams) -> None:
-        ls.changed(params.text_document.uri, 0)
-        ls.saved(params.text_document.uri)
+        ls.judge_later(params.text_document.uri, 0)
+        ls.compile_saved(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -237,7 +237,7 @@ def _hears(server: Server) -> None:
         await ls.stop()
 
 
-def _answers(server: Server) -> None:
+def _register_answers(server: Server) -> None:
     """What the editor asks about a place."""
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
@@ -267,8 +267,10 @@ def _answers(server: Server) -> None:
     async def actions(ls: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         file = ls.file(params.text_document.uri)
         first, last = params.range.start.line, params.range.end.line
-        found = await ls.ask(lambda: list(answers.mends(ls.models, file, first, last))) if file is not None else []
-        return [action(mend) for mend in found]
+        found = (
+            await ls.ask(lambda: list(answers.suggest_mends(ls.models, file, first, last))) if file is not None else []
+        )
+        return [make_action(mend) for mend in found]
 
 
 async def _at(ls: Server, question: Callable[[Workspace, str, int, int], T], params: Any) -> T | None:
@@ -278,7 +280,7 @@ async def _at(ls: Server, question: Callable[[Workspace, str, int, int], T], par
     return await ls.ask(question, ls.models, file, params.position.line, params.position.character)
 
 
-def action(mend: answers.Mend) -> lsp.CodeAction:
+def make_action(mend: answers.Mend) -> lsp.CodeAction:
     """A change of a file that is there, or of one that is made for it."""
     uri = from_fs_path(str(mend.path)) or ""
     begin, end = mend.start or (0, 0), mend.stop

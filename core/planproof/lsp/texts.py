@@ -36,7 +36,7 @@ class Lines:
         return start + len(content.encode("utf-16-le")[: column * 2].decode("utf-16-le", "ignore"))
 
 
-def edits(old: str, new: str) -> list[Edit]:
+def find_edits(old: str, new: str) -> list[Edit]:
     """What was changed, line by line, each change as short as it can be."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0]
@@ -45,11 +45,11 @@ def edits(old: str, new: str) -> list[Edit]:
     found = []
     for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
-            found.append(_shortest("".join(before[i:j]), "".join(after[k:m]), starts[i]))
+            found.append(_shorten("".join(before[i:j]), "".join(after[k:m]), starts[i]))
     return found
 
 
-def _shortest(old: str, new: str, at: int) -> Edit:
+def _shorten(old: str, new: str, at: int) -> Edit:
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
@@ -59,16 +59,16 @@ def _shortest(old: str, new: str, at: int) -> Edit:
     return at + head, at + len(old) - tail, new[head : len(new) - tail]
 
 
-def respliced(mapped: TemplateMap, new: str) -> str | None:
+def resplice(mapped: TemplateMap, new: str) -> str | None:
     """The compiled SQL of a template that was edited, where all that was edited is literal text outside of Jinja.
 
     None where only dbt can say what the new template renders to.
     """
     old, compiled = mapped.template, mapped.compiled
     found = []
-    for start, stop, text in edits(old, new):
-        place = _compiled(mapped, start, stop)
-        if place is None or _tagged(old, new, start, stop, text):
+    for start, stop, text in find_edits(old, new):
+        place = _compiled_span(mapped, start, stop)
+        if place is None or _is_touching_tag(old, new, start, stop, text):
             return None
         found.append((*place, text))
     for start, stop, text in reversed(found):
@@ -76,29 +76,29 @@ def respliced(mapped: TemplateMap, new: str) -> str | None:
     return compiled
 
 
-def _tagged(old: str, new: str, start: int, stop: int, text: str) -> bool:
+def _is_touching_tag(old: str, new: str, start: int, stop: int, text: str) -> bool:
     """Whether the edit makes, breaks or touches a tag: a brace may become one with its neighbour."""
     around = old[max(0, start - 1) : start] + text + old[stop : stop + 1]
     removed = old[max(0, start - 1) : stop + 1]
     return any(tag in part for tag in _JINJA for part in (around, removed))
 
 
-def _compiled(mapped: TemplateMap, start: int, stop: int) -> tuple[int, int] | None:
+def _compiled_span(mapped: TemplateMap, start: int, stop: int) -> tuple[int, int] | None:
     """The span of the compiled SQL that the template's literal text `start:stop` wrote."""
     if start == stop:
-        after = mapped.written(start)
+        after = mapped.compiled_offset(start)
         if after is not None:
             return after, after
-        before = mapped.written(start - 1)
+        before = mapped.compiled_offset(start - 1)
         return (before + 1, before + 1) if before is not None else None
-    first, last = mapped.written(start), mapped.written(stop - 1)
+    first, last = mapped.compiled_offset(start), mapped.compiled_offset(stop - 1)
     if first is None or last is None or last - first != stop - 1 - start:
         return None
     # Nothing but the text itself stands between: no tag is silently left out.
     return (first, last + 1) if mapped.compiled[first : last + 1] == mapped.template[start:stop] else None
 
 
-def moved(old: str, new: str, line: int) -> int:
+def move_line(old: str, new: str, line: int) -> int:
     """Where a line of the old text, from 0, stands in the new one; a line that is gone, where it was."""
     for tag, i, j, k, m in difflib.SequenceMatcher(
         None, old.split("\n"), new.split("\n"), autojunk=False

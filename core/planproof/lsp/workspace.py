@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.lsp.texts import Lines, moved, respliced
+from planproof.lsp.texts import Lines, move_line, resplice
 from planproof.project.cache import Cache
 from planproof.project.compiled import TemplateMap
 from planproof.project.location import ProjectLocation
@@ -98,21 +98,23 @@ class Workspace:
             return True
         text = text.replace("\r\n", "\n")
         before = self.opened.get(file)
-        known = before.judged if before is not None and before.unique_id == node.unique_id else self._on_disk(node)
+        known = (
+            before.judged if before is not None and before.unique_id == node.unique_id else self._compiled_text(node)
+        )
         opened = self.opened[file] = Opened(node.unique_id, text, known)
         raw = str(node.raw.get("raw_code") or "").replace("\r\n", "\n")
         if text.strip() == raw.strip():
             opened.judged, compiled = text, node.sql
         else:
             self.check.opened[file] = known
-            compiled = respliced(TemplateMap.of(node.raw, self.project.directory, self.check.opened), text)
+            compiled = resplice(TemplateMap.of(node.raw, self.project.directory, self.check.opened), text)
         if compiled is None:
             return False
         opened.judged = self.check.opened[file] = text
         self.judge(replace(node, raw={**node.raw, "raw_code": text.strip(), "compiled_code": compiled}))
         return True
 
-    def _on_disk(self, node: ProjectNode) -> str:
+    def _compiled_text(self, node: ProjectNode) -> str:
         """The text that dbt compiled, with the blanks at its top where the file still has it."""
         raw = str(node.raw.get("raw_code") or "")
         return TemplateMap.of(node.raw, self.project.directory).template or raw
@@ -120,7 +122,7 @@ class Workspace:
     def close(self, file: str) -> None:
         self.opened.pop(file, None)
 
-    def recompiled(self, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+    def take_compiled(self, nodes: Mapping[str, Mapping[str, Any]]) -> None:
         """Takes models as dbt compiled them just now: their compiled text, and what they read."""
         for key, raw in nodes.items():
             node = self.nodes.get(key)
@@ -149,15 +151,15 @@ class Workspace:
             node = self.nodes[key]
             if key in waiting or not any(parent in waiting or parent in done for parent in node.parents):
                 continue
-            before, said = self.states.get(key), self._said(key)
+            before, said = self.states.get(key), self._findings_of(key)
             self.judge(node)
             if self.states[key] != before:
                 done.add(key)
-            if key in done or self._said(key) != said:
+            if key in done or self._findings_of(key) != said:
                 told.add(key)
         return told
 
-    def _said(self, key: str) -> tuple[Finding, ...]:
+    def _findings_of(self, key: str) -> tuple[Finding, ...]:
         report = self.reports.get(key)
         return report.findings if report is not None else ()
 
@@ -169,7 +171,7 @@ class Workspace:
         besides: dict[str, State] = {}
         while True:
             try:
-                visit = self.check.alone(node, {**self._left(node), **besides})
+                visit = self.check.judge_alone(node, {**self._collect_states(node), **besides})
                 break
             except Wanted as wanted:
                 besides[wanted.unique_id] = self.states.get(wanted.unique_id, State())
@@ -177,7 +179,7 @@ class Workspace:
         if visit.report is not None:
             self.reports[key] = visit.report
 
-    def _left(self, node: ProjectNode) -> dict[str, State]:
+    def _collect_states(self, node: ProjectNode) -> dict[str, State]:
         parents = self.project.stored_parents(node)
         return {p.unique_id: self.states[p.unique_id] for p in parents if p.unique_id in self.states}
 
@@ -190,22 +192,22 @@ class Workspace:
         if node is None or report is None:
             return []
         if opened is None:
-            text = self._on_disk(node)
+            text = self._compiled_text(node)
             opened = Opened(node.unique_id, text, text)
-        return [self._placed(opened, f, file) for f in report.findings if f.verdict is not Verdict.PROVED]
+        return [self._place(opened, f, file) for f in report.findings if f.verdict is not Verdict.PROVED]
 
-    def violated(self) -> list[str]:
+    def list_violated(self) -> list[str]:
         """The ids of the models that break a promise."""
         return [key for key, report in self.reports.items() if report.of(Verdict.VIOLATED)]
 
-    def _placed(self, opened: Opened, finding: Finding, file: str) -> Placed:
+    def _place(self, opened: Opened, finding: Finding, file: str) -> Placed:
         origin, rows = finding.origin, opened.text.split("\n")
         if origin is None or origin.file != file:
             return Placed(finding, 0, 0, len(rows[0]))
         line = origin.line - 1
         start, content = origin.column - 1, opened.judged.split("\n")[line]
         if opened.text != opened.judged:
-            line = moved(opened.judged, opened.text, line)
+            line = move_line(opened.judged, opened.text, line)
             content = rows[line] if line < len(rows) else ""
         stop = start
         while stop < len(content) and (content[stop].isalnum() or content[stop] in "_.`"):
@@ -214,19 +216,19 @@ class Workspace:
         units = Lines(content)
         return Placed(finding, line, units.position(start)[1], units.position(stop)[1])
 
-    def reading(self, file: str) -> tuple[TemplateMap, LogicalPlan, References] | None:
+    def find_reading(self, file: str) -> tuple[TemplateMap, LogicalPlan, References] | None:
         """The model's plan and where its text names what; None where there is no plan, or the text in the editor is not
         the one that was planned."""
         node, opened = self.model(file), self.opened.get(file)
         if node is None or opened is None or opened.text != opened.judged:
             return None
-        found = self.planned(node)
+        found = self.find_plan(node)
         if found is None:
             return None
         self.check.opened[file] = opened.judged
         return TemplateMap.of(found[0].raw, self.project.directory, self.check.opened), found[1], found[2]
 
-    def planned(self, node: ProjectNode) -> tuple[ProjectNode, LogicalPlan, References] | None:
+    def find_plan(self, node: ProjectNode) -> tuple[ProjectNode, LogicalPlan, References] | None:
         """The model as it was judged last, its plan, and where its text names what; None where it has no plan."""
         key = node.unique_id
         if key not in self._read:

@@ -69,7 +69,7 @@ def jinja_of_dbt() -> Environment:
     return Environment(extensions=["jinja2.ext.do"])
 
 
-def automaton(template: str, strict: bool = True, incremental: bool | None = None) -> Automaton | None:
+def build_automaton(template: str, strict: bool = True, incremental: bool | None = None) -> Automaton | None:
     """The automaton of a template whose lines end in `\\n`; None where Jinja does not read it as dbt does.
 
     `strict` believes that relations' names and the like stay on one line; `incremental` says what `is_incremental()`
@@ -78,12 +78,12 @@ def automaton(template: str, strict: bool = True, incremental: bool | None = Non
     env = jinja_of_dbt()
     try:
         tree = env.parse(template)
-        places = list(_places(env, template))
+        places = list(_find_places(env, template))
     except (TemplateSyntaxError, RecursionError):
         return None
     builder = _Builder(places, _line_starts(template), OneLine(tree) if strict else None, incremental)
     try:
-        whole = builder.sequence(tree.body)
+        whole = builder.build_sequence(tree.body)
     except (_Unread, RecursionError):
         return None
     return Automaton(whole, builder.following, builder.preceding) if not builder.places else None
@@ -93,7 +93,7 @@ class _Unread(Exception):
     """Raised for a template in which text and tags are not where the lexer said."""
 
 
-def _places(env: Environment, template: str) -> Iterator[tuple[int, str | None]]:
+def _find_places(env: Environment, template: str) -> Iterator[tuple[int, str | None]]:
     """Where each literal text and each printed expression stands, in the order in which they are read."""
     at = 0
     for _, kind, text in env.lexer.tokeniter(template, None):
@@ -132,35 +132,35 @@ class _Builder:
         self.following: dict[Atom, list[Atom]] = {}
         self.preceding: dict[Atom, list[Atom]] = {}
 
-    def sequence(self, body: list[nodes.Node]) -> _Part:
+    def build_sequence(self, body: list[nodes.Node]) -> _Part:
         whole = _Part()
         for node in body:
-            whole = self._then(whole, self._part(node))
+            whole = self._join_parts(whole, self._build_part(node))
         return whole
 
-    def _part(self, node: nodes.Node) -> _Part:
+    def _build_part(self, node: nodes.Node) -> _Part:
         if isinstance(node, nodes.Output):
             whole = _Part()
             for child in node.nodes:
-                whole = self._then(whole, self._written(child))
+                whole = self._join_parts(whole, self._build_output(child))
             return whole
         if isinstance(node, nodes.If):
-            ways = [self.sequence(n.body) for n in (node, *node.elif_)] + [self.sequence(node.else_)]
-            taken = self._taken(node)
-            return self._one_of(ways if taken is None else [ways[0] if taken else ways[-1]])
+            ways = [self.build_sequence(n.body) for n in (node, *node.elif_)] + [self.build_sequence(node.else_)]
+            taken = self._is_first_taken(node)
+            return self._merge_ways(ways if taken is None else [ways[0] if taken else ways[-1]])
         if isinstance(node, nodes.For):
-            body = self.sequence(node.body)
+            body = self.build_sequence(node.body)
             self._link(body.last, body.first)
-            return self._one_of([_Part(body.first, body.last, True), self.sequence(node.else_)])
+            return self._merge_ways([_Part(body.first, body.last, True), self.build_sequence(node.else_)])
         if isinstance(node, (nodes.Block, nodes.With, nodes.Scope, nodes.ScopedEvalContextModifier)):
-            return self.sequence(node.body)
+            return self.build_sequence(node.body)
         if isinstance(node, (nodes.CallBlock, nodes.FilterBlock, nodes.Macro, nodes.AssignBlock)):
-            return self._captured(node)
+            return self._build_captured(node)
         if isinstance(node, (nodes.Assign, nodes.ExprStmt, nodes.Import, nodes.FromImport)):
             return _Part()
         raise _Unread
 
-    def _taken(self, node: nodes.If) -> bool | None:
+    def _is_first_taken(self, node: nodes.If) -> bool | None:
         """Whether the first branch is taken, where `is_incremental()` alone decides and its value was given."""
         test, negated = node.test, isinstance(node.test, nodes.Not)
         call = test.node if isinstance(test, nodes.Not) else test
@@ -170,43 +170,43 @@ class _Builder:
             return None
         return self.incremental != negated
 
-    def _written(self, node: nodes.Node) -> _Part:
-        at, text = self._next()
+    def _build_output(self, node: nodes.Node) -> _Part:
+        at, text = self._take_place()
         if isinstance(node, nodes.TemplateData) != (text is not None):
             raise _Unread
         if isinstance(node, nodes.TemplateData):
             if text != node.data:
                 raise _Unread
-            return self._atom(Atom(at, text))
+            return self._add_atom(Atom(at, text))
         # dbt's config() prints nothing.
         silent = isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) and node.node.name == "config"
-        return _Part() if silent else self._atom(Atom(at, None, self.short is not None and node in self.short))
+        return _Part() if silent else self._add_atom(Atom(at, None, self.short is not None and node in self.short))
 
-    def _captured(self, node: nodes.Node) -> _Part:
+    def _build_captured(self, node: nodes.Node) -> _Part:
         """A block whose text a macro or filter gets, or that is kept: it prints what it likes, or nothing here."""
         for output in node.find_all(nodes.Output):
             for _ in output.nodes:
-                self._next()
+                self._take_place()
         if isinstance(node, (nodes.Macro, nodes.AssignBlock)):
             return _Part()
-        return self._atom(Atom(self.tags[node.lineno - 1], None))
+        return self._add_atom(Atom(self.tags[node.lineno - 1], None))
 
-    def _next(self) -> tuple[int, str | None]:
+    def _take_place(self) -> tuple[int, str | None]:
         if not self.places:
             raise _Unread
         return self.places.pop()
 
-    def _atom(self, atom: Atom) -> _Part:
+    def _add_atom(self, atom: Atom) -> _Part:
         self.following[atom], self.preceding[atom] = [], []
         return _Part([atom], [atom], False)
 
-    def _then(self, left: _Part, right: _Part) -> _Part:
+    def _join_parts(self, left: _Part, right: _Part) -> _Part:
         self._link(left.last, right.first)
         first = left.first + right.first if left.empty else left.first
         last = left.last + right.last if right.empty else right.last
         return _Part(first, last, left.empty and right.empty)
 
-    def _one_of(self, ways: list[_Part]) -> _Part:
+    def _merge_ways(self, ways: list[_Part]) -> _Part:
         first, last = [a for w in ways for a in w.first], [a for w in ways for a in w.last]
         return _Part(first, last, any(w.empty for w in ways))
 
@@ -235,8 +235,8 @@ class Alignment:
         self._begun: dict[Atom, set[tuple[int, int]]] = {}
         self._from: dict[Atom, int] = {}
         self._searched: dict[Atom, int] = {}
-        self._forward()
-        self._pieces: list[tuple[int, int, Atom]] = sorted(self._backward(), key=lambda piece: piece[:2])
+        self._find_begins()
+        self._pieces: list[tuple[int, int, Atom]] = sorted(self._find_spans(), key=lambda piece: piece[:2])
 
     @property
     def possible(self) -> bool:
@@ -252,7 +252,7 @@ class Alignment:
             if offset < stop
         }
 
-    def written(self, at: int) -> int | None:
+    def rendering_offset(self, at: int) -> int | None:
         """The one character of the rendering that the template's character `at` wrote; None where it wrote none, or
         several, or where readings differ."""
         found = {
@@ -272,7 +272,7 @@ class Alignment:
         found = self._rendering.find("\n", at)
         return found if found >= 0 else len(self._rendering)
 
-    def _forward(self) -> None:
+    def _find_begins(self) -> None:
         """Where each atom may begin: `_begun` has ranges, `_from` the first place of one that may print anything."""
         todo: list[tuple[Atom, int, int]] = [(a, 0, 0) for a in self._made.whole.first]
         while todo:
@@ -281,7 +281,7 @@ class Alignment:
             begun = self._begun.setdefault(atom, set())
             following = self._made.following[atom]
             if atom.text is not None:
-                for at in self._occurrences(atom, low, high):
+                for at in self._find_occurrences(atom, low, high):
                     self._step()
                     if (at, at) not in begun:
                         begun.add((at, at))
@@ -294,7 +294,7 @@ class Alignment:
                 self._from[atom] = low
                 todo += [(f, low, len(self._rendering)) for f in following]
 
-    def _occurrences(self, atom: Atom, low: int, high: int) -> Iterator[int]:
+    def _find_occurrences(self, atom: Atom, low: int, high: int) -> Iterator[int]:
         """Where the atom's text stands from `low` to `high`; what was looked through to the end is left out."""
         assert atom.text is not None
         if low == high:
@@ -308,7 +308,7 @@ class Alignment:
             yield found
             found = self._rendering.find(atom.text, found + 1)
 
-    def _backward(self) -> Iterator[tuple[int, int, Atom]]:
+    def _find_spans(self) -> Iterator[tuple[int, int, Atom]]:
         """The spans that each atom may have written on a way to the end."""
         end = len(self._rendering)
         todo: list[tuple[Atom, int, int]] = [(a, end, end) for a in self._made.whole.last]

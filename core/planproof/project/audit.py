@@ -14,7 +14,7 @@ from planproof.project.errors import ProjectError, UnreadableContract
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, settings_of
 from planproof.project.promised import Promises
-from planproof.project.selection import guarded_of, selected
+from planproof.project.selection import select_models, split_guarded
 from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import Session
@@ -35,7 +35,7 @@ class Promise:
     placed: Callable[[Report], Report] = lambda report: report
 
 
-def promises(
+def select_promises(
     project: Project,
     names: Sequence[str] = (),
     select: Iterable[str] = (),
@@ -50,18 +50,18 @@ def promises(
     One with `guard: off` counts only where it is named. `conf` says what a bare `timestamp` in a contract means. Raises
     `ProjectError` for a name without a contract, and where nothing is left.
     """
-    nodes = [_named(project, name) for name in names]
+    nodes = [_find_node(project, name) for name in names]
     if not names:
-        chosen = selected(project, select, exclude, selector, state)
+        chosen = select_models(project, select, exclude, selector, state)
         if not chosen and project.models:
             return []  # Nothing changed or happened, where that was asked.
-        nodes = [node for node in guarded_of(chosen, overrides)[0] if node.materialized != "ephemeral"]
-    found = [(node, _contract(node, conf)) for node in nodes]
+        nodes = [node for node in split_guarded(chosen, overrides)[0] if node.materialized != "ephemeral"]
+    found = [(node, _read_contract(node, conf)) for node in nodes]
     bare = [node.name for node, contract in found if contract is None]
     if names and bare:
         raise ProjectError(f"{', '.join(bare)}: no enforced contract in the project; give one beside the name")
     lines = Promises(project.directory)
-    made = [_promise(node, contract, overrides, lines) for node, contract in found if contract is not None]
+    made = [_make_promise(node, contract, overrides, lines) for node, contract in found if contract is not None]
     if not made:
         raise ProjectError("none of the selected models has an enforced contract; give one beside the table's name")
     return made
@@ -76,21 +76,21 @@ def audit_all(
     """One report per promise; what could not be read is a report too. `at`: a snapshot, tag or branch of them all."""
     reports = []
     for promise in wanted:
-        report = _audited(session, promise, at)
+        report = _audit_promise(session, promise, at)
         reports.append(report)
         if finished is not None:
             finished(report)
     return reports
 
 
-def _named(project: Project, name: str) -> ProjectNode:
-    node = project.by_relation(name)
+def _find_node(project: Project, name: str) -> ProjectNode:
+    node = project.find_by_relation(name)
     if node is None:
         raise ProjectError(f"{name}: the project has no such model; give a contract for other tables and paths")
     return node
 
 
-def _contract(node: ProjectNode, conf: Conf | None) -> Contract | UnreadableContract | None:
+def _read_contract(node: ProjectNode, conf: Conf | None) -> Contract | UnreadableContract | None:
     """The contract; or why it cannot be read, which is told when it is audited."""
     try:
         return contract_of(node.raw, conf)
@@ -98,15 +98,15 @@ def _contract(node: ProjectNode, conf: Conf | None) -> Contract | UnreadableCont
         return error
 
 
-def _promise(
+def _make_promise(
     node: ProjectNode, contract: Contract | UnreadableContract, overrides: Mapping[str, Any] | None, lines: Promises
 ) -> Promise:
     details = Details(unique_id=node.unique_id, name=node.name, file=node.file, materialized=node.materialized)
-    placed = partial(lines.placed, node=node.raw)
+    placed = partial(lines.place_findings, node=node.raw)
     return Promise(node.relation, contract, settings_of(node.raw, overrides=overrides), details, placed)
 
 
-def _audited(session: Session, promise: Promise, at: str | None = None) -> Report:
+def _audit_promise(session: Session, promise: Promise, at: str | None = None) -> Report:
     from planproof.guard import Guard
 
     started = time.perf_counter()

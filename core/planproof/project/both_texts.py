@@ -41,7 +41,7 @@ class _Unread(Exception):
     """Raised for a template that only dbt can render."""
 
 
-def both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
+def find_both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
     """The two texts; None where one of them is not known, or where they are the same."""
     template, compiled = node.raw.get("raw_code"), node.sql
     parents = [project.nodes[key] for key in node.parents]
@@ -51,18 +51,18 @@ def both_texts(project: Project, node: ProjectNode) -> BothTexts | None:
         return None
     try:
         tree = jinja_of_dbt().parse(template)
-        relations = _printed(project, node)
-        first, later = (_joined(_Reader(relations, is_later).pieces(tree.body)) for is_later in (False, True))
+        relations = _list_relations(project, node)
+        first, later = (_join_pieces(_Reader(relations, is_later).read_pieces(tree.body)) for is_later in (False, True))
     except (_Unread, TemplateSyntaxError, RecursionError):
         return None
-    filled = [found for pieces in (first, later) if (found := _filled(pieces, compiled)) is not None]
+    filled = [found for pieces in (first, later) if (found := _fill_blanks(pieces, compiled)) is not None]
     if len(filled) != 1:
         return None  # dbt wrote neither, or nobody can tell which of them.
-    texts = [_written(pieces, filled[0]) for pieces in (first, later)]
+    texts = [_render_pieces(pieces, filled[0]) for pieces in (first, later)]
     return None if texts[0] is None or texts[1] is None else BothTexts(texts[0], texts[1])
 
 
-def _printed(project: Project, node: ProjectNode) -> dict[str, str]:
+def _list_relations(project: Project, node: ProjectNode) -> dict[str, str]:
     """By name, the relations that a template can name."""
     parents = [project.nodes[key] for key in node.parents]
     found = {p.name: str(p.raw.get("relation_name") or p.relation) for p in parents}
@@ -77,25 +77,25 @@ class _Reader:
     is_later: bool
     names: dict[str, _Piece] = field(default_factory=dict)
 
-    def pieces(self, body: list[nodes.Node]) -> Iterator[_Piece]:
+    def read_pieces(self, body: list[nodes.Node]) -> Iterator[_Piece]:
         for node in body:
-            yield from self._of(node)
+            yield from self._read_node(node)
 
-    def _of(self, node: nodes.Node) -> Iterator[_Piece]:
+    def _read_node(self, node: nodes.Node) -> Iterator[_Piece]:
         if isinstance(node, nodes.Output):
             for child in node.nodes:
-                yield child.data if isinstance(child, nodes.TemplateData) else self._printed(child)
-        elif isinstance(node, nodes.If) and _asks(node.test):
+                yield child.data if isinstance(child, nodes.TemplateData) else self._read_expression(child)
+        elif isinstance(node, nodes.If) and _is_run_dependent(node.test):
             taken = self._is_true(node.test)
             if node.elif_:
                 raise _Unread
-            yield from self.pieces(node.body if taken else node.else_)
+            yield from self.read_pieces(node.body if taken else node.else_)
         elif isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
-            self.names[node.target.name] = self._printed(node.node)
+            self.names[node.target.name] = self._read_expression(node.node)
         elif isinstance(node, nodes.AssignBlock) and isinstance(node.target, nodes.Name):
-            self.names[node.target.name] = _joined_text(list(self.pieces(node.body)))
+            self.names[node.target.name] = _join_texts(list(self.read_pieces(node.body)))
         elif not isinstance(node, nodes.ExprStmt):
-            if _asks(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
+            if _is_run_dependent(node) or any(True for _ in node.find_all((nodes.Assign, nodes.AssignBlock))):
                 raise _Unread
             yield _Blank(repr(node))
 
@@ -106,8 +106,8 @@ class _Reader:
             return self.is_later
         raise _Unread
 
-    def _printed(self, expr: nodes.Node) -> _Piece:
-        if _asks(expr):
+    def _read_expression(self, expr: nodes.Node) -> _Piece:
+        if _is_run_dependent(expr):
             raise _Unread
         if isinstance(expr, nodes.Const):
             return str(expr.value)
@@ -115,12 +115,12 @@ class _Reader:
             own = self.relations["this"] if expr.name == "this" else None
             return self.names.get(expr.name) or _Blank(expr.name, own)
         if isinstance(expr, nodes.Call) and isinstance(expr.node, nodes.Name):
-            return self._called(expr.node.name, expr)
+            return self._read_call(expr.node.name, expr)
         if any(name.name in self.names for name in expr.find_all(nodes.Name)):
             raise _Unread
         return _Blank(repr(expr))
 
-    def _called(self, name: str, call: nodes.Call) -> _Piece:
+    def _read_call(self, name: str, call: nodes.Call) -> _Piece:
         given = [arg.value for arg in call.args if isinstance(arg, nodes.Const)]
         if name == "config":
             return ""
@@ -133,14 +133,14 @@ class _Reader:
         return _Blank(repr(call))
 
 
-def _asks(node: nodes.Node) -> bool:
+def _is_run_dependent(node: nodes.Node) -> bool:
     """Whether a part of the template asks for the run. (`this` alone is the same text in each.)"""
     return any(name.name == "is_incremental" for name in node.find_all(nodes.Name)) or (
         isinstance(node, nodes.Name) and node.name == "is_incremental"
     )
 
 
-def _joined(pieces: Iterable[_Piece]) -> list[_Piece]:
+def _join_pieces(pieces: Iterable[_Piece]) -> list[_Piece]:
     """The pieces with texts side by side made one, and no blanks around them all."""
     found: list[_Piece] = [""]
     for piece in pieces:
@@ -154,13 +154,13 @@ def _joined(pieces: Iterable[_Piece]) -> list[_Piece]:
     return [piece for piece in found if piece != ""]
 
 
-def _joined_text(pieces: list[_Piece]) -> _Piece:
+def _join_texts(pieces: list[_Piece]) -> _Piece:
     if not all(isinstance(piece, str) for piece in pieces):
         raise _Unread
     return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
-def _filled(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
+def _fill_blanks(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
     """What each blank prints, by its key; None where the pieces did not write the text."""
     text, at, found = compiled.strip(), 0, dict[str, str]()
     for place, part in enumerate(pieces):
@@ -181,6 +181,6 @@ def _filled(pieces: list[_Piece], compiled: str) -> dict[str, str] | None:
     return found if at == len(text) else None
 
 
-def _written(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
+def _render_pieces(pieces: list[_Piece], filled: Mapping[str, str]) -> str | None:
     parts = [piece if isinstance(piece, str) else filled.get(piece.key) or piece.text for piece in pieces]
     return None if None in parts else "".join(part for part in parts if part is not None)

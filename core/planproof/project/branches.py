@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from planproof.project.compiled import injections
+from planproof.project.compiled import find_injections
 from planproof.project.manifest import Project, ProjectNode
 
 _ASKS = re.compile(
@@ -44,7 +44,7 @@ class Branch(enum.Enum):
     UNKNOWN = "unknown"
 
 
-def branch_of(project: Project, node: ProjectNode) -> Branch:
+def find_branch(project: Project, node: ProjectNode) -> Branch:
     """The branch that the compiled text of an incremental model holds.
 
     The template is read twice as what may have written the text, with `is_incremental()` true and false; where one
@@ -53,29 +53,31 @@ def branch_of(project: Project, node: ProjectNode) -> Branch:
     template, text = node.raw.get("raw_code"), node.sql
     if not isinstance(template, str) or not template.strip() or text is None:
         return Branch.UNKNOWN
-    macros = list(_macros(project, node))
-    if any(_in_jinja(_ASKS, said) for said in (template, *macros)) or any(_in_jinja(_BRANCHES, m) for m in macros):
+    macros = list(_list_macros(project, node))
+    if any(_is_in_jinja(_ASKS, said) for said in (template, *macros)) or any(
+        _is_in_jinja(_BRANCHES, m) for m in macros
+    ):
         return Branch.UNKNOWN
-    if not _in_jinja(_BRANCHES, template):
+    if not _is_in_jinja(_BRANCHES, template):
         return Branch.EITHER
-    plain = _with_relations(template.strip(), project, node)
-    new, every = (_could_write(plain, node, text, incremental) for incremental in (True, False))
+    plain = _replace_relations(template.strip(), project, node)
+    new, every = (_can_write(plain, node, text, incremental) for incremental in (True, False))
     if new == every:
         return Branch.UNKNOWN
     return Branch.NEW_ROWS if new else Branch.ALL_ROWS
 
 
-def reader_of(project: Project, node: ProjectNode) -> str | None:
+def find_reading_call(project: Project, node: ProjectNode) -> str | None:
     """The call by which the model's template, or a macro of it, reads tables while dbt compiles. The text holds what
     was found: where a table was not there yet, a later compile prints another one."""
     template = node.raw.get("raw_code")
-    texts = (template if isinstance(template, str) else "", *_macros(project, node))
-    return next((call for text in texts if text != _NOT_THERE and (call := _reader(text)) is not None), None)
+    texts = (template if isinstance(template, str) else "", *_list_macros(project, node))
+    return next((call for text in texts if text != _NOT_THERE and (call := _find_call(text)) is not None), None)
 
 
 @lru_cache(maxsize=4096)
-def _reader(text: str) -> str | None:
-    tags = list(_tags(text))
+def _find_call(text: str) -> str | None:
+    tags = list(_find_tags(text))
     found = [str(call[1]) for tag in tags if (call := _READS.search(text[tag])) is not None]
     # A statement without FROM asks the warehouse to reckon, as dbt_utils.date_spine has it count days.
     starts, stops = [0, *(tag.stop for tag in tags)], [*(tag.start for tag in tags), len(text)]
@@ -84,11 +86,11 @@ def _reader(text: str) -> str | None:
     return found[0] if reads else None
 
 
-def _in_jinja(words: re.Pattern[str], text: str) -> bool:
-    return any(words.search(text[tag]) for tag in _tags(text))
+def _is_in_jinja(words: re.Pattern[str], text: str) -> bool:
+    return any(words.search(text[tag]) for tag in _find_tags(text))
 
 
-def _tags(text: str) -> Iterator[slice]:
+def _find_tags(text: str) -> Iterator[slice]:
     """Where Jinja's expressions and statements stand. What is not closed is none."""
     at, unclosed = 0, set[str]()
     while (opened := _OPENED.search(text, at)) is not None:
@@ -101,7 +103,7 @@ def _tags(text: str) -> Iterator[slice]:
             yield slice(opened.start(), at)
 
 
-def _macros(project: Project, node: ProjectNode) -> Iterator[str]:
+def _list_macros(project: Project, node: ProjectNode) -> Iterator[str]:
     """The texts of the macros that the model calls, but for dbt's own; one that is not there may ask for anything."""
     waiting, seen = [node.raw], set[str]()
     while waiting:
@@ -119,7 +121,7 @@ def _macros(project: Project, node: ProjectNode) -> Iterator[str]:
             waiting.append(macro)
 
 
-def _with_relations(template: str, project: Project, node: ProjectNode) -> str:
+def _replace_relations(template: str, project: Project, node: ProjectNode) -> str:
     """The template with the relations that it names written out, as dbt prints them."""
     names = {parent.raw.get("name"): parent for parent in map(project.nodes.get, node.parents) if parent is not None}
 
@@ -135,23 +137,23 @@ def _with_relations(template: str, project: Project, node: ProjectNode) -> str:
     return _CALLED.sub(printed, template)
 
 
-def _could_write(template: str, node: ProjectNode, text: str, incremental: bool) -> bool:
-    from planproof.project.alignment import Alignment, TooManyWays, automaton  # With Jinja, which takes long.
+def _can_write(template: str, node: ProjectNode, text: str, incremental: bool) -> bool:
+    from planproof.project.alignment import Alignment, TooManyWays, build_automaton  # With Jinja, which takes long.
 
-    made = automaton(template, True, incremental)
+    made = build_automaton(template, True, incremental)
     if made is None:
         return True
     try:
-        for start, stop, replaced in injections(node.raw, text):
+        for start, stop, replaced in find_injections(node.raw, text):
             rendering = text[:start] + replaced + text[stop:]
-            if any(Alignment(made, form).possible for form in _around(rendering)):
+            if any(Alignment(made, form).possible for form in _vary_blank_lines(rendering)):
                 return True
     except TooManyWays:
         return True
     return False
 
 
-def _around(rendering: str) -> Iterator[str]:
+def _vary_blank_lines(rendering: str) -> Iterator[str]:
     """The text with other blank lines before and behind it: each dbt trims them in its own way, in files too."""
     core = rendering.strip()
     before = rendering[: len(rendering) - len(rendering.lstrip())]

@@ -36,7 +36,7 @@ _LOTS = 500
 CacheEntry = tuple[bytes, bytes | None]
 
 
-def folder() -> Path | None:
+def cache_folder() -> Path | None:
     """Where the file lies: `PLANPROOF_CACHE_DIR`, else the user's cache folder (XDG); None where there is no home.
 
     It is not below the project: a file that comes with a repository must not say what is proved.
@@ -53,7 +53,7 @@ def folder() -> Path | None:
 
 
 @remembered
-def maker() -> bytes:
+def code_digest() -> bytes:
     """A digest of the code that makes reports: planproof's own files, Jinja's, and Python's version."""
     said = [sys.version]
     for package in ("planproof", "planproof_engine", "jinja2"):
@@ -85,7 +85,7 @@ class Cache:
     @classmethod
     def of_user(cls, *, brief: bool = False) -> Cache:
         """The user's own."""
-        found = folder()
+        found = cache_folder()
         return cls(found / "check.sqlite" if found is not None else None, brief=brief)
 
     def get(self, key: bytes) -> CacheEntry | None:
@@ -94,7 +94,7 @@ class Cache:
             return self._new[key]
         row = None
         try:
-            opened = self._connection()
+            opened = self._connect()
             if opened is not None:
                 row = opened.execute(_SMALL if self.brief else _WHOLE, (key,)).fetchone()
         except sqlite3.Error as error:
@@ -117,15 +117,15 @@ class Cache:
     def close(self) -> None:
         """Writes what is new. The cache can be used again."""
         self._write()
-        self.leave()
+        self.close_file()
 
-    def leave(self) -> None:
+    def close_file(self) -> None:
         """Closes the file: a forked process must not share it."""
         if self._open is not None:
             self._open.close()
             self._open = None
 
-    def _connection(self) -> sqlite3.Connection | None:
+    def _connect(self) -> sqlite3.Connection | None:
         if self._open is None and self.path is not None:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -155,18 +155,18 @@ class Cache:
         if not rows and not used:
             return
         try:
-            opened = self._connection()
+            opened = self._connect()
             if opened is None:
                 return
             opened.execute("begin immediate")
             opened.executemany(_WRITE, rows)
             opened.executemany("update judged set day = ? where key = ?", [(_today(), key) for key in used])
             opened.execute("commit")
-            self._bound(opened)
+            self._shrink(opened)
         except sqlite3.Error as error:
             self._give_up(error)
 
-    def _bound(self, opened: sqlite3.Connection) -> None:
+    def _shrink(self, opened: sqlite3.Connection) -> None:
         (pages,), (size,) = (opened.execute(f"pragma {name}").fetchone() for name in ("page_count", "page_size"))
         if pages * size > self.most_bytes:
             opened.execute(_OLDEST)
@@ -174,7 +174,7 @@ class Cache:
 
     def _give_up(self, error: sqlite3.Error) -> None:
         """A file that is no database is removed; one that is locked or cannot be written is left."""
-        self.leave()
+        self.close_file()
         if not isinstance(error, sqlite3.OperationalError) and self.path is not None:
             with suppress(OSError):
                 self.path.unlink()

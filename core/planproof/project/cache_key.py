@@ -22,7 +22,7 @@ def cache_key() -> bytes:
     if given:
         return hashlib.blake2b(given.encode(), digest_size=_BYTES).digest()
     try:
-        return _of_installation()
+        return _installation_key()
     except (OSError, RuntimeError):
         return secrets.token_bytes(_BYTES)
 
@@ -48,7 +48,7 @@ def is_own(path: Path) -> bool:
     return is_plain and status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _of_installation() -> bytes:
+def _installation_key() -> bytes:
     xdg = os.environ.get("XDG_CONFIG_HOME")
     folder = (Path(xdg) if xdg and os.path.isabs(xdg) else Path.home() / ".config") / "planproof"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

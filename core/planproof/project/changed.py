@@ -34,7 +34,7 @@ def _finding(change: SchemaChange) -> Finding:
         message += f" ({change.before or 'nothing'} -> {change.after or 'nothing'})"
     if change.reaches:
         message += f"; reaches {', '.join(change.reaches)}"
-    message += "".join(f"; {said}" for said in change.met())
+    message += "".join(f"; {said}" for said in change.describe_reach())
     return Finding(
         Verdict.VIOLATED if breaking else Verdict.WARNING,
         "PP134" if breaking else "PP135",

@@ -79,7 +79,7 @@ class SchemaChange:
         """What changed, in words."""
         return f"{self.what} (binds writers)" if self.direction == "writers" else self.what
 
-    def met(self) -> list[str]:
+    def describe_reach(self) -> list[str]:
         """The contracts and exposures that the change reaches, in words."""
         words = (("the contract of", self.contracts), ("the exposure", self.exposures))
         return [f"{word} {', '.join(names)}" for word, names in words if names]
@@ -91,7 +91,7 @@ class SchemaChange:
 @record(frozen=True, slots=True)
 class Comparison:
     """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
-    `remarks` what is true of the two as a whole; `compared` how many relations were."""
+    `remarks` what is true of the two as a whole; `compare_shapes` how many relations were."""
 
     changes: tuple[SchemaChange, ...]
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Comparison:
         return any(change.effect == BREAKING for change in self.changes)
 
 
-def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[SchemaChange]:
+def compare_shapes(before: Shape | None, after: Shape | None, elsewhere: bool = False) -> Iterator[SchemaChange]:
     """The changes of one relation; None where it is not there. `elsewhere`: the two are of two targets, where another
     place is no change."""
     if before is None or after is None:
@@ -114,14 +114,14 @@ def compared(before: Shape | None, after: Shape | None, elsewhere: bool = False)
         return
     if not elsewhere and RelationName.parse(before.relation) != RelationName.parse(after.relation):
         yield SchemaChange(before.relation, None, BREAKING, "moved", before.relation, after.relation)
-    yield from _columns(before, after)
+    yield from _compare_columns(before, after)
     for constraint in sorted(before.constraints - after.constraints):
         yield SchemaChange(after.relation, None, BREAKING, "constraint dropped", constraint, None)
     for constraint in sorted(after.constraints - before.constraints):
         yield SchemaChange(after.relation, None, SAFE, "constraint added", None, constraint)
 
 
-def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
+def _compare_columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
     relation = after.relation
     old, new = by_name(before.columns), by_name(after.columns)
     for key, column in old.items():
@@ -131,15 +131,15 @@ def _columns(before: Shape, after: Shape) -> Iterator[SchemaChange]:
         if key not in old:
             yield SchemaChange(relation, column.name, SAFE, "column added", None, str(column))
         else:
-            yield from _column(relation, old[key], column)
+            yield from _compare_column(relation, old[key], column)
     kept = [key for key in old if key in new], [key for key in new if key in old]
     if kept[0] != kept[1]:
         yield SchemaChange(relation, None, SAFE, "columns reordered", ", ".join(kept[0]), ", ".join(kept[1]))
 
 
-def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[SchemaChange]:
+def _compare_column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[SchemaChange]:
     for difference in type_differences(old.type, new.type, (new.name,)):
-        yield _typed(relation, difference)
+        yield _judge_difference(relation, difference)
     # Who writes down a contract without NOT NULL takes nothing away that the plan alone had given, and still gives.
     kept = old.not_null and not old.is_declared and new.is_derived
     if old.not_null != new.not_null and not kept:
@@ -147,18 +147,20 @@ def _column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterator[Schem
         yield SchemaChange(relation, new.name, effect, what, str(old), str(new))
 
 
-def _typed(relation: str, difference: Difference) -> SchemaChange:
+def _judge_difference(relation: str, difference: Difference) -> SchemaChange:
     place, old, new = dotted(difference.path), difference.promised, difference.found
     if old is None or new is None:
         gone = new is None
         what = "field removed" if gone else "field added"
         return SchemaChange(relation, place, BREAKING if gone else SAFE, what, old, new)
-    if _widens(old, new):
+    if _is_widening(old, new):
         return SchemaChange(relation, place, SAFE, "type widened", old, new)
-    return SchemaChange(relation, place, BREAKING, "type narrowed" if _widens(new, old) else "type changed", old, new)
+    return SchemaChange(
+        relation, place, BREAKING, "type narrowed" if _is_widening(new, old) else "type changed", old, new
+    )
 
 
-def _widens(narrow: str, wide: str) -> bool:
+def _is_widening(narrow: str, wide: str) -> bool:
     try:
         return is_widened(parse_type(narrow), parse_type(wide))
     except ValueError:  # A difference in the order of a struct's fields is told in words.

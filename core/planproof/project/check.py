@@ -9,14 +9,14 @@ from typing import Any
 from planproof.project.cache import Cache
 from planproof.project.drifted import remarks_on_drift
 from planproof.project.finished import Earlier
-from planproof.project.lookup import with_state
+from planproof.project.lookup import merge_state
 from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
-from planproof.project.remarks import remark_on_quarantine, remark_on_schemas, rules_used
+from planproof.project.remarks import describe_rules, remark_on_quarantine, remark_on_schemas
 from planproof.project.schedule import Schedule
-from planproof.project.selection import compiled, guarded_of, left_to_dbt, remark_on, selected
+from planproof.project.selection import describe_left_to_dbt, remark_on, select_models, split_compiled, split_guarded
 from planproof.project.sources import read_frozen
 from planproof.report.model import Report
 from planproof_engine.conf import Conf
@@ -49,11 +49,11 @@ def check_project(
     `selector` names is not compiled; without them, where none is: the rest is judged, and a remark names those. Another
     names the models with `guard: off`, which have no report.
     """
-    project = project if state is None else with_state(project, state)
+    project = project if state is None else merge_state(project, state)
     # An ephemeral model is part of those that read it; a run compiles none that nobody reads.
     select = tuple([select] if isinstance(select, str) else select)
-    guarded, off = guarded_of(selected(project, select, exclude, selector, state), overrides)
-    chosen, left = compiled(guarded, bool(select or selector))
+    guarded, off = split_guarded(select_models(project, select, exclude, selector, state), overrides)
+    chosen, left = split_compiled(guarded, bool(select or selector))
     check = OfflineCheck(project, conf or DBT_CONF, read_frozen(project, frozen), overrides or {}, is_brief=is_brief)
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
@@ -63,9 +63,9 @@ def check_project(
     )
     drift = remarks_on_drift(project, check.frozen, found, check.conf.timestamp_type == "TIMESTAMP_NTZ")
     schemas, no_effect = remark_on_schemas(check), remark_on_quarantine(guarded)
-    for remark in (*drift, *left_to_dbt(off), *remark_on(left), rules_used(check), schemas, no_effect):
+    for remark in (*drift, *describe_left_to_dbt(off), *remark_on(left), describe_rules(check), schemas, no_effect):
         if noted is not None and remark is not None:
             noted(remark)
     # Lines of YAML are not kept with a model: an edit above it in the file moves them.
     promises = Promises(project.directory)
-    return [promises.placed(report, project.nodes[key].raw) for key, report in found.items() if key in wanted]
+    return [promises.place_findings(report, project.nodes[key].raw) for key, report in found.items() if key in wanted]

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.project.reads import content_within
-from planproof.project.texts import unix_lines
+from planproof.project.reads import read_within
+from planproof.project.texts import convert_line_ends
 from planproof.report.model import Report
 from planproof_engine.finding import Finding
 from planproof_engine.origin import Origin, place
@@ -52,13 +52,13 @@ class TemplateMap:
         """
         file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
         where = str(node.get("compiled_path") or f"{file} (compiled)").replace("\\", "/")
-        template, shown = _template(node, file, directory, opened or {})
+        template, shown = _read_template(node, file, directory, opened or {})
         compiled = str(node.get("compiled_code") or "")
         plain = cls(shown, where, template, compiled)
         skipped = len(template) - len(template.lstrip())
-        for injected in injections(node, compiled):
+        for injected in find_injections(node, compiled):
             start, stop, replaced = injected
-            found = _aligned(template.strip(), compiled[:start] + replaced + compiled[stop:])
+            found = _align(template.strip(), compiled[:start] + replaced + compiled[stop:])
             if found is not None:
                 return replace(plain, skipped=skipped, injected=injected, alignment=found)
         return plain
@@ -66,7 +66,7 @@ class TemplateMap:
     def locate(self, origin: Origin) -> Origin:
         """The origin in the template where sure, else in the compiled file. Lines and columns count from 1."""
         elsewhere = replace(origin, file=self.compiled_file, start=None, stop=None)
-        offset = self._rendered(_offset(self.compiled, origin))
+        offset = self._rendering_offset(_offset(self.compiled, origin))
         if self.alignment is None or offset is None:
             return elsewhere
         places = self.alignment.places(offset)
@@ -76,16 +76,16 @@ class TemplateMap:
         (_at, inside), first = min(found.items(), key=lambda pair: pair[0])
         return Origin(first.line, first.column, self.file, approximate=inside or len(found) > 1)
 
-    def exact(self, offset: int) -> int | None:
+    def template_offset(self, offset: int) -> int | None:
         """The offset in the template of the literal character that wrote the one at `offset` of the compiled SQL."""
-        rendered = self._rendered(offset)
+        rendered = self._rendering_offset(offset)
         places = self.alignment.places(rendered) if self.alignment is not None and rendered is not None else set()
         place = next(iter(places)) if len(places) == 1 else None
         return place.at + self.skipped if place is not None and not place.inside else None
 
-    def written(self, offset: int) -> int | None:
+    def compiled_offset(self, offset: int) -> int | None:
         """The offset in the compiled SQL of what the template's literal character at `offset` wrote, where sure."""
-        rendered = self.alignment.written(offset - self.skipped) if self.alignment is not None else None
+        rendered = self.alignment.rendering_offset(offset - self.skipped) if self.alignment is not None else None
         if rendered is None:
             return None
         start, stop, replaced = self.injected
@@ -93,7 +93,7 @@ class TemplateMap:
             return rendered
         return rendered + stop - start - len(replaced) if rendered >= start + len(replaced) else None
 
-    def _rendered(self, offset: int) -> int | None:
+    def _rendering_offset(self, offset: int) -> int | None:
         """The offset in what the template rendered to; None outside of it."""
         start, stop, replaced = self.injected
         if not 0 <= offset < len(self.compiled) or start <= offset < stop:
@@ -106,12 +106,12 @@ class TemplateMap:
         return lines[origin.line - 1] if 0 < origin.line <= len(lines) else None
 
 
-def _aligned(template: str, rendering: str) -> Alignment | None:
+def _align(template: str, rendering: str) -> Alignment | None:
     """How the template wrote the rendering: with what is believed of its expressions if that can be, else without."""
-    from planproof.project.alignment import Alignment, TooManyWays, automaton
+    from planproof.project.alignment import Alignment, TooManyWays, build_automaton
 
     for strict in (True, False):
-        made = automaton(template, strict)
+        made = build_automaton(template, strict)
         if made is None:
             return None
         try:
@@ -123,7 +123,7 @@ def _aligned(template: str, rendering: str) -> Alignment | None:
     return None
 
 
-def injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, int, str]]:
+def find_injections(node: Mapping[str, Any], compiled: str) -> Iterator[tuple[int, int, str]]:
     """The spans that dbt may have put into the rendering, with what stood there: the CTEs of ephemeral models."""
     yield 0, 0, ""
     ctes = ", ".join(str(c.get("sql") or "") for c in node.get("extra_ctes") or ())
@@ -198,15 +198,15 @@ def template_of(
     """All that places in a node's template depend on besides the node: the file's path, the blanks at its top, and how
     long it is. `opened` are texts that were read already, by path."""
     file = str(node.get("original_file_path") or node.get("path") or "model.sql").replace("\\", "/")
-    text, shown = _template(node, file, directory, opened or {})
+    text, shown = _read_template(node, file, directory, opened or {})
     return shown, text[: len(text) - len(text.lstrip())], len(text)
 
 
-def _template(
+def _read_template(
     node: Mapping[str, Any], file: str, directory: str | Path | None, opened: Mapping[str, str]
 ) -> tuple[str, str]:
     """The template's text, and its path from the project's directory: a package's models lie where dbt installs it."""
-    raw = unix_lines(str(node.get("raw_code") or "")).strip()
+    raw = convert_line_ends(str(node.get("raw_code") or "")).strip()
     if file in opened and opened[file].strip() == raw:
         return opened[file], file
     package = str(node.get("package_name") or "")
@@ -218,7 +218,7 @@ def _template(
         if not root or not raw:
             continue
         try:
-            text = unix_lines(content_within(str(root), file).decode("utf-8"))
+            text = convert_line_ends(read_within(str(root), file).decode("utf-8"))
         except (OSError, ValueError):
             continue
         # A file that was edited since it was compiled has other lines.

@@ -11,8 +11,8 @@ import yaml
 
 from planproof.contract import Contract, ContractError
 from planproof.project.errors import ProjectError
-from planproof.project.reads import content
-from planproof.project.yaml_text import yaml_of
+from planproof.project.reads import read_content
+from planproof.project.yaml_text import load_yaml
 
 _COLUMN_KEYS = {"name", "type", "data_type", "nullable", "constraints", "description"}
 
@@ -24,13 +24,13 @@ def read_contract(path: str | Path) -> Contract:
     Beside `columns` stand `constraints: [{type, columns, expression, name}]`.
     """
     file = Path(path)
-    form = decoded(file)
+    form = load_file(file)
     if not isinstance(form, Mapping):
         raise ProjectError(f"{file}: is no mapping; write `columns: [{{name: id, type: bigint, nullable: false}}]`")
-    return contract_from(form, str(file))
+    return parse_contract(form, str(file))
 
 
-def contract_from(form: Mapping[str, Any], where: str) -> Contract:
+def parse_contract(form: Mapping[str, Any], where: str) -> Contract:
     """The contract that a decoded file describes. Raises `ProjectError`."""
     unknown = sorted(set(form) - {"columns", "constraints"})
     if unknown:
@@ -40,8 +40,8 @@ def contract_from(form: Mapping[str, Any], where: str) -> Contract:
         raise ProjectError(f"{where}: `columns` is not a list of columns")
     try:
         return Contract(
-            [column_of(column, f"{where}: columns[{i}]") for i, column in enumerate(columns)],
-            _constraints(form.get("constraints"), where),
+            [parse_column(column, f"{where}: columns[{i}]") for i, column in enumerate(columns)],
+            _parse_constraints(form.get("constraints"), where),
             {str(column["name"]): where for column in columns},
         )
     except ContractError as error:
@@ -49,7 +49,7 @@ def contract_from(form: Mapping[str, Any], where: str) -> Contract:
 
 
 def contract_form(contract: Contract) -> dict[str, Any]:
-    """What `contract_from` reads back, in JSON's types."""
+    """What `parse_contract` reads back, in JSON's types."""
     return {
         "columns": [{"name": f.name, "type": f.type.json, "nullable": f.nullable} for f in contract.schema],
         "constraints": [
@@ -59,7 +59,7 @@ def contract_form(contract: Contract) -> dict[str, Any]:
     }
 
 
-def column_of(form: Any, where: str) -> tuple[str, Any, bool]:
+def parse_column(form: Any, where: str) -> tuple[str, Any, bool]:
     """(name, type, nullable) of one column. Raises `ProjectError`."""
     if not isinstance(form, Mapping):
         raise ProjectError(f"{where}: is {form!r}, not a mapping with `name` and `type`")
@@ -76,11 +76,11 @@ def column_of(form: Any, where: str) -> tuple[str, Any, bool]:
     return name, data_type, nullable
 
 
-def decoded(file: Path) -> Any:
+def load_file(file: Path) -> Any:
     """What a YAML or JSON file holds. Raises `ProjectError`."""
     try:
-        text = content(file).decode("utf-8")
-        return _json(text) if file.suffix == ".json" else yaml_of(text)
+        text = read_content(file).decode("utf-8")
+        return _parse_json(text) if file.suffix == ".json" else load_yaml(text)
     except FileNotFoundError:
         raise ProjectError(f"{file}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -89,15 +89,15 @@ def decoded(file: Path) -> Any:
         raise ProjectError(f"{file}: is neither YAML nor JSON: {error}") from error
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Read a hundred times faster than as YAML, which a file of this name may be nevertheless."""
     try:
         return json.loads(text)
     except ValueError:
-        return yaml_of(text)
+        return load_yaml(text)
 
 
-def _constraints(given: Any, where: str) -> list[Mapping[str, Any]]:
+def _parse_constraints(given: Any, where: str) -> list[Mapping[str, Any]]:
     if given is None:
         return []
     if not isinstance(given, list) or not all(isinstance(form, Mapping) for form in given):

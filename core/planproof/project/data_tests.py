@@ -17,30 +17,30 @@ class DataTests:
 
     def __init__(self, project: Project, chosen: Iterable[str], built: Callable[[], Collection[str]]) -> None:
         self.project, self.chosen, self.built = project, frozenset(chosen), built
-        self._of: dict[str, list[Mapping[str, Any]]] = {}
+        self._by_node: dict[str, list[Mapping[str, Any]]] = {}
         for node in (project.manifest.get("nodes") or {}).values():
             if isinstance(node, Mapping) and node.get("resource_type") == "test":
-                for parent in self._stored(_parents(node)):
-                    self._of.setdefault(parent, []).append(node)
+                for parent in self._find_stored(_parents(node)):
+                    self._by_node.setdefault(parent, []).append(node)
 
-    def of(self, node: ProjectNode) -> Tests:
+    def tests_of(self, node: ProjectNode) -> Tests:
         """The trial that runs a model's tests over its staged rows. Tests that need other rows are named with the
         reason."""
-        return lambda staged: self._all(node, staged)
+        return lambda staged: self._run_all(node, staged)
 
-    def _all(self, node: ProjectNode, staged: StagedRows) -> list[DataTestResult]:
+    def _run_all(self, node: ProjectNode, staged: StagedRows) -> list[DataTestResult]:
         found: list[DataTestResult] = []
-        for form in self._of.get(node.unique_id, ()):
-            test = data_test(form)
-            why = self._more(form, node) if test.sql else NOT_COMPILED
+        for form in self._by_node.get(node.unique_id, ()):
+            test = read_data_test(form)
+            why = self._find_obstacle(form, node) if test.sql else NOT_COMPILED
             found += (
                 run_tests([test])(staged) if why is None else [report_not_run(test.name, why, test.column, test.place)]
             )
         return found
 
-    def _more(self, form: Mapping[str, Any], own: ProjectNode) -> str | None:
+    def _find_obstacle(self, form: Mapping[str, Any], own: ProjectNode) -> str | None:
         """Why a test needs more than this model's rows, None where it does not."""
-        others = sorted(self._stored(_parents(form)) - {own.unique_id})
+        others = sorted(self._find_stored(_parents(form)) - {own.unique_id})
         for parent in (self.project.nodes[key] for key in others):
             if own.unique_id in self.project.ancestors([parent.unique_id]):
                 return f"it reads {parent.name}, which is built from this model"
@@ -48,17 +48,17 @@ class DataTests:
                 return f"it reads {parent.name}, which is not built yet"
         return None
 
-    def _stored(self, keys: Iterable[str]) -> set[str]:
+    def _find_stored(self, keys: Iterable[str]) -> set[str]:
         """The nodes that are relations; an ephemeral one is part of who reads it, and so are its parents."""
         found: set[str] = set()
         for key in keys:
             node = self.project.nodes.get(key)
             if node is not None:
-                found |= self._stored(node.parents) if node.materialized == "ephemeral" else {key}
+                found |= self._find_stored(node.parents) if node.materialized == "ephemeral" else {key}
         return found
 
 
-def data_test(form: Mapping[str, Any]) -> DataTest:
+def read_data_test(form: Mapping[str, Any]) -> DataTest:
     """The test of a manifest's node, with dbt's own defaults; without SQL where it was not compiled."""
     config = form.get("config") or {}
     limit = config.get("limit")

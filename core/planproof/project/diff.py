@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planproof.contract import Contract
-from planproof.project.changes import BREAKING, SAFE, ColumnShape, Comparison, SchemaChange, Shape, compared
+from planproof.project.changes import BREAKING, SAFE, ColumnShape, Comparison, SchemaChange, Shape, compare_shapes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of
 from planproof.project.offline import OfflineCheck
@@ -30,37 +30,37 @@ def compare_projects(
     side takes its own, or the other's where it has none. Raises `ProjectError`."""
     own = [read_frozen(project, frozen) for project in (before, after)]
     old_sources, new_sources = (found if found.file else other for found, other in (own, own[::-1]))
-    old = _Shapes.of(_placed(before, after), conf, old_sources)
-    new = _Shapes.of(_placed(after, before), conf, new_sources)
+    old = _Shapes.of(_place_beside(before, after), conf, old_sources)
+    new = _Shapes.of(_place_beside(after, before), conf, new_sources)
     changes: list[SchemaChange] = []
-    targets = _two_targets(before, after)
+    targets = _describe_targets(before, after)
     unread = {**old.unread, **new.unread}
     both = [key for key in dict.fromkeys([*old.shapes, *new.shapes]) if key not in unread]
     for key in both:
         other_place = targets is not None and key in after.nodes and _is_built(after.nodes[key])
-        for change in compared(old.shapes.get(key), new.shapes.get(key), other_place):
+        for change in compare_shapes(old.shapes.get(key), new.shapes.get(key), other_place):
             if change.what == "moved" and after.nodes[key].kind == "source":
                 # Nobody wrote another table: this project reads another one.
                 change = replace(change, effect=SAFE, what="read from elsewhere")
             # A reader that the change stops is planned in the old project alone.
             sides = [new] if change.before is None and change.effect == SAFE else [old, new]
             file = after.nodes[key].file if key in after.nodes else None
-            changes.append(replace(_followed(change, key, sides), file=file))
+            changes.append(replace(_follow_change(change, key, sides), file=file))
     said = {key.split(".", 1)[-1]: why for key, why in sorted(unread.items())}
     return Comparison(tuple(changes), said, (targets,) if targets else (), len(both))
 
 
-def followed(
+def follow_changes(
     project: Project, conf: Conf | None, frozen: Frozen, changes: Iterable[tuple[str, SchemaChange]]
 ) -> list[SchemaChange]:
     """The changes of sources, given by unique id, with what each reaches in the project that reads them."""
     changes = list(changes)
     side = _Shapes.of(project, conf, frozen) if changes else _Shapes()
-    return [_followed(change, key, [side]) for key, change in changes]
+    return [_follow_change(change, key, [side]) for key, change in changes]
 
 
-def _followed(change: SchemaChange, key: str, sides: Sequence[_Shapes]) -> SchemaChange:
-    found = [side.followed(change, key) for side in sides]
+def _follow_change(change: SchemaChange, key: str, sides: Sequence[_Shapes]) -> SchemaChange:
+    found = [side.follow_change(change, key) for side in sides]
     reaches = {name for one in found for name in one.reaches}
     made = {name.rpartition(".")[0] for name in reaches if not name.endswith(f".{_ROWS}")}
     return replace(
@@ -75,7 +75,7 @@ def _is_built(node: ProjectNode) -> bool:
     return node.kind != "source" and node.materialized != "ephemeral"
 
 
-def _two_targets(before: Project, after: Project) -> str | None:
+def _describe_targets(before: Project, after: Project) -> str | None:
     """What to say where the manifests are of two targets: all that dbt builds stands elsewhere, under the same names,
     and no config asked for that. None where they are of one."""
     pairs = [(node, after.nodes[key]) for key, node in before.nodes.items() if _is_built(node) and key in after.nodes]
@@ -94,7 +94,7 @@ def _is_same(old: ProjectNode, new: ProjectNode) -> bool:
     return names[0] == names[1] and asked[0] == asked[1]
 
 
-def _placed(project: Project, other: Project) -> Project:
+def _place_beside(project: Project, other: Project) -> Project:
     """A manifest alone, without its project's files, reads the other side's, but for seeds that changed since: of
     those only what the manifest declares is known."""
     if project.directory is not None or other.directory is None:
@@ -125,7 +125,7 @@ class _Shapes:
 
     @classmethod
     def of(cls, project: Project, conf: Conf | None, frozen: Frozen) -> _Shapes:
-        found = cls(exposures=tuple(_exposures(project)))
+        found = cls(exposures=tuple(_find_exposures(project)))
         check = OfflineCheck(project, conf or DBT_CONF, frozen)
         for key, node in project.nodes.items():
             report = check.visit(node)
@@ -139,8 +139,8 @@ class _Shapes:
             relation = check.catalog.find(split_name(node.relation))
             if relation is not None:
                 contract = contract_of(node.raw, conf)
-                found.shapes[key] = _shape(node, relation, contract)
-                found.keys[_two_parts(node.relation)] = key
+                found.shapes[key] = _build_shape(node, relation, contract)
+                found.keys[_last_two_parts(node.relation)] = key
                 if contract is not None:
                     found.promised[key] = frozenset(map(folded, contract.schema.names))
             if report is not None:
@@ -154,13 +154,13 @@ class _Shapes:
         for source, column, _ in lineage.get("rows", ()):
             self.feeds[_key(source, column)].add(f"{relation}.{_ROWS}")
 
-    def followed(self, change: SchemaChange, key: str) -> SchemaChange:
+    def follow_change(self, change: SchemaChange, key: str) -> SchemaChange:
         """The change of the relation `key` with all that it reaches."""
-        reaches = self.reached(change, key)
+        reaches = self.find_reached(change, key)
         columns: dict[str, set[str]] = defaultdict(set)
         for column in reaches:
             relation, _, name = column.rpartition(".")
-            columns[_two_parts(relation)].add(folded(name))
+            columns[_last_two_parts(relation)].add(folded(name))
         touched = {self.keys[relation]: names for relation, names in columns.items() if relation in self.keys}
         contracts = [
             self.shapes[other].relation
@@ -170,13 +170,13 @@ class _Shapes:
         exposures = [name for name, read in self.exposures if read & {key, *touched}]
         return replace(change, reaches=reaches, contracts=tuple(sorted(contracts)), exposures=tuple(sorted(exposures)))
 
-    def reached(self, change: SchemaChange, key: str) -> tuple[str, ...]:
+    def find_reached(self, change: SchemaChange, key: str) -> tuple[str, ...]:
         """Every column downstream, however far, that is made of the changed one, or of any where the relation is gone;
         `relation.*` where a reader looks at it to choose rows, or reads no column of it."""
         if change.column is not None:
             waiting = [_key(change.relation, split_name(change.column)[0])]
         elif change.effect == BREAKING and change.what in _OF_ALL:
-            within = f"{_two_parts(change.relation)}."
+            within = f"{_last_two_parts(change.relation)}."
             waiting = [column for column in self.feeds if column.startswith(within)]
         else:
             return ()
@@ -189,7 +189,7 @@ class _Shapes:
         return tuple(sorted(seen))
 
 
-def _exposures(project: Project) -> Iterator[tuple[str, frozenset[str]]]:
+def _find_exposures(project: Project) -> Iterator[tuple[str, frozenset[str]]]:
     """The names of the manifest's exposures, with the nodes that each reads."""
     given = project.manifest.get("exposures")
     for form in given.values() if isinstance(given, Mapping) else ():
@@ -199,16 +199,16 @@ def _exposures(project: Project) -> Iterator[tuple[str, frozenset[str]]]:
             yield str(form.get("name") or form.get("unique_id") or "?"), frozenset(map(str, nodes))
 
 
-def _two_parts(relation: str) -> str:
+def _last_two_parts(relation: str) -> str:
     return ".".join(RelationName.parse(relation).key[-2:])
 
 
 def _key(relation: str, column: str) -> str:
     """A column's key; a relation is known by its last two parts, however it is spelled."""
-    return f"{_two_parts(relation)}.{folded(column)}"
+    return f"{_last_two_parts(relation)}.{folded(column)}"
 
 
-def _shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:
+def _build_shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:
     """A contract's promises are what readers may rely on; without one, what the plan gives."""
     promised = ByColumn((f.name, not f.nullable) for f in (contract.schema if contract else ()))
 

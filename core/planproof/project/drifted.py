@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns
 from planproof.project.sources import Frozen, Known
-from planproof.report.folding import listed
+from planproof.report.folding import list_names
 from planproof.report.model import Report
-from planproof.report.parts import counted, stopped
+from planproof.report.parts import format_count, is_stopped
 from planproof_engine.schema import ByColumn
 from planproof_engine.types import as_nullable, parse_type, without_lengths
 
@@ -23,20 +23,22 @@ def remarks_on_drift(
         known = frozen.find(source.relation)
         if known is None:
             continue
-        changed = list(_changed(source, known, timestamp_ntz))
+        changed = list(_describe_changes(source, known, timestamp_ntz))
         below = project.descendants([source.unique_id]) if changed else ()
-        broken = [report.model for key, report in reports.items() if key in below and stopped(report)]
+        broken = [report.model for key, report in reports.items() if key in below and is_stopped(report)]
         if broken:
             reads = (
-                "1 model that reads it is" if len(broken) == 1 else f"{counted(len(broken), 'model')} that read it are"
+                "1 model that reads it is"
+                if len(broken) == 1
+                else f"{format_count(len(broken), 'model')} that read it are"
             )
             yield (
                 f"the source {source.relation} is not what {source.file or 'the manifest'} declares ({known.origin}: "
-                f"{'; '.join(changed)}); {reads} stopped: {listed(broken)}"
+                f"{'; '.join(changed)}); {reads} stopped: {list_names(broken)}"
             )
 
 
-def _changed(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable[str]:
+def _describe_changes(source: ProjectNode, known: Known, timestamp_ntz: bool) -> Iterable[str]:
     found = ByColumn((name, data_type) for name, data_type, _ in known.columns)
     for name, declared, _ in declared_columns(source.raw):
         if name not in found:

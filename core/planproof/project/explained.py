@@ -30,10 +30,10 @@ class Explained:
     def reasons(self) -> list[str]:
         """Of each column, why it is never null, or what may make it so."""
         made = {item.column.id: item.made_of for item in References(self.plan.root).items}
-        return [_why(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
+        return [_explain_field(made.get(c.id, c), f) for c, f in zip(self.plan.root.output, self.plan.schema)]
 
 
-def _why(made: Expr, field: LogicalField) -> str:
+def _explain_field(made: Expr, field: LogicalField) -> str:
     if not field.nullable:
         return made.evidence or "Spark takes it as NOT NULL"
     return field.evidence or field.doubt or "nothing excludes it"
@@ -50,9 +50,9 @@ def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None)
             check.visit(other)
     try:
         plan = check.plan(node)
-        return Explained(plan, check.files.changed(node) or check.stale.get(node.unique_id))
+        return Explained(plan, check.files.find_change(node) or check.stale.get(node.unique_id))
     except AnalysisError as error:
-        raise ProjectError(f"{node.label}: {check.refused(node, error)}") from error
+        raise ProjectError(f"{node.label}: {check.describe_refusal(node, error)}") from error
     except Unknown as unknown:
         missing = [key for key in project.nodes if key in ancestors and key in check.unread]
         named = [key for key in missing if project.nodes[key].relation in unknown.construct]

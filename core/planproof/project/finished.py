@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planproof.project.cache import Cache, CacheEntry, digest_of, maker
+from planproof.project.cache import Cache, CacheEntry, code_digest, digest_of
 from planproof.project.reads import Reads
 from planproof.report.model import Report
 from planproof.report.packed import form_of, report_of
@@ -37,7 +37,7 @@ class Earlier:
     @classmethod
     def of(cls, cache: Cache, key: bytes, finished: CacheEntry | None) -> Earlier:
         """What the entry of a finished check tells, whatever its files hold now."""
-        beside = cache.get(_beside(key))
+        beside = cache.get(_heads_key(key))
         if finished is None or beside is None:
             return cls()
         try:
@@ -51,7 +51,7 @@ class Earlier:
     def take(self, report: Report, key: bytes, head: bytes, form: Form | None = None) -> None:
         self.taken[id(report)] = report, key, head, form
 
-    def told(self, report: Report) -> tuple[tuple[bytes, bytes] | None, Form | None]:
+    def find_entry(self, report: Report) -> tuple[tuple[bytes, bytes] | None, Form | None]:
         """The key and head of the report's entry, and its form; None where they are not known. A report that tells
         where a promise stands is another one than its entry's."""
         found = self.taken.get(id(report))
@@ -88,22 +88,22 @@ class Finished:
         texts: dict[int, str] = {}
         heads, forms = [], []
         for report in self.reports:
-            head, form = earlier.told(report)
+            head, form = earlier.find_entry(report)
             heads.append(head)
-            forms.append(form if form is not None else _brief(report, texts))
+            forms.append(form if form is not None else _brief_form(report, texts))
         body = marshal.dumps((self.project, list(self.remarks), forms))
         cache.put(key, marshal.dumps((reads.files, reads.later, reads.folders)), body)
-        cache.put(_beside(key), digest_of([body]), marshal.dumps(heads))
+        cache.put(_heads_key(key), digest_of([body]), marshal.dumps(heads))
         cache.close()
 
 
 def key_of(parts: Sequence[object]) -> bytes:
     """The key of a check that is asked with these words, in this folder. There is one entry for each, which the next
     check that differs replaces."""
-    return digest_of((maker(), b"finished", os.getcwd().encode(), *(repr(part).encode() for part in parts)))
+    return digest_of((code_digest(), b"finished", os.getcwd().encode(), *(repr(part).encode() for part in parts)))
 
 
-def _beside(key: bytes) -> bytes:
+def _heads_key(key: bytes) -> bytes:
     """Where the keys of the reports' entries are kept, which a check without a change does not read."""
     return digest_of((key, b"heads"))
 
@@ -113,7 +113,7 @@ def form_of_conf(conf: Conf) -> dict[str, object]:
     return {**{name: getattr(conf, name) for name in conf.__dataclass_fields__}, "stated": sorted(conf.stated)}
 
 
-def _brief(report: Report, texts: dict[int, str]) -> Form:
+def _brief_form(report: Report, texts: dict[int, str]) -> Form:
     """The report's form without its plan, and without its text where that is quoted nowhere."""
     quoted = any(finding.origin is not None and finding.origin.file is None for finding in report.findings)
     return {**form_of(report, texts), "sql": report.sql if quoted else None}

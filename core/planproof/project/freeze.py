@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compared
-from planproof.project.diff import followed
+from planproof.project.changes import BREAKING, ColumnShape, Comparison, SchemaChange, Shape, compare_shapes
+from planproof.project.diff import follow_changes
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.sources import Frozen, Known
@@ -19,7 +19,7 @@ from planproof_engine.types import DataType, parse_type
 VERSION = 1
 
 
-def frozen_form(
+def freeze_relations(
     project: Project, session: Session, nodes: Sequence[ProjectNode] | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The freeze file's content, every source and seed that Spark knows; and why each of the others is not in it.
@@ -28,7 +28,7 @@ def frozen_form(
     """
     sources: dict[str, Any] = {}
     missing: dict[str, str] = {}
-    wanted = given(project) if nodes is None else nodes
+    wanted = list_unmade(project) if nodes is None else nodes
     for node in wanted:
         try:
             table = session.table(node.relation)
@@ -39,19 +39,22 @@ def frozen_form(
             step = "; `dbt seed` loads it, and `planproof freeze` then tells it" if node.kind == "seed" else ""
             missing[node.relation] = f"Spark knows no such relation{step}"
         else:
-            sources[node.relation] = {"kind": _kind(table), "columns": _columns(table, _ids(session, node, table))}
+            sources[node.relation] = {
+                "kind": _kind(table),
+                "columns": _columns(table, _field_ids(session, node, table)),
+            }
     if wanted and not sources:
         listed = "\n".join(f"  {name}: {why}" for name, why in missing.items())
         raise ProjectError(f"none of the {len(wanted)} sources and seeds was found, and nothing was written:\n{listed}")
     return {"version": VERSION, "spark": session.conf.spark, "sources": sources}, missing
 
 
-def given(project: Project) -> list[ProjectNode]:
+def list_unmade(project: Project) -> list[ProjectNode]:
     """The relations that no model makes."""
     return [node for node in project.nodes.values() if node.kind in ("source", "seed")]
 
 
-def text_of(form: Mapping[str, Any]) -> str:
+def render_form(form: Mapping[str, Any]) -> str:
     """The file's text: one line per column, so that a change reads well as a diff."""
     lines = ["{", f'  "version": {form["version"]},', f'  "spark": {json.dumps(form["spark"])},', '  "sources": {']
     sources = list(form["sources"].items())
@@ -62,28 +65,28 @@ def text_of(form: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "  }", "}"]) + "\n"
 
 
-def drift_of_sources(project: Project, session: Session, frozen: Frozen, conf: Conf | None = None) -> Comparison:
+def find_drift(project: Project, session: Session, frozen: Frozen, conf: Conf | None = None) -> Comparison:
     """The live sources against the freeze file, and what each change reaches in the project, as its models read the
     sources under `conf`. Raises `ProjectError` where there is no file."""
     if frozen.file is None:
         raise ProjectError("there is no freeze file to compare with; run `planproof freeze` first")
     changes: list[tuple[str, SchemaChange]] = []
     unread: dict[str, str] = {}
-    wanted = given(project)
+    wanted = list_unmade(project)
     for node in wanted:
         known, table = frozen.find(node.relation), session.table(node.relation)
         if known is None:
             unread[node.relation] = f"{frozen.file} does not hold it; run `planproof freeze` again"
             continue
-        before = _shape(node.relation, known)
-        found = list(compared(before, None if table is None else _live(node.relation, table)))
+        before = _frozen_shape(node.relation, known)
+        found = list(compare_shapes(before, None if table is None else _live_shape(node.relation, table)))
         if known.ids and table is not None:
-            found += _made_anew(node.relation, known.ids, _ids(session, node, table))
+            found += _find_recreated(node.relation, known.ids, _field_ids(session, node, table))
         changes += ((node.unique_id, change) for change in found)
-    return Comparison(tuple(followed(project, conf, frozen, changes)), unread, compared=len(wanted) - len(unread))
+    return Comparison(tuple(follow_changes(project, conf, frozen, changes)), unread, compared=len(wanted) - len(unread))
 
 
-def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str, int]:
+def _field_ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str, int]:
     """The field ids of an Iceberg table's columns; none for any other relation."""
     if table.kind != "table":
         return {}
@@ -92,7 +95,7 @@ def _ids(session: Session, node: ProjectNode, table: StoredTable) -> Mapping[str
     return {} if snapshot is None else snapshot.ids
 
 
-def _made_anew(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[SchemaChange]:
+def _find_recreated(relation: str, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[SchemaChange]:
     """Columns of an Iceberg table that are not those of the same name any more: what older files hold of them reads as
     null."""
     for name, number in before.items():
@@ -100,11 +103,11 @@ def _made_anew(relation: str, before: Mapping[str, int], now: Mapping[str, int])
             yield SchemaChange(relation, name, BREAKING, "made anew", f"field {number}", f"field {now[name]}")
 
 
-def _shape(relation: str, known: Known) -> Shape:
+def _frozen_shape(relation: str, known: Known) -> Shape:
     return Shape(relation, tuple(ColumnShape(name, t, not nullable) for name, t, nullable in known.columns))
 
 
-def _live(relation: str, table: StoredTable) -> Shape:
+def _live_shape(relation: str, table: StoredTable) -> Shape:
     return Shape(relation, tuple(ColumnShape(f.name, f.type, not f.nullable) for f in table.schema))
 
 
@@ -113,11 +116,11 @@ def _kind(table: StoredTable) -> str:
 
 
 def _columns(table: StoredTable, ids: Mapping[str, int]) -> list[dict[str, Any]]:
-    found = [{"name": f.name, "type": _spelled(f.type), "nullable": f.nullable} for f in table.schema]
+    found = [{"name": f.name, "type": _format_type(f.type), "nullable": f.nullable} for f in table.schema]
     return [{**column, "id": ids[column["name"]]} if column["name"] in ids else column for column in found]
 
 
-def _spelled(t: DataType) -> Any:
+def _format_type(t: DataType) -> Any:
     """The type as people read it, or Spark's JSON where that would lose a nested flag."""
     try:
         return t.simple if parse_type(t.simple) == t else t.json

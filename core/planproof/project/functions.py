@@ -41,22 +41,22 @@ def load(place: str, folder: Path) -> Mapping[str, Any]:
 
 
 @record(frozen=True, slots=True)
-class Loaded:
+class LoadedFunctions:
     """Functions of a command line, with the files that workers need to have."""
 
     functions: Mapping[str, Any]
     files: tuple[str, ...]
 
     @classmethod
-    def of(cls, places: Sequence[str], folder: Path) -> Loaded:
+    def of(cls, places: Sequence[str], folder: Path) -> LoadedFunctions:
         """The functions at all `module:name`s. Raises `DeclarationError`."""
         found: dict[str, Any] = {}
         for place in places:
             found |= load(place, folder)
-        files = {source(function, folder) for function in found.values()}
+        files = {find_source(function, folder) for function in found.values()}
         return cls(found, tuple(sorted(f for f in files if f is not None)))
 
-    def guard(self, session: Session) -> Guard:
+    def make_guard(self, session: Session) -> Guard:
         """A guard that knows the functions. Raises `SparkFailure`."""
         from planproof.guard import Guard
 
@@ -65,7 +65,7 @@ class Loaded:
         return Guard(session, functions=self.functions)
 
 
-def source(function: Any, folder: Path) -> str | None:
+def find_source(function: Any, folder: Path) -> str | None:
     """The file of the module that defines the function, where workers may not find it: one module in `folder`."""
     call = getattr(function, "call", None) or getattr(function, "func", None) or function
     module = sys.modules.get(getattr(call, "__module__", None) or "")

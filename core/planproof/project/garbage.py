@@ -10,7 +10,7 @@ _keeping: list[bool] = []
 """Whether frozen objects are to stay so, once it is known."""
 
 
-def _kept() -> bool:
+def _is_keeping() -> bool:
     """Whether this process keeps frozen objects. Counting them takes as long as there are many: that is done once."""
     if not _keeping:
         _keeping.append(gc.get_freeze_count() > 0)
@@ -18,7 +18,7 @@ def _kept() -> bool:
 
 
 @contextmanager
-def keeping() -> Iterator[None]:
+def freeze_new_objects() -> Iterator[None]:
     """What is made in the block is kept for long: collections do not look at it, until the next such block begins."""
     gc.unfreeze()
     yield
@@ -28,7 +28,7 @@ def keeping() -> Iterator[None]:
 
 
 @contextmanager
-def no_collections() -> Iterator[None]:
+def pause_collections() -> Iterator[None]:
     """No collections in the block: while a manifest is read, they take half of the time. Objects that were made in the
     block count as old."""
     was = gc.isenabled()
@@ -36,7 +36,7 @@ def no_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        if not _kept():
+        if not _is_keeping():
             # What is unfrozen is old: the next collection, which looks at what is young, would look at all of it.
             gc.freeze()
             gc.unfreeze()
@@ -45,7 +45,7 @@ def no_collections() -> Iterator[None]:
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def reduce_collections() -> Iterator[None]:
     """Few in the block."""
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 100)
@@ -56,9 +56,9 @@ def rare_collections() -> Iterator[None]:
 
 
 @contextmanager
-def set_aside() -> Iterator[None]:
+def freeze_old_objects() -> Iterator[None]:
     """Objects that exist when the block begins are not collected in it, unless other code has frozen objects."""
-    own = not _kept()
+    own = not _is_keeping()
     if own:
         gc.freeze()
         _keeping[:] = [True]
@@ -70,7 +70,7 @@ def set_aside() -> Iterator[None]:
             gc.unfreeze()
 
 
-def left_to_the_system() -> None:
+def skip_cleanup() -> None:
     """For a process that ends now: what it holds is not taken apart first. Of a large manifest that takes longer than
     reading its JSON. What is registered to run at the exit still does."""
     gc.freeze()

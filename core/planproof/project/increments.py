@@ -8,7 +8,7 @@ from dataclasses import replace
 from planproof.project.errors import ProjectError
 from planproof.project.lookup import parts_of
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import listed_columns
+from planproof.project.nodes import split_columns
 from planproof_engine import LogicalPlan, deeply
 from planproof_engine.finding import Finding
 from planproof_engine.hazards import Written
@@ -18,19 +18,21 @@ from planproof_engine.origin import AnalysisError, Unknown, place
 _REMADE = ("model", "snapshot")
 
 
-def increments(
+def judge_increments(
     project: Project, node: ProjectNode, append_only: str, plan: Callable[[str], LogicalPlan]
 ) -> list[Finding]:
     """Why a full refresh of a model would make another table, or the proof that it would not; nothing where nobody can
     tell. `plan` plans a text over what is known."""
-    from planproof.project.both_texts import both_texts  # With Jinja, which takes long.
+    from planproof.project.both_texts import find_both_texts  # With Jinja, which takes long.
 
-    texts = both_texts(project, node)
+    texts = find_both_texts(project, node)
     if texts is None:
         return []
     try:
         first, later = plan(texts.first), plan(texts.later)
-        found, proof = deeply(lambda: suspected(first.root, later.root, _written(project, node, later, append_only)))
+        found, proof = deeply(
+            lambda: suspected(first.root, later.root, _describe_write(project, node, later, append_only))
+        )
     except (AnalysisError, Unknown, ProjectError, RecursionError):
         return []  # The judgement of the compiled text says what is not known.
     own = node.sql or ""
@@ -43,11 +45,11 @@ def increments(
     return placed + ([proof] if proof is not None else [])
 
 
-def first_plan(project: Project, node: ProjectNode, plan: Callable[[str], LogicalPlan]) -> LogicalPlan | None:
+def find_first_plan(project: Project, node: ProjectNode, plan: Callable[[str], LogicalPlan]) -> LogicalPlan | None:
     """The plan of the first run, whose table the text of a later run reads; None where the text at hand is no such."""
-    from planproof.project.both_texts import both_texts  # With Jinja, which takes long.
+    from planproof.project.both_texts import find_both_texts  # With Jinja, which takes long.
 
-    texts = both_texts(project, node)
+    texts = find_both_texts(project, node)
     if texts is None or texts.later.strip() != (node.sql or "").strip():
         return None
     try:
@@ -56,7 +58,7 @@ def first_plan(project: Project, node: ProjectNode, plan: Callable[[str], Logica
         return None
 
 
-def _written(project: Project, node: ProjectNode, later: LogicalPlan, append_only: str) -> Written:
+def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, append_only: str) -> Written:
     from planproof_engine.plans import Scan
 
     config = node.raw.get("config") or {}
@@ -66,14 +68,14 @@ def _written(project: Project, node: ProjectNode, later: LogicalPlan, append_onl
     return Written(
         read.get(parts_of(node.relation), node.relation),
         str(config.get("incremental_strategy") or "append"),
-        _names(config.get("unique_key")),
-        _names(config.get("partition_by")),
+        _read_names(config.get("unique_key")),
+        _read_names(config.get("partition_by")),
         frozenset(read.get(parts_of(name), name) for name in remade),
         append_only or None,
         later.text,
     )
 
 
-def _names(given: object) -> tuple[str, ...]:
+def _read_names(given: object) -> tuple[str, ...]:
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return listed_columns([str(name) for name in names])
+    return split_columns([str(name) for name in names])

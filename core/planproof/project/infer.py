@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 
 from planproof.invariants import contract as terms
 from planproof.judge.allowed import allow
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import contract_of, documented_columns, patch_of, settings_of
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
-from planproof.project.selection import compiled, selected
+from planproof.project.selection import select_models, split_compiled
 from planproof.project.sources import read_frozen
 from planproof.project.stale import Files
 from planproof_engine.conf import Conf
@@ -69,9 +69,9 @@ def infer_project(
     `ProjectError` where the project cannot be read, or no selected model is compiled.
     """
     conf = conf or DBT_CONF
-    chosen = selected(project, select, exclude, selector, state)
+    chosen = select_models(project, select, exclude, selector, state)
     if all(node.sql is None for node in chosen):
-        compiled(chosen)
+        split_compiled(chosen)
     wanted = {node.unique_id for node in chosen}
     needed = wanted | project.ancestors(wanted)
     check = OfflineCheck(project, conf, read_frozen(project, frozen), {})
@@ -103,11 +103,11 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
         return Inferred(node, reason=reason)
     try:
         plan = check.plan_again(node)
-        columns = tuple(_column(f, conf, tighten) for f in plan.schema)
+        columns = tuple(_infer_column(f, conf, tighten) for f in plan.schema)
     except Unknown as unknown:
         return Inferred(node, reason=f"its schema is not known offline: {unknown.construct}")
     except AnalysisError as error:
-        return Inferred(node, reason=check.refused(node, error))
+        return Inferred(node, reason=check.describe_refusal(node, error))
     names = ColumnNames(c.name for c in columns)
     if len(names) < len(columns):
         return Inferred(node, reason="it produces two columns of one name")
@@ -115,11 +115,11 @@ def infer_node(check: OfflineCheck, project: Project, node: ProjectNode, conf: C
     spare = [name for name in documented_columns(node.raw) if name not in names]
     if spare:
         return Inferred(node, reason=f"its YAML names {', '.join(spare)}, which it does not produce")
-    broken = _broken(node, columns, plan.physical_schema, conf)
+    broken = _find_broken(node, columns, plan.physical_schema, conf)
     return Inferred(node, reason=f"its YAML says otherwise: {broken}") if broken else Inferred(node, columns)
 
 
-def _broken(node: ProjectNode, columns: Iterable[InferredColumn], found: PhysicalSchema, conf: Conf) -> str | None:
+def _find_broken(node: ProjectNode, columns: Iterable[InferredColumn], found: PhysicalSchema, conf: Conf) -> str | None:
     """What of the author's own types and names the model breaks, once a contract makes promises of them."""
     raw, forms = node.raw, {str(c.get("name") or key): c for key, c in (node.raw.get("columns") or {}).items()}
     written = ColumnNames(forms)
@@ -154,16 +154,16 @@ def _refusal(project: Project, node: ProjectNode) -> str | None:
     return None
 
 
-def _column(field: LogicalField, conf: Conf, tighten: bool) -> InferredColumn:
+def _infer_column(field: LogicalField, conf: Conf, tighten: bool) -> InferredColumn:
     if field.type == VOID:
         raise Unknown(f"the type of {field.name}, which is always NULL; cast it")
     if "`" in field.name:
         raise Unknown(f"how dbt quotes the name {field.name}; give the column another")
-    spelled, quote = spelling(field.type, conf), quoted_if_needed(field.name) != field.name
+    spelled, quote = format_type(field.type, conf), quoted_if_needed(field.name) != field.name
     return InferredColumn(field.name, spelled, field.evidence if tighten else None, quote)
 
 
-def spelling(data_type: DataType, conf: Conf) -> str:
+def format_type(data_type: DataType, conf: Conf) -> str:
     """A type as a contract spells it, read back as the same type under `conf`. Raises `Unknown`."""
     wanted = as_nullable(data_type)
     ntz = conf.timestamp_type == "TIMESTAMP_NTZ"
@@ -179,14 +179,14 @@ def spelling(data_type: DataType, conf: Conf) -> str:
 def model_paths(home: Path) -> list[str]:
     """The folders of the project's models, as its dbt_project.yml names them."""
     try:
-        form = decoded(home / "dbt_project.yml")
+        form = load_file(home / "dbt_project.yml")
     except ProjectError:
         form = None
     given = form.get("model-paths") if isinstance(form, Mapping) else None
     return [str(path) for path in given] if isinstance(given, list) else ["models"]
 
 
-def property_file(project: Project, node: ProjectNode, into: Path | None = None) -> Path:
+def find_property_file(project: Project, node: ProjectNode, into: Path | None = None) -> Path:
     """The YAML file that describes the model; else `into`; else the one that describes its folder. Raises
     `ProjectError` for a file outside the project."""
     if project.directory is None:
@@ -197,7 +197,7 @@ def property_file(project: Project, node: ProjectNode, into: Path | None = None)
     home = project.directory.resolve()
     try:
         own = (home / str(node.file)).with_suffix(".yml")
-        beside = own if own.exists() else home / _file_of_folder(project, str(node.file))
+        beside = own if own.exists() else home / _find_folder_file(project, str(node.file))
         file = (home / patch if patch else into or beside).resolve()
         file.exists()
     except (OSError, ValueError) as error:  # A name that no file has.
@@ -212,7 +212,7 @@ def property_file(project: Project, node: ProjectNode, into: Path | None = None)
     return file
 
 
-def _file_of_folder(project: Project, file: str) -> str:
+def _find_folder_file(project: Project, file: str) -> str:
     """Where a model goes that has neither a description nor a file of its name: to the file that describes most models
     of its folder, else to one that is called after the folder, such as models/marts/_marts.yml."""
     folder = PurePosixPath(file).parent
@@ -222,10 +222,12 @@ def _file_of_folder(project: Project, file: str) -> str:
     return own[0] if own else str(folder / f"_{folder.name}.yml")
 
 
-def by_file(project: Project, inferred: Iterable[Inferred], into: Path | None = None) -> Mapping[Path, list[Inferred]]:
+def group_by_file(
+    project: Project, inferred: Iterable[Inferred], into: Path | None = None
+) -> Mapping[Path, list[Inferred]]:
     """What there is to write, by the file to write it to. `into` takes the models that no file describes yet."""
     files: dict[Path, list[Inferred]] = {}
     for one in inferred:
         if one.reason is None:
-            files.setdefault(property_file(project, one.node, into), []).append(one)
+            files.setdefault(find_property_file(project, one.node, into), []).append(one)
     return files

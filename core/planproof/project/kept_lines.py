@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 
-def with_own_lines(own: str, unchanged: str, changed: str) -> str:
+def keep_own_lines(own: str, unchanged: str, changed: str) -> str:
     """The text `own` with what `changed` has beside `unchanged`, which is `own` as the writer writes it.
 
     >>> plain, more = "a:\\n  - b: 1\\n  - c: 2\\n", "a:\\n  - b: 1\\n    d: 3\\n  - c: 2\\n"
@@ -21,31 +21,33 @@ def with_own_lines(own: str, unchanged: str, changed: str) -> str:
     <BLANKLINE>
     """
     base, new = unchanged.splitlines(), changed.splitlines()
-    owned, rest = _owned(own.splitlines(), base)
+    owned, rest = _assign_lines(own.splitlines(), base)
     found: list[str] = []
     placed: list[tuple[str, str]] = []
-    for tag, first, last, start, stop in _matched(base, new):
+    for tag, first, last, start, stop in _match_lines(base, new):
         if tag == "equal":
             found += [line for lines in owned[first:last] for line in lines]
             placed += [(line, lines[-1]) for line, lines in zip(base[first:last], owned[first:last]) if lines]
             continue
         for line in new[start:stop]:
-            placed.append((line, _indented(line, placed)))
+            placed.append((line, _indent_line(line, placed)))
             found.append(placed[-1][1])
     found += rest
     ends = "\n" if own.endswith("\n") or not found or found[-1:] != own.splitlines()[-1:] else ""
     return "\n".join(found) + ends
 
 
-def _matched(before: list[str], after: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+def _match_lines(before: list[str], after: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
 
 
-def _owned(own: list[str], base: list[str]) -> tuple[list[list[str]], list[str]]:
+def _assign_lines(own: list[str], base: list[str]) -> tuple[list[list[str]], list[str]]:
     """For each line of `base` the lines that stand for it in the file, and those at its end that the writer drops."""
     owned: list[list[str]] = [[] for _ in base]
     waiting: list[str] = []
-    for _, first, last, start, stop in _matched([_bare(line) for line in own], [_bare(line) for line in base]):
+    for _, first, last, start, stop in _match_lines(
+        [_strip_line(line) for line in own], [_strip_line(line) for line in base]
+    ):
         pairs = last - first == stop - start
         if start == stop:
             waiting += own[first:last]
@@ -58,11 +60,11 @@ def _owned(own: list[str], base: list[str]) -> tuple[list[list[str]], list[str]]
     return owned, waiting
 
 
-def _bare(line: str) -> str:
+def _strip_line(line: str) -> str:
     return " ".join(line.split())
 
 
-def _indented(line: str, placed: Sequence[tuple[str, str]]) -> str:
+def _indent_line(line: str, placed: Sequence[tuple[str, str]]) -> str:
     """A new line as far to the right as the one before it of its depth, else of its holder, stands in the file."""
     text, (depth, *_) = line.lstrip(), _depths(line)
     if not text:

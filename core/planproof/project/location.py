@@ -54,7 +54,7 @@ class ProjectLocation:
         """Whether dbt 1, which compiles in this process, is installed."""
         return self.compiler is not None and self.compiler.missing() is None
 
-    def compiled(
+    def compile_project(
         self,
         select: Iterable[str] = (),
         exclude: Iterable[str] = (),
@@ -105,7 +105,7 @@ class ProjectLocation:
         """The profile's target. Raises `ProjectError`."""
         return read_profile(self._directory, self.profiles_dir, self.target)
 
-    def profile_if_any(self) -> Profile | None:
+    def find_profile(self) -> Profile | None:
         """None where there is no project file: a manifest alone has no profile."""
         return self.profile() if self._has_project_file else None
 
@@ -116,7 +116,7 @@ class ProjectLocation:
         """
         conf = DBT_CONF
         try:
-            profile = self.profile_if_any()
+            profile = self.find_profile()
             conf = conf.with_settings(profile.settings) if profile is not None else conf
         except OfDatabricks:
             pass
@@ -128,7 +128,7 @@ class ProjectLocation:
     def threads(self) -> int:
         """How many models run beside each other: as the profile says, else one at a time. Raises `ProjectError`."""
         try:
-            profile = self.profile_if_any()
+            profile = self.find_profile()
         except ProjectError:  # A session that was opened without the profile was named in another way.
             profile = None
         return profile.threads if profile is not None else 1
@@ -142,7 +142,7 @@ class ProjectLocation:
         """
         import planproof.session
 
-        given = {**self._targeted(settings or {}), **(settings or {})}
+        given = {**self._merge_settings(settings or {}), **(settings or {})}
         if "spark.remote" in given:
             return planproof.session.open_connect(given)
         if "thrift.host" in given:
@@ -151,13 +151,13 @@ class ProjectLocation:
 
     def is_in_process(self) -> bool:
         """Whether dbt compiles in a Spark of this process. Raises `ProjectError`."""
-        return self.profile().method == "session" and _server(self._targeted({})) is None
+        return self.profile().method == "session" and _find_server(self._merge_settings({})) is None
 
-    def named(self, settings: Mapping[str, str]) -> str:
+    def describe_spark(self, settings: Mapping[str, str]) -> str:
         """In words, which Spark `open_session` reaches. Raises `ProjectError` where neither the profile nor `settings`
         name one: a Spark of our own would know nobody's tables."""
         if settings.keys() & {*_SERVERS, "spark.master"}:
-            return _server(settings) or f"Spark at {settings['spark.master']}"
+            return _find_server(settings) or f"Spark at {settings['spark.master']}"
         profile = self.profile()
         return f"target {profile.target} of {profile.file}"
 
@@ -166,8 +166,8 @@ class ProjectLocation:
 
         What dbt compiles depends on the tables that stand where it compiles.
         """
-        target = self._targeted({})
-        said, meant = _server(settings), _server(target)
+        target = self._merge_settings({})
+        said, meant = _find_server(settings), _find_server(target)
         # dbt's session method takes a Connect server from outside where the target names none.
         if said is None or said == meant or (meant is None and "spark.remote" in settings):
             return
@@ -177,10 +177,10 @@ class ProjectLocation:
             f"{said}: name that server in the profile's target, or give a manifest that was compiled there"
         )
 
-    def _targeted(self, settings: Mapping[str, str]) -> dict[str, str]:
+    def _merge_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
         """The profile's settings, with the server that it names unless `settings` name one. Raises `ProjectError`."""
         try:
-            profile = self.profile_if_any()
+            profile = self.find_profile()
         except ProjectError:
             # A profile that only dbt can read is not needed where the settings say what it would.
             if (
@@ -219,7 +219,7 @@ class ProjectLocation:
         return self.project_dir is not None and (self.project_dir / "dbt_project.yml").exists()
 
 
-def _server(settings: Mapping[str, str]) -> str | None:
+def _find_server(settings: Mapping[str, str]) -> str | None:
     """The server that settings name, None where Spark runs in this process."""
     if "spark.remote" in settings:
         return f"the Spark Connect server {settings['spark.remote']}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from planproof.project.manifest import Project, ProjectNode, read_project
-from planproof.project.reads import besides
+from planproof.project.reads import note_unrepeatable
 from planproof_engine.catalog import Catalog, Relation, RelationName, split_name
 
 Parts = tuple[str, ...]
@@ -40,7 +40,7 @@ class NotedCatalog(Catalog):
         self._found.clear()
         self.asked, self.was_listed = {}, False
 
-    def registered(self, name: str) -> Relation | None:
+    def find_registered(self, name: str) -> Relation | None:
         """The relation of exactly this name; nobody is asked for it."""
         return self._found.get(tuple(part.lower() for part in split_name(name)))
 
@@ -53,7 +53,7 @@ class NotedCatalog(Catalog):
         return self.source(parts) if self.source else None
 
     @contextmanager
-    def noting(self) -> Iterator[Mapping[Parts, Relation | None]]:
+    def note_lookups(self) -> Iterator[Mapping[Parts, Relation | None]]:
         """What was looked up since, without what another one that began later notes."""
         self._noted.append({})
         try:
@@ -69,10 +69,10 @@ class NotedCatalog(Catalog):
         return found
 
 
-def with_state(project: Project, state: str | Path) -> Project:
+def merge_state(project: Project, state: str | Path) -> Project:
     """The project as `dbt build --defer` meant it: relations of the other state stand for their models, and a model
     that dbt did not compile has the text of the other state, where its file is the same. Raises `ProjectError`."""
-    besides()
+    note_unrepeatable()
     file = Path(state) / "manifest.json"
     other = read_project(file) if file.is_file() else None
     if other is None:

@@ -15,12 +15,12 @@ from typing import Any
 from planproof.contract import FILE_FORMATS, MATERIALIZATIONS, STRATEGIES, Model
 from planproof.project.compiler import Compiler
 from planproof.project.errors import ProjectError
-from planproof.project.garbage import no_collections
-from planproof.project.nodes import Node, label_of, mapping_at, materialized_of, model_of, relation_of, seed_form
-from planproof.project.reads import content, is_file
+from planproof.project.garbage import pause_collections
+from planproof.project.nodes import Node, label_of, materialized_of, model_of, read_mapping, relation_of, seed_form
+from planproof.project.reads import is_file, read_content
 from planproof.project.shapes import check_node, check_test
-from planproof.project.statements import Hook, hooks_of, on_run_hooks, only_dbt
-from planproof.project.target_folder import shown_target, target_folder
+from planproof.project.statements import Hook, hooks_of, list_dbt_only, on_run_hooks
+from planproof.project.target_folder import format_target, target_folder
 from planproof.project.texts import Texts
 from planproof_engine.conf import Conf
 
@@ -74,7 +74,7 @@ class ProjectNode:
         """The SQL, not rendered, of the pre-hooks and post-hooks."""
         return tuple(hook.sql for hook in hooks_of(self.raw.get("config") or {}))
 
-    def unsupported(self) -> str | None:
+    def find_obstacle(self) -> str | None:
         """Why the guard cannot run this model, or None where it can."""
         if self.is_python:
             return "a Python model"
@@ -88,7 +88,7 @@ class ProjectNode:
             return f"incremental strategy {strategy!r}"
         if self.materialized in ("table", "incremental", "seed") and file_format not in FILE_FORMATS:
             return f"file format {file_format!r}"
-        skipped = self.left_to_dbt()
+        skipped = self.list_left_to_dbt()
         return f"only dbt does what it asks for: {', '.join(skipped)}" if skipped else None
 
     def column_comments(self) -> dict[str, str]:
@@ -100,12 +100,12 @@ class ProjectNode:
         columns = self.raw.get("columns") or {}
         return {name: str(column["description"]) for name, column in columns.items() if column.get("description")}
 
-    def left_to_dbt(self) -> tuple[str, ...]:
+    def list_left_to_dbt(self) -> tuple[str, ...]:
         """What the model's config asks of dbt beside its table, and `planproof run` cannot do."""
-        return tuple(only_dbt(self.raw.get("config") or {}))
+        return tuple(list_dbt_only(self.raw.get("config") or {}))
 
 
-def _whole_not_null(test: Mapping[str, Any]) -> str | None:
+def _find_not_null_column(test: Mapping[str, Any]) -> str | None:
     """The column of a `not_null` test that fails for one null in any row; None of any other node."""
     metadata, config = test.get("test_metadata") or {}, test.get("config") or {}
     if metadata.get("name") != "not_null" or metadata.get("namespace") not in (None, "dbt"):
@@ -164,7 +164,7 @@ class Project:
         warns, or looks at some rows alone, promises nothing."""
         found: dict[str, list[str]] = {}
         for node in (self.manifest.get("nodes") or {}).values():
-            column = _whole_not_null(node) if isinstance(node, Mapping) else None
+            column = _find_not_null_column(node) if isinstance(node, Mapping) else None
             if column is None:
                 continue
             parents = list((node.get("depends_on") or {}).get("nodes") or ())
@@ -213,7 +213,7 @@ class Project:
                 found[key] = parent
         return tuple(found.values())
 
-    def by_relation(self, name: str) -> ProjectNode | None:
+    def find_by_relation(self, name: str) -> ProjectNode | None:
         """The node whose relation or name is `name`, case aside."""
         wanted = name.lower()
         for node in self.nodes.values():
@@ -240,18 +240,18 @@ def read_project(source: str | Path | Mapping[str, Any], target_path: str | Path
     that dbt 2 left in files are read from the project's target folder. Raises `ProjectError`.
     """
     if isinstance(source, Mapping):
-        return _project(source, "the manifest", None, None)
+        return _build_project(source, "the manifest", None, None)
     path = Path(source)
     directory = path if path.is_dir() else _project_directory(path)
     file = target_folder(path, target_path) / MANIFEST if path.is_dir() else path
     if not os.path.exists(file):
-        shown = shown_target(path, target_path) / MANIFEST if path.is_dir() else path
-        raise ProjectError(f"{shown}: there is no manifest; run `dbt compile`{_where(directory, path)}")
-    with no_collections():
-        return _project(_decoded(file), str(file), directory, file.parent)
+        shown = format_target(path, target_path) / MANIFEST if path.is_dir() else path
+        raise ProjectError(f"{shown}: there is no manifest; run `dbt compile`{_resolve_directory(directory, path)}")
+    with pause_collections():
+        return _build_project(_read_manifest(file), str(file), directory, file.parent)
 
 
-def _where(directory: Path | None, given: Path) -> str:
+def _resolve_directory(directory: Path | None, given: Path) -> str:
     """Where dbt is to compile: in the project that was `given`, or of whose manifest the path was."""
     if directory is None:
         return f" in {given.parent}"
@@ -267,9 +267,9 @@ def _project_directory(manifest: Path) -> Path | None:
     return None
 
 
-def _decoded(file: Path) -> Mapping[str, Any]:
+def _read_manifest(file: Path) -> Mapping[str, Any]:
     try:
-        found = _loaded(content(file).decode("utf-8"))
+        found = _parse_manifest(read_content(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -279,7 +279,7 @@ def _decoded(file: Path) -> Mapping[str, Any]:
     return found
 
 
-def _loaded(text: str) -> Any:
+def _parse_manifest(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -289,8 +289,8 @@ def _loaded(text: str) -> Any:
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < _DIGITS else digits)
 
 
-def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:
-    metadata = mapping_at(manifest, "metadata", where)
+def _build_project(manifest: Mapping[str, Any], where: str, directory: Path | None, target: Path | None) -> Project:
+    metadata = read_mapping(manifest, "metadata", where)
     version = str(metadata.get("dbt_schema_version") or "")
     if not version.rstrip("/").endswith(tuple(f"/manifest/v{known}.json" for known in VERSIONS)):
         raise ProjectError(
@@ -302,8 +302,8 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
         raise ProjectError(f"{where}: it was compiled for {adapter}; planproof proves models on Spark")
     dbt_version = str(metadata.get("dbt_version") or "")
     texts = Texts(directory, target, of_dbt_2=is_of_dbt_2(dbt_version))
-    raw = {**mapping_at(manifest, "nodes", where), **mapping_at(manifest, "sources", where)}
-    nodes = dict(_nodes(raw, where, texts))
+    raw = {**read_mapping(manifest, "nodes", where), **read_mapping(manifest, "sources", where)}
+    nodes = dict(_build_nodes(raw, where, texts))
     on_run = on_run_hooks(node for node in raw.values() if isinstance(node, Mapping))
     return Project(
         str(metadata.get("project_name") or ""),
@@ -312,13 +312,13 @@ def _project(manifest: Mapping[str, Any], where: str, directory: Path | None, ta
         dbt_version,
         adapter,
         on_run,
-        mapping_at(manifest, "macros", where),
+        read_mapping(manifest, "macros", where),
         str(metadata.get("generated_at") or ""),
         manifest,
     )
 
 
-def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[str, ProjectNode]]:
+def _build_nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[str, ProjectNode]]:
     relations = {
         key for key, node in raw.items() if isinstance(node, Mapping) and str(node.get("resource_type")) in KINDS
     }
@@ -326,16 +326,16 @@ def _nodes(raw: Mapping[str, Any], where: str, texts: Texts) -> Iterator[tuple[s
         if not isinstance(node, Mapping):
             raise ProjectError(f"{where}: node {key!r} is {type(node).__name__}, not a mapping")
         if key in relations:
-            yield key, _node(key, texts.completed(node), relations, where)
+            yield key, _build_node(key, texts.complete_node(node), relations, where)
         elif node.get("resource_type") == "test":
             check_test(node, f"{where}: {key}")
 
 
-def _node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
+def _build_node(key: str, node: Node, relations: set[str], where: str) -> ProjectNode:
     check_node(node, f"{where}: {key}")
     kind = str(node["resource_type"])
-    config = mapping_at(node, "config", f"{where}: {key}")
-    depends_on = mapping_at(node, "depends_on", f"{where}: {key}")
+    config = read_mapping(node, "config", f"{where}: {key}")
+    depends_on = read_mapping(node, "depends_on", f"{where}: {key}")
     tags = {str(tag) for tag in [*_list(node, "tags", key, where), *_list(config, "tags", key, where)]}
     parents = [str(parent) for parent in _list(depends_on, "nodes", key, where)]
     file = node.get("original_file_path")

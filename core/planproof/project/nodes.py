@@ -53,22 +53,22 @@ def model_of(
         raise ProjectError(f"{where}: the manifest holds no compiled SQL for it; run `dbt compile`")
     if node.get("language") == "python":
         raise ProjectError(f"{where}: a Python model has no SQL that planproof could check")
-    config = mapping_at(node, "config", where)
+    config = read_mapping(node, "config", where)
     try:
         return Model(
             relation_of(node),
             compiled,
             contract=contract_of(node, conf),
             materialized=materialized_of(node),
-            incremental_strategy=_strategy(_text(config, "incremental_strategy", where)),
+            incremental_strategy=_read_strategy(_read_text(config, "incremental_strategy", where)),
             # dbt does not look at a view's, which may be another warehouse's form of it.
-            partition_by=() if materialized_of(node) == "view" else _listed(config, "partition_by", where),
+            partition_by=() if materialized_of(node) == "view" else _read_list(config, "partition_by", where),
             settings=settings_of(node, defaults=defaults, overrides=overrides),
-            file=_text(node, "original_file_path", where),
-            unique_id=_text(node, "unique_id", where),
-            file_format=_text(config, "file_format", where) or "parquet",
-            options=_options(config, materialized_of(node), where),
-            comment=_comment(node, config),
+            file=_read_text(node, "original_file_path", where),
+            unique_id=_read_text(node, "unique_id", where),
+            file_format=_read_text(config, "file_format", where) or "parquet",
+            options=_read_options(config, materialized_of(node), where),
+            comment=_read_comment(node, config),
         )
     except ContractError as error:
         raise ProjectError(f"{where}: {error}") from error
@@ -76,22 +76,22 @@ def model_of(
 
 def seed_form(node: Node) -> Node:
     """A seed's node as that of the table that the guard publishes; no contract of dbt's binds it."""
-    config = {**mapping_at(node, "config", label_of(node)), "materialized": "table", "contract": None}
+    config = {**read_mapping(node, "config", label_of(node)), "materialized": "table", "contract": None}
     return {**node, "resource_type": "model", "contract": None, "language": "sql", "config": config}
 
 
-def _options(config: Node, materialized: str, where: str) -> dict[str, Any]:
+def _read_options(config: Node, materialized: str, where: str) -> dict[str, Any]:
     given = {key: config[key] for key in _OPTIONS if config.get(key) is not None}
     if "clustered_by" in given and materialized != "view":
-        given["clustered_by"] = _listed(config, "clustered_by", where)
+        given["clustered_by"] = _read_list(config, "clustered_by", where)
     return given
 
 
-def _listed(config: Node, key: str, where: str) -> tuple[str, ...]:
-    return listed_columns(_names(config, key, where))
+def _read_list(config: Node, key: str, where: str) -> tuple[str, ...]:
+    return split_columns(_read_names(config, key, where))
 
 
-def listed_columns(given: Sequence[str]) -> tuple[str, ...]:
+def split_columns(given: Sequence[str]) -> tuple[str, ...]:
     """The columns of `partition_by` and `clustered_by`: dbt-spark puts each text into its statement as it is, which may
     be in backticks, or name several columns.
 
@@ -106,7 +106,7 @@ def listed_columns(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _strategy(given: str | None) -> str:
+def _read_strategy(given: str | None) -> str:
     """dbt-spark writes each batch of `microbatch` by INSERT OVERWRITE of the partitions that it holds."""
     return "insert_overwrite" if given == "microbatch" else given or "append"
 
@@ -118,27 +118,27 @@ def contract_of(node: Node, conf: Conf | None = None) -> Contract | None:
     A `custom` constraint is SQL for one database that nobody can count; the contract lists those as `unknown`.
     """
     try:
-        return _contract(node, conf or Conf())
+        return _read_contract(node, conf or Conf())
     except ProjectError as error:
         raise UnreadableContract(str(error)) from error
 
 
-def _contract(node: Node, conf: Conf) -> Contract | None:
+def _read_contract(node: Node, conf: Conf) -> Contract | None:
     where = label_of(node)
-    config = mapping_at(node, "config", where)
-    declared = mapping_at(config, "contract", where) or mapping_at(node, "contract", where)
+    config = read_mapping(node, "config", where)
+    declared = read_mapping(config, "contract", where) or read_mapping(node, "contract", where)
     if not declared.get("enforced"):
         return None
-    columns = _columns(node, where)
+    columns = _read_columns(node, where)
     if not columns:
         raise ProjectError(f"{where}: its contract is enforced, but it names no columns; list them under `columns:`")
     source = patch_of(node)[1] or where
     # dbt-spark adds the checks to a Delta table once its rows are there, and Delta refuses them where one is null.
-    takes_null = materialized_of(node) == "view" or _text(config, "file_format", where) != "delta"
+    takes_null = materialized_of(node) == "view" or _read_text(config, "file_format", where) != "delta"
     try:
         return Contract(
-            [(name, _data_type(column, name, where, conf), True) for name, column in columns.items()],
-            [replace(c, takes_null=takes_null) for c in _constraints(node, columns, where) if c is not None],
+            [(name, _read_type(column, name, where, conf), True) for name, column in columns.items()],
+            [replace(c, takes_null=takes_null) for c in _read_constraints(node, columns, where) if c is not None],
             dict.fromkeys(columns, source),
             custom_constraints(node),
         )
@@ -151,7 +151,7 @@ def custom_constraints(node: Node) -> tuple[str, ...]:
     where = label_of(node)
     return tuple(
         f"{form.get('type')}: {form.get('expression') or ''}".rstrip(": ")
-        for form, _ in _raw_constraints(node, _columns(node, where), where)
+        for form, _ in _find_constraints(node, _read_columns(node, where), where)
         if form.get("type") not in CONSTRAINTS
     )
 
@@ -161,7 +161,7 @@ def settings_of(
 ) -> Settings:
     """`config.meta.planproof`, else `meta.planproof`, between `defaults` and `overrides`. Raises `ProjectError`."""
     where = label_of(node)
-    given = _given(node, where)
+    given = _read_settings(node, where)
     by_name = {"enforce": [term for term in ENFORCEABLE if term != "order"]}
     try:
         found = Settings.of({**by_name, **(defaults or {}), **given, **(overrides or {})}, f"{where}: meta.planproof")
@@ -169,26 +169,26 @@ def settings_of(
         raise ProjectError(str(error)) from error
     if found.in_force.on_violation != "quarantine":
         return found
-    if stores_no_rows(node) and not _sets_quarantine(node):
+    if has_no_rows(node) and not _has_own_quarantine(node):
         return replace(found, on_violation="stop")
     if given.get("on_violation") == "quarantine":
         _refuse_quarantine(node, where)
     return found
 
 
-def stores_no_rows(node: Node) -> bool:
+def has_no_rows(node: Node) -> bool:
     """Whether the node is a view, or a part of the models that read it. For such a node a folder's `on_violation:
     quarantine` has no effect."""
     return materialized_of(node) in ("view", "ephemeral")
 
 
-def inherits_quarantine(node: Node) -> bool:
+def has_inherited_quarantine(node: Node) -> bool:
     """Whether the node has `on_violation: quarantine`, and it has no effect. Raises `ProjectError`."""
-    asked = _given(node, label_of(node)).get("on_violation") == "quarantine"
-    return asked and stores_no_rows(node) and not _sets_quarantine(node)
+    asked = _read_settings(node, label_of(node)).get("on_violation") == "quarantine"
+    return asked and has_no_rows(node) and not _has_own_quarantine(node)
 
 
-def _sets_quarantine(node: Node) -> bool:
+def _has_own_quarantine(node: Node) -> bool:
     """Whether the model's own file says it. dbt's manifest does not tell what a YAML file says of one model from what
     it says of a folder."""
     return _OWN_QUARANTINE.search(str(node.get("raw_code") or "")) is not None
@@ -198,16 +198,16 @@ def guard_of(node: Node, overrides: Mapping[str, Any] | None = None) -> str:
     """The node's `guard` alone: its other settings, which may be wrong, do not matter where it is `off`. Raises
     `ProjectError`."""
     where = label_of(node)
-    given = (overrides or {}).get("guard", _given(node, where).get("guard"))
+    given = (overrides or {}).get("guard", _read_settings(node, where).get("guard"))
     try:
         return Settings.of({} if given is None else {"guard": given}, f"{where}: meta.planproof").guard
     except SettingsError as error:
         raise ProjectError(str(error)) from error
 
 
-def _given(node: Node, where: str) -> Mapping[str, Any]:
-    config_meta = mapping_at(mapping_at(node, "config", where), "meta", where)
-    given = config_meta.get("planproof", mapping_at(node, "meta", where).get("planproof")) or {}
+def _read_settings(node: Node, where: str) -> Mapping[str, Any]:
+    config_meta = read_mapping(read_mapping(node, "config", where), "meta", where)
+    given = config_meta.get("planproof", read_mapping(node, "meta", where).get("planproof")) or {}
     if not isinstance(given, Mapping):
         raise ProjectError(f"{where}: meta.planproof is {given!r}, not a mapping of settings")
     return given
@@ -215,9 +215,9 @@ def _given(node: Node, where: str) -> Mapping[str, Any]:
 
 def _refuse_quarantine(node: Node, where: str) -> None:
     """Raises `ProjectError` where the node asks for what its way of storing rows cannot give."""
-    config = mapping_at(node, "config", where)
-    strategy = _text(config, "incremental_strategy", where) or "append"
-    name, file_format = str(node.get("name") or where), _text(config, "file_format", where) or "parquet"
+    config = read_mapping(node, "config", where)
+    strategy = _read_text(config, "incremental_strategy", where) or "append"
+    name, file_format = str(node.get("name") or where), _read_text(config, "file_format", where) or "parquet"
     why = quarantine_refusal(name, materialized_of(node), strategy, file_format)
     if why is not None:
         raise ProjectError(f"{where}: meta.planproof.on_violation: quarantine cannot be kept: {why}")
@@ -242,7 +242,7 @@ def materialized_of(node: Node) -> str:
     """`table`, `view`, `incremental`, `ephemeral`, `seed`, or whatever else the node says."""
     if node.get("resource_type") == "seed":
         return "seed"
-    return str(mapping_at(node, "config", label_of(node)).get("materialized") or "view")
+    return str(read_mapping(node, "config", label_of(node)).get("materialized") or "view")
 
 
 def label_of(node: Node) -> str:
@@ -264,7 +264,7 @@ def patch_of(node: Node) -> tuple[str, str]:
 
 def documented_columns(node: Node) -> list[str]:
     """The columns that the node's YAML names, with a `data_type` or without."""
-    return list(_columns(node, label_of(node)))
+    return list(_read_columns(node, label_of(node)))
 
 
 def declared_not_null(node: Node) -> ColumnNames:
@@ -272,7 +272,7 @@ def declared_not_null(node: Node) -> ColumnNames:
     where = label_of(node)
     return ColumnNames(
         name
-        for form, names in _raw_constraints(node, _columns(node, where), where)
+        for form, names in _find_constraints(node, _read_columns(node, where), where)
         if form.get("type") in ("not_null", "primary_key")
         for name in names
     )
@@ -280,7 +280,7 @@ def declared_not_null(node: Node) -> ColumnNames:
 
 def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
     """The documented columns that have a `data_type`, with NOT NULL from their constraints; no contract is implied."""
-    columns, not_null = _columns(node, label_of(node)), declared_not_null(node)
+    columns, not_null = _read_columns(node, label_of(node)), declared_not_null(node)
     return [
         (name, str(column["data_type"]), name not in not_null)
         for name, column in columns.items()
@@ -288,16 +288,16 @@ def declared_columns(node: Node) -> list[tuple[str, str, bool]]:
     ]
 
 
-def _columns(node: Node, where: str) -> dict[str, Node]:
+def _read_columns(node: Node, where: str) -> dict[str, Node]:
     found: dict[str, Node] = {}
-    for key, column in mapping_at(node, "columns", where).items():
+    for key, column in read_mapping(node, "columns", where).items():
         if not isinstance(column, Mapping):
             raise ProjectError(f"{where}: column {key!r} is {column!r}, not a mapping")
         found[str(column.get("name") or key)] = column
     return found
 
 
-def _data_type(column: Node, name: str, where: str, conf: Conf) -> DataType:
+def _read_type(column: Node, name: str, where: str, conf: Conf) -> DataType:
     given = column.get("data_type")
     if not isinstance(given, str) or not given.strip():
         raise ProjectError(f"{where}: column {name!r} of its enforced contract has no data_type; give it one")
@@ -307,40 +307,40 @@ def _data_type(column: Node, name: str, where: str, conf: Conf) -> DataType:
         raise ProjectError(f"{where}: column {name!r}: {error}") from error
 
 
-def _raw_constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[tuple[Node, tuple[str, ...]]]:
+def _find_constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[tuple[Node, tuple[str, ...]]]:
     """Every declared constraint with the columns that it is about."""
     for name, column in columns.items():
-        for form in _sequence(column, "constraints", f"{where}: column {name!r}"):
+        for form in _read_sequence(column, "constraints", f"{where}: column {name!r}"):
             yield form, (name,)
-    for form in _sequence(node, "constraints", where):
-        yield form, _names(form, "columns", where)
+    for form in _read_sequence(node, "constraints", where):
+        yield form, _read_names(form, "columns", where)
 
 
-def _constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[Constraint | None]:
-    for form, names in _raw_constraints(node, columns, where):
+def _read_constraints(node: Node, columns: Mapping[str, Node], where: str) -> Iterator[Constraint | None]:
+    for form, names in _find_constraints(node, columns, where):
         kind = form.get("type")
-        yield _constraint(str(kind), form, names, where) if kind in CONSTRAINTS else None
+        yield _read_constraint(str(kind), form, names, where) if kind in CONSTRAINTS else None
 
 
-def _constraint(kind: str, form: Node, names: tuple[str, ...], where: str) -> Constraint:
-    expression = _text(form, "expression", where)
+def _read_constraint(kind: str, form: Node, names: tuple[str, ...], where: str) -> Constraint:
+    expression = _read_text(form, "expression", where)
     if kind == "foreign_key" and form.get("to"):
-        expression = f"{_target(str(form['to']))} ({', '.join(_names(form, 'to_columns', where))})"
-    return Constraint(kind, names, expression, _text(form, "name", where))
+        expression = f"{_read_target(str(form['to']))} ({', '.join(_read_names(form, 'to_columns', where))})"
+    return Constraint(kind, names, expression, _read_text(form, "name", where))
 
 
-def _target(given: str) -> str:
+def _read_target(given: str) -> str:
     """The foreign key's relation; dbt leaves `ref('x')` as it is until it compiles the model."""
     return given if "(" in given else ".".join(quoted_if_needed(part) for part in split_name(given))
 
 
-def _comment(node: Node, config: Node) -> str | None:
+def _read_comment(node: Node, config: Node) -> str | None:
     persist = config.get("persist_docs")
     wanted = isinstance(persist, Mapping) and persist.get("relation")
     return str(node.get("description") or "") or None if wanted else None
 
 
-def mapping_at(node: Node, key: str, where: str) -> Node:
+def read_mapping(node: Node, key: str, where: str) -> Node:
     """The mapping at a key, empty where nothing stands there. Raises `ProjectError`."""
     given = node.get(key)
     if given is None:
@@ -350,7 +350,7 @@ def mapping_at(node: Node, key: str, where: str) -> Node:
     return given
 
 
-def _sequence(node: Node, key: str, where: str) -> Sequence[Node]:
+def _read_sequence(node: Node, key: str, where: str) -> Sequence[Node]:
     given = node.get(key)
     if given is None:
         return []
@@ -359,7 +359,7 @@ def _sequence(node: Node, key: str, where: str) -> Sequence[Node]:
     return given
 
 
-def _names(node: Node, key: str, where: str) -> tuple[str, ...]:
+def _read_names(node: Node, key: str, where: str) -> tuple[str, ...]:
     given = node.get(key)
     if given is None:
         return ()
@@ -369,7 +369,7 @@ def _names(node: Node, key: str, where: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _text(node: Node, key: str, where: str) -> str | None:
+def _read_text(node: Node, key: str, where: str) -> str | None:
     given = node.get(key)
     if given is not None and not isinstance(given, str):
         raise ProjectError(f"{where}: `{key}` is {given!r}, not a text")

@@ -18,10 +18,10 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
-from planproof.project.branches import reader_of
+from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
-from planproof.project.increments import first_plan, increments
+from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
@@ -29,9 +29,9 @@ from planproof.project.profile import DBT_CONF
 from planproof.project.read_back import stored_contract, stored_output
 from planproof.project.sources import Frozen, Known, Unread, schema_of_source
 from planproof.project.stale import Files
-from planproof.project.state import State, Visit, Wanted, portable
-from planproof.project.subject import Subject, failed, too_large, unreadable
-from planproof.project.undeclared import Supposition, either, grown
+from planproof.project.state import State, Visit, Wanted, convert_to_json
+from planproof.project.subject import Subject, report_failed, report_too_large, report_unreadable
+from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
 from planproof_engine.catalog import Relation, joined, relation, split_name
@@ -59,7 +59,7 @@ _SAID = r"only output during\s+dbt compile\b[^*]*\*/"
 _COMPILE_ONLY = re.compile(rf"\*\s*/\*[^*]*{_SAID}|{_SAID}\s*\*")
 
 
-def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
+def _is_missing_parent(error: AnalysisError, parent: ProjectNode) -> bool:
     """Whether the error is that the parent's relation is not there."""
     name = split_name(parent.relation)[-1].lower()
     return (
@@ -67,7 +67,7 @@ def _says_missing(error: AnalysisError, parent: ProjectNode) -> bool:
     )
 
 
-def _of_an_older_text(report: Report, changed: str | None) -> Report:
+def _doubt_older_text(report: Report, changed: str | None) -> Report:
     """Nothing is proved or violated of a model whose files changed since dbt compiled it, or those of one it reads."""
     if changed is None:
         return report
@@ -81,7 +81,7 @@ def _of_an_older_text(report: Report, changed: str | None) -> Report:
     return replace(report, findings=(Finding(Verdict.UNPROVED, "PP112", "logical", message=message), *doubted, *rest))
 
 
-def _never_built(report: Report) -> Report:
+def _excuse_ephemeral(report: Report) -> Report:
     """An ephemeral model is never built alone: what is wrong with it is wrong with the models that read it."""
     said = "an ephemeral model is never built alone; the models that read it are judged"
     findings = [
@@ -130,7 +130,7 @@ class OfflineCheck:
         self.names = (*dict.fromkeys(node.relation for node in self.stored.values()), *frozen)
         # The catalog asks the check that holds it: weakly, so that a service is rid of both when a check ends.
         here = proxy(self)
-        self.catalog = NotedCatalog(lambda parts: here._asked(parts), lambda: here._others())
+        self.catalog = NotedCatalog(lambda parts: here._asked(parts), lambda: here._other_names())
 
     def visit(self, node: ProjectNode) -> Report | None:
         """Registers the node's stored schema for those that read it; for a model, its report. A node is visited once:
@@ -138,12 +138,12 @@ class OfflineCheck:
         key = node.unique_id
         if key not in self.reports:
             self.reports[key] = None
-            report = self.reports[key] = self._visited(node)
+            report = self.reports[key] = self._visit_node(node)
             if report is not None and self.finished is not None:
                 self.finished(key, report)
         return self.reports[key]
 
-    def alone(self, node: ProjectNode, left: Mapping[str, State]) -> Visit:
+    def judge_alone(self, node: ProjectNode, left: Mapping[str, State]) -> Visit:
         """Judges one node by what others `left`, by unique id, and forgets what it saw before.
 
         `left` holds at least `project.stored_parents`. Raises `Wanted` for a node that the text reads besides, and
@@ -154,11 +154,11 @@ class OfflineCheck:
         key = node.unique_id
         self._is_alone, self.reports[key] = True, None
         try:
-            report = self._visited(node)
+            report = self._visit_node(node)
         finally:
             self._is_alone = False
         asked = tuple(self.catalog.asked)
-        return Visit(report, self.left(node), asked, self.names if self.catalog.was_listed else ())
+        return Visit(report, self.state_of(node), asked, self.names if self.catalog.was_listed else ())
 
     def forget(self) -> None:
         """Forgets what was seen of every node."""
@@ -181,10 +181,12 @@ class OfflineCheck:
             if known is not None:
                 self._add(*known)
 
-    def left(self, node: ProjectNode) -> State:
+    def state_of(self, node: ProjectNode) -> State:
         """What a node that was visited leaves for those that read it. Raises `Unportable`."""
         key = node.unique_id
-        found = portable(self.catalog.registered(node.relation)) if node.materialized != "ephemeral" else None
+        found = (
+            convert_to_json(self.catalog.find_registered(node.relation)) if node.materialized != "ephemeral" else None
+        )
         incomplete = self.incomplete.get(key)
         return State(
             found,
@@ -194,19 +196,19 @@ class OfflineCheck:
             self.stale.get(key),
         )
 
-    def resolved(self, parts: tuple[str, ...]) -> ProjectNode | Known | None:
+    def resolve(self, parts: tuple[str, ...]) -> ProjectNode | Known | None:
         """The node or the frozen relation that a text means which names `parts`."""
         wanted = parts_of(parts)
         # A name alone is one of the database in which dbt's session begins.
         node = self.stored.get(wanted) or (self.stored.get(("default", *wanted)) if len(wanted) == 1 else None)
         return node or (self.frozen.relations.get(wanted) if len(wanted) > 1 else None)
 
-    def _others(self) -> tuple[str, ...]:
+    def _other_names(self) -> tuple[str, ...]:
         return tuple(name for name in self.names if name != self._judging)
 
-    def _asked(self, parts: tuple[str, ...]) -> Relation | None:
+    def _find_asked(self, parts: tuple[str, ...]) -> Relation | None:
         """A relation that a text names and no visited node made: another node's, or one of the freeze file."""
-        found = self.resolved(parts)
+        found = self.resolve(parts)
         if isinstance(found, ProjectNode):
             own = split_name(found.relation)
             if found.unique_id in self.reports and parts_of(own) == parts_of(parts):
@@ -216,11 +218,11 @@ class OfflineCheck:
             self.visit(found)
             relation = self.catalog.find(own)
             return None if relation is None else replace(relation, name=joined(parts))
-        return None if found is None else self._relation(joined(parts), found)
+        return None if found is None else self._make_relation(joined(parts), found)
 
-    def _visited(self, node: ProjectNode) -> Report | None:
+    def _visit_node(self, node: ProjectNode) -> Report | None:
         if node.kind == "model":
-            return self._model(node)
+            return self._check_model(node)
         if node.kind == "snapshot":
             self.unread[node.unique_id] = f"{node.relation} is a snapshot, whose schema only dbt and Spark know"
             return None
@@ -247,13 +249,13 @@ class OfflineCheck:
             raise Unknown("a model that is not compiled; run `dbt compile`")
         if _COMPILE_ONLY.search(node.sql or ""):
             raise Unknown(f"{PRINTED[1]}: `dbt compile` alone gets a `*`, where no table stands yet")
-        with self.catalog.noting() as read:
+        with self.catalog.note_lookups() as read:
             try:
-                return plan(node.sql or "", self.catalog, conf=self._conf(node))
+                return plan(node.sql or "", self.catalog, conf=self._read_conf(node))
             except AnalysisError as error:
                 # A parent that only a macro names, and the text does not read, need not be known.
                 for parent in self._read_by(node, read):
-                    if parent.unique_id in self.unread and _says_missing(error, parent):
+                    if parent.unique_id in self.unread and _is_missing_parent(error, parent):
                         reason = self.unread[parent.unique_id]
                         raise Unknown(f"the schema of {parent.relation}: {reason}", error.origin) from None
                 raise
@@ -277,7 +279,7 @@ class OfflineCheck:
         parents = self._read_by(node, read)
         sources = [self.incomplete[p.unique_id].source for p in parents if p.unique_id in self.incomplete]
         if sources:
-            self.incomplete[node.unique_id] = Incomplete(either(sources))
+            self.incomplete[node.unique_id] = Incomplete(join_alternatives(sources))
         for parent in parents:
             if parent.unique_id in self.stale and node.unique_id not in self.stale:
                 said = self.stale[parent.unique_id]
@@ -294,40 +296,40 @@ class OfflineCheck:
 
     # --- one model --------------------------------------------------------------------------------------------------
 
-    def _model(self, node: ProjectNode) -> Report:
+    def _check_model(self, node: ProjectNode) -> Report:
         """One model's failure is ours and must not hide the others' reports. Raises `ProjectError`."""
         try:
             with bounded():
-                return self._judged(node)
+                return self._judge_model(node)
         except UnreadableContract as error:
             self.unread[node.unique_id] = "its contract cannot be read"
-            return unreadable(self._draft(node, Subject.of_name(node)), error)
+            return report_unreadable(self._make_draft(node, Subject.of_name(node)), error)
         except ProjectError:
             raise
         except OverBudget as over:
             self.unread[node.unique_id] = "to plan it costs more than planproof spends on one model"
-            return too_large(self._draft(node, Subject.of_name(node)), over)
+            return report_too_large(self._make_draft(node, Subject.of_name(node)), over)
         except Exception as error:
             self.unread[node.unique_id] = "planproof itself failed on it"
-            return failed(self._draft(node, Subject.of_name(node)), error)
+            return report_failed(self._make_draft(node, Subject.of_name(node)), error)
 
-    def _judged(self, node: ProjectNode) -> Report:
-        changed = self.files.changed(node)
+    def _judge_model(self, node: ProjectNode) -> Report:
+        changed = self.files.find_change(node)
         if changed is not None:
             self.stale[node.unique_id] = changed
         self._judging = node.relation
-        draft = self._draft(node, Subject.of(node, self.conf))
+        draft = self._make_draft(node, Subject.of(node, self.conf))
         self._inherit(node, {})
         self._read(node, draft)
         draft.set_details(inputs=self.inputs[node.unique_id])
         report = draft.report("checked")
         if node.materialized == "ephemeral":
-            report = _never_built(report)
-        return _of_an_older_text(
+            report = _excuse_ephemeral(report)
+        return _doubt_older_text(
             relocate(report, node.raw, self.project.directory, self.opened), self.stale.get(node.unique_id)
         )
 
-    def _draft(self, node: ProjectNode, subject: Subject) -> Draft:
+    def _make_draft(self, node: ProjectNode, subject: Subject) -> Draft:
         settings = settings_of(node.raw, overrides=self.overrides)
         draft = Draft(subject, settings, beyond=OFFLINE, is_brief=self.is_brief)
         draft.set_details(
@@ -350,27 +352,29 @@ class OfflineCheck:
             elif contract is not None:
                 self._register(node, stored_contract(node, contract, "its own contract"))
             else:
-                first = first_plan(self.project, node, lambda text: self._text(node, text))
+                first = find_first_plan(self.project, node, lambda text: self._plan_text(node, text))
                 if first is not None:
                     self._register(node, stored_output(node, first.schema, None))
-        doubts = Doubts(lambda error: self._doubt(node, error), lambda plan: self._open(node, plan))
+        doubts = Doubts(lambda error: self._find_doubt(node, error), lambda plan: self._open(node, plan))
         judged = examine(draft, lambda: self.plan(node), doubts=doubts)
         self._conclude(node, judged.plan)
         if judged.plan is None:
-            self._stand_in(node, contract)
+            self._register_contract(node, contract)
         elif node.materialized != "ephemeral":
             self._register(node, stored_output(node, judged.plan.schema, contract))
             if node.materialized == "incremental":
-                draft.add(increments(self.project, node, draft.settings.append_only, lambda t: self._text(node, t)))
+                draft.add(
+                    judge_increments(self.project, node, draft.settings.append_only, lambda t: self._plan_text(node, t))
+                )
 
-    def _text(self, node: ProjectNode, text: str) -> LogicalPlan:
+    def _plan_text(self, node: ProjectNode, text: str) -> LogicalPlan:
         """The plan of another text of the model, over what is known. Raises `Unknown` and `AnalysisError`."""
         from planproof_engine import plan
 
-        with self.catalog.noting():
-            return plan(text, self.catalog, conf=self._conf(node))
+        with self.catalog.note_lookups():
+            return plan(text, self.catalog, conf=self._read_conf(node))
 
-    def _doubt(self, node: ProjectNode, error: AnalysisError) -> str | None:
+    def _find_doubt(self, node: ProjectNode, error: AnalysisError) -> str | None:
         """Why Spark may accept the query although it is rejected here."""
         if error.condition.split(".")[0] in _MISSING:
             if node.materialized == "incremental" and node.name.lower() in error.message.lower():
@@ -378,7 +382,7 @@ class OfflineCheck:
             return "a hook, a macro or another job may provide it"
         if node.hooks() or (node.raw.get("config") or {}).get("sql_header"):
             return "its hooks may change what the query means"
-        reader = reader_of(self.project, node)
+        reader = find_reading_call(self.project, node)
         if reader is not None:
             return f"its template calls {reader}, {PRINTED[0]}"
         incomplete = self.incomplete.get(node.unique_id)
@@ -386,19 +390,19 @@ class OfflineCheck:
             return None
         if error.condition.split(".")[0] in _OF_COLUMNS:
             return incomplete.said
-        source = self._supposed(node).mends(error)
+        source = self._make_supposition(node).find_mending_source(error)
         return None if source is None else Incomplete(source).said
 
-    def refused(self, node: ProjectNode, error: AnalysisError) -> str:
+    def describe_refusal(self, node: ProjectNode, error: AnalysisError) -> str:
         """In words, that the query is rejected here: by Spark, too, unless there is a doubt."""
-        doubt = self._doubt(node, error)
+        doubt = self._find_doubt(node, error)
         if doubt is None:
             return f"Spark would reject it: {error}"
         return f"its schema is not known offline: {error.message.rstrip('.')}; {doubt}"
 
     def _conclude(self, node: ProjectNode, plan: LogicalPlan | None) -> None:
         """What is not known of the model's own columns, for those that read it."""
-        key, why = node.unique_id, grown(node) or self._printed(node)
+        key, why = node.unique_id, find_growth(node) or self._describe_printed(node)
         found = self._open(node, plan) if plan is not None else self.incomplete.get(key)
         if why is not None:
             self.incomplete[key] = Incomplete(why, columns=() if found is None else found.columns)
@@ -411,26 +415,26 @@ class OfflineCheck:
 
     def _open(self, node: ProjectNode, plan: LogicalPlan) -> Incomplete | None:
         """What may be other in the plan's columns, as a source may have more columns than are known."""
-        printed = self._printed(node)
+        printed = self._describe_printed(node)
         if printed is not None:
             return Incomplete(printed)
         if node.unique_id not in self.incomplete:
             return None
-        return self._supposed(node).changes(plan.schema)
+        return self._make_supposition(node).find_change(plan.schema)
 
-    def _printed(self, node: ProjectNode) -> str | None:
+    def _describe_printed(self, node: ProjectNode) -> str | None:
         """The relation as one that a later compile may give other columns."""
-        reader = reader_of(self.project, node)
+        reader = find_reading_call(self.project, node)
         return None if reader is None else f"{node.relation}, for which {reader} printed what dbt found,"
 
-    def _supposed(self, node: ProjectNode) -> Supposition:
+    def _make_supposition(self, node: ProjectNode) -> Supposition:
         def find(parts: tuple[str, ...]) -> Relation | None:
-            with self.catalog.noting():  # What is looked up here was read before.
+            with self.catalog.note_lookups():  # What is looked up here was read before.
                 return self.catalog.find(parts)
 
-        return Supposition(node.sql or "", self._conf(node), find, self._incomplete)
+        return Supposition(node.sql or "", self._read_conf(node), find, self._find_incomplete)
 
-    def _incomplete(self, found: Relation) -> Incomplete | None:
+    def _find_incomplete(self, found: Relation) -> Incomplete | None:
         name = parts_of(found.parts)
         owner = self.stored.get(name)
         if owner is not None:
@@ -438,7 +442,7 @@ class OfflineCheck:
         # Of a relation that is no single node's (a seed that a source names, too) nobody says that it is complete.
         return None if name in self.frozen.relations else Incomplete(f"the source {found.name}")
 
-    def _conf(self, node: ProjectNode) -> Conf:
+    def _read_conf(self, node: ProjectNode) -> Conf:
         """The settings under which the model runs: hooks and headers may SET some. Raises `Unknown`."""
         header = str((node.raw.get("config") or {}).get("sql_header") or "")
         own = settings_of(node.raw, overrides=self.overrides).spark
@@ -463,15 +467,15 @@ class OfflineCheck:
         self._add(node.relation, known)
 
     def _add(self, name: str, known: Known) -> None:
-        self.catalog.put(self._relation(name, known))
+        self.catalog.put(self._make_relation(name, known))
 
-    def _relation(self, name: str, known: Known) -> Relation:
+    def _make_relation(self, name: str, known: Known) -> Relation:
         # A query sees char and varchar as strings, unless the session keeps them.
         kept = self.conf.preserve_char_varchar
         columns = [(name, t if kept else without_lengths(t), nullable) for name, t, nullable in known.columns]
         return relation(name, columns, kind=known.kind, evidence=known.evidence)
 
-    def _stand_in(self, node: ProjectNode, contract: Contract | None) -> None:
+    def _register_contract(self, node: ProjectNode, contract: Contract | None) -> None:
         """The contract's schema in place of one that could not be read; the children's reports name it."""
         if node.materialized == "ephemeral":
             return

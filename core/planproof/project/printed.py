@@ -27,14 +27,14 @@ class OneLine:
                 self._bound.setdefault(name.name, []).append(None)
 
     def __contains__(self, expr: nodes.Node) -> bool:
-        return self._prints(expr, frozenset())
+        return self._is_one_line(expr, frozenset())
 
-    def _prints(self, expr: nodes.Node | None, within: frozenset[str]) -> bool:
+    def _is_one_line(self, expr: nodes.Node | None, within: frozenset[str]) -> bool:
         if isinstance(expr, nodes.Const):
             return "\n" not in str(expr.value) and "\r" not in str(expr.value)
         if isinstance(expr, (nodes.List, nodes.Tuple)):
             # Its members, one at a time, in a loop; printed whole, Python quotes their line ends.
-            return all(self._prints(item, within) for item in expr.items)
+            return all(self._is_one_line(item, within) for item in expr.items)
         if isinstance(expr, nodes.Call):
             return isinstance(expr.node, nodes.Name) and expr.node.name in _RELATIONS - self._bound.keys()
         if isinstance(expr, nodes.Getattr):
@@ -44,4 +44,4 @@ class OneLine:
         values = self._bound.get(expr.name)
         if values is None:
             return expr.name == "this"
-        return all(self._prints(value, within | {expr.name}) for value in values)
+        return all(self._is_one_line(value, within | {expr.name}) for value in values)

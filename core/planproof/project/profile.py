@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof_engine.conf import Conf
 from planproof_engine.records import record
@@ -57,20 +57,20 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
 
     dbt-spark turns ANSI off whatever the profile says. Raises `ProjectError`.
     """
-    name, shown_name = _profile_name(Path(project_dir))
-    file = _file(Path(project_dir), profiles_dir)
-    profiles = decoded(file)
+    name, shown_name = _read_name(Path(project_dir))
+    file = _find_file(Path(project_dir), profiles_dir)
+    profiles = load_file(file)
     profile = profiles.get(name) if isinstance(profiles, Mapping) else None
     if not isinstance(profile, Mapping):
         raise ProjectError(f"{file}: there is no profile {shown_name!r}, which dbt_project.yml names")
     shown = str(target or profile.get("target") or "default")
-    wanted = str(target or rendered(profile.get("target") or "default", str(file)))
+    wanted = str(target or render_value(profile.get("target") or "default", str(file)))
     outputs = profile.get("outputs")
     output = outputs.get(wanted) if isinstance(outputs, Mapping) else None
     if not isinstance(output, Mapping):
         known = ", ".join(map(str, outputs)) if isinstance(outputs, Mapping) else "none"
         raise ProjectError(f"{file}: the profile {shown_name!r} has no target {shown!r}; it has: {known}")
-    adapter = rendered(output.get("type") or "", str(file))
+    adapter = render_value(output.get("type") or "", str(file))
     if adapter != "spark":
         # What stands in the file is shown, never what `env_var` gave: any key may hold a secret by mistake.
         kind = str(output.get("type") or "")
@@ -82,44 +82,44 @@ def read_profile(project_dir: str | Path, profiles_dir: str | Path | None = None
     given = output.get("server_side_parameters") or {}
     if not isinstance(given, Mapping):
         raise ProjectError(f"{file}: server_side_parameters of {shown!r} is not a mapping")
-    settings = {str(key): rendered(value, f"{file}: {key}") for key, value in given.items()}
-    method = rendered(output.get("method") or "", str(file))
+    settings = {str(key): render_value(value, f"{file}: {key}") for key, value in given.items()}
+    method = render_value(output.get("method") or "", str(file))
     return Profile(
         name,
         wanted,
         method,
-        rendered(output.get("schema") or "default", str(file)),
+        render_value(output.get("schema") or "default", str(file)),
         {**settings, "spark.sql.ansi.enabled": "false"},
         str(file),
-        _threads(output.get("threads", 1), str(file), f"{file}: threads of {shown!r}"),
-        _server(output, str(file)) if method == "thrift" else {},
+        _read_threads(output.get("threads", 1), str(file), f"{file}: threads of {shown!r}"),
+        _read_server(output, str(file)) if method == "thrift" else {},
     )
 
 
-def _threads(written: Any, file: str, where: str) -> int:
-    given = rendered(written, file)
+def _read_threads(written: Any, file: str, where: str) -> int:
+    given = render_value(written, file)
     if not (given.isdecimal() and len(given) < 6 and int(given) >= 1):
         raise ProjectError(f"{where} is {str(written)!r}, not a number of threads")
     return int(given)
 
 
-def _server(output: Mapping[str, Any], file: str) -> dict[str, str]:
+def _read_server(output: Mapping[str, Any], file: str) -> dict[str, str]:
     """The Thrift server of a target, by dbt-spark's names for what PyHive's `connect` takes; 443 is its default port.
 
     Raises `ProjectError` for a server over TLS, for which PyHive alone has no way.
     """
-    if rendered(output.get("use_ssl") or False, file) == "true":
+    if render_value(output.get("use_ssl") or False, file) == "true":
         raise ProjectError(
             f"{file}: the target reaches its Thrift server with use_ssl; leave its models to `dbt build`"
         )
     given = {name: output.get(key) for key, name in _THRIFT.items()}
-    found = {f"thrift.{name}": rendered(value, file) for name, value in given.items() if value is not None}
+    found = {f"thrift.{name}": render_value(value, file) for name, value in given.items() if value is not None}
     if "thrift.host" not in found:
         raise ProjectError(f"{file}: the target of method thrift names no host")
     return {"thrift.port": "443", **found}
 
 
-def _file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
+def _find_file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
     if profiles_dir is not None:
         places = [Path(profiles_dir)]
     else:
@@ -131,19 +131,19 @@ def _file(project_dir: Path, profiles_dir: str | Path | None) -> Path:
     raise ProjectError(f"there is no profiles.yml in {' or '.join(map(str, places))}; give --profiles-dir")
 
 
-def _profile_name(project_dir: Path) -> tuple[str, str]:
+def _read_name(project_dir: Path) -> tuple[str, str]:
     """The profile's name, and how the project's file writes it."""
     file = project_dir / "dbt_project.yml"
     if not file.is_file():
         raise ProjectError(f"{project_dir}: there is no dbt_project.yml, which names the profile; give --project-dir")
-    form = decoded(file)
+    form = load_file(file)
     name = form.get("profile") if isinstance(form, Mapping) else None
     if not isinstance(name, str):
         raise ProjectError(f"{file}: names no profile")
-    return rendered(name, str(file)), name
+    return render_value(name, str(file)), name
 
 
-def rendered(value: Any, where: str) -> str:
+def render_value(value: Any, where: str) -> str:
     """The text of a value, with dbt's `env_var` in it. Raises `ProjectError` for any other Jinja."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -156,7 +156,7 @@ def rendered(value: Any, where: str) -> str:
 
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     environment.globals.clear()
-    environment.globals["env_var"] = lambda name, default=None: _env_var(name, default, where)
+    environment.globals["env_var"] = lambda name, default=None: _read_env_var(name, default, where)
     environment.filters.update(dict.fromkeys(_AS_TEXT, str))
     try:
         _refuse_code(environment.parse(text))
@@ -190,7 +190,7 @@ def _refuse_code(template: Any) -> None:
             raise ValueError(kind)
 
 
-def _env_var(name: str, default: str | None, where: str) -> str:
+def _read_env_var(name: str, default: str | None, where: str) -> str:
     found = os.environ.get(name, default)
     if found is None:
         raise ProjectError(f"{where}: the environment variable {name} is not set")

@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from planproof.project.nodes import patch_of
-from planproof.project.reads import content_within, is_file
-from planproof.project.yaml_text import yaml_nodes
+from planproof.project.reads import is_file, read_within
+from planproof.project.yaml_text import load_yaml_nodes
 from planproof.report.model import Report
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
@@ -30,9 +30,9 @@ class Promises:
     directory: Path | None
     _models: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def placed(self, report: Report, node: Mapping[str, Any]) -> Report:
+    def place_findings(self, report: Report, node: Mapping[str, Any]) -> Report:
         """The report whose findings on the contract, unless they are proved, tell where it promises that."""
-        report = _with_own_files(report)
+        report = _place_queries(report)
         if not any(_is_about_a_promise(f) for f in report.findings):
             return report
         package, path = patch_of(node)
@@ -41,27 +41,29 @@ class Promises:
         # Of an installed package the YAML lies beside its models.
         own = package in ("", str(node.get("package_name") or "")) and not _is_installed(node, self.directory, path)
         file = path if own else f"dbt_packages/{package}/{path}"
-        model = self._described(file).get(str(node.get("name")))
+        model = self._read_models(file).get(str(node.get("name")))
         if model is None:
             return report
         findings = (
-            replace(f, promise=_place(f, model, file)) if _is_about_a_promise(f) else f for f in report.findings
+            replace(f, promise=_find_place(f, model, file)) if _is_about_a_promise(f) else f for f in report.findings
         )
         return replace(report, findings=tuple(findings))
 
-    def _described(self, file: str) -> dict[str, Any]:
+    def _read_models(self, file: str) -> dict[str, Any]:
         """The nodes of the models that a file describes, by name; none of a file that cannot be read."""
         if file not in self._models:
             self._models[file] = {}
             try:
-                root = yaml_nodes(content_within(Path(str(self.directory)), file).decode("utf-8"))
-                self._models[file] = {name: model for model in _items(_at(root, "models")) if (name := _name(model))}
+                root = load_yaml_nodes(read_within(Path(str(self.directory)), file).decode("utf-8"))
+                self._models[file] = {
+                    name: model for model in _items(_find_child(root, "models")) if (name := _name(model))
+                }
             except (OSError, ValueError, RecursionError, yaml.YAMLError):
                 pass
         return self._models[file]
 
 
-def _with_own_files(report: Report) -> Report:
+def _place_queries(report: Report) -> Report:
     """A test that is a query of its own is promised by its file, which no YAML names."""
     files = {t.name: t.place for t in report.details.tests or () if t.place and t.place.endswith(".sql")}
     findings = (
@@ -84,28 +86,28 @@ def _is_installed(node: Mapping[str, Any], directory: Path, path: str) -> bool:
     return bool(package) and not is_file(directory / path) and is_file(directory / "dbt_packages" / package / path)
 
 
-def _place(finding: Finding, model: Any, file: str) -> Origin | None:
+def _find_place(finding: Finding, model: Any, file: str) -> Origin | None:
     wanted = split_name(finding.field)[0] if finding.field else None
-    columns = ByColumn((str(_name(column)), column) for column in _items(_at(model, "columns")))
+    columns = ByColumn((str(_name(column)), column) for column in _items(_find_child(model, "columns")))
     column = columns.get(wanted) if wanted is not None else None
     if _is_test(finding):
-        return _origin(_test(finding, column) or _test(finding, model) or column or model, file)
-    if finding.code in _OF_THE_MODEL and _constraint(finding, column) is None:
-        listed = None if finding.code in ("PP502", "PP503") else _at(model, "constraints")
-        found = _constraint(finding, model) or listed or column or model
+        return _origin_of(_test(finding, column) or _test(finding, model) or column or model, file)
+    if finding.code in _OF_THE_MODEL and _find_constraint(finding, column) is None:
+        listed = None if finding.code in ("PP502", "PP503") else _find_child(model, "constraints")
+        found = _find_constraint(finding, model) or listed or column or model
     elif column is None:
-        return None if wanted is not None else _origin(model, file)
+        return None if wanted is not None else _origin_of(model, file)
     else:
         key = _KEY_OF.get(finding.code)
-        found = _constraint(finding, column) or (_at(column, key) if key else None) or column
-    return _origin(found, file)
+        found = _find_constraint(finding, column) or (_find_child(column, key) if key else None) or column
+    return _origin_of(found, file)
 
 
 def _test(finding: Finding, holder: Any) -> Any:
     """The data test of a column or a model that a finding speaks of: by its own name, else by the beginning of the name
     that dbt makes of it."""
     name, alike = finding.promised or "", None
-    for test in (*_items(_at(holder, "data_tests")), *_items(_at(holder, "tests"))):
+    for test in (*_items(_find_child(holder, "data_tests")), *_items(_find_child(holder, "tests"))):
         pairs = test.value if isinstance(test, yaml.MappingNode) else [(test, None)]
         if name in (_name(test), *(_name(value) for _, value in pairs)):
             return test
@@ -114,19 +116,21 @@ def _test(finding: Finding, holder: Any) -> Any:
     return alike
 
 
-def _constraint(finding: Finding, holder: Any) -> Any:
+def _find_constraint(finding: Finding, holder: Any) -> Any:
     """The constraint of a column or a model that a finding speaks of."""
     kind = (finding.promised or "").partition("(")[0].lower().replace(" ", "_")
     kinds = {"not_null", "primary_key"} if kind == "not_null" else {kind}
-    listed = [c for c in _items(_at(holder, "constraints")) if getattr(_at(c, "type"), "value", None) in kinds]
+    listed = [
+        c for c in _items(_find_child(holder, "constraints")) if getattr(_find_child(c, "type"), "value", None) in kinds
+    ]
     return listed[0] if listed else None
 
 
-def _origin(node: Any, file: str) -> Origin:
+def _origin_of(node: Any, file: str) -> Origin:
     return Origin(node.start_mark.line + 1, node.start_mark.column + 1, file)
 
 
-def _at(node: Any, key: str) -> Any:
+def _find_child(node: Any, key: str) -> Any:
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)
 
@@ -136,5 +140,5 @@ def _items(node: Any) -> Iterator[Any]:
 
 
 def _name(node: Any) -> str | None:
-    found = _at(node, "name")
+    found = _find_child(node, "name")
     return found.value if isinstance(found, yaml.ScalarNode) else None

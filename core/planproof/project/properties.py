@@ -15,15 +15,15 @@ from yaml import YAMLError as PlainYAMLError
 
 from planproof.project.errors import ProjectError
 from planproof.project.infer import Inferred, InferredColumn
-from planproof.project.kept_lines import with_own_lines
-from planproof.project.reads import content
-from planproof.project.tails import growing
-from planproof.project.yaml_text import refuse_large, yaml_of
+from planproof.project.kept_lines import keep_own_lines
+from planproof.project.reads import read_content
+from planproof.project.tails import keep_tail
+from planproof.project.yaml_text import load_yaml, refuse_large
 from planproof_engine import OverBudget, bounded
 from planproof_engine.schema import ByColumn, folded
 
 
-def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
+def add_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
     """The file's text with the contracts added, and what was added, a line each. Nothing is written.
 
     What the author declared stays: a column's own type and constraints are never changed. Raises `ProjectError` for a
@@ -31,46 +31,46 @@ def with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[
     """
     try:
         with bounded():
-            return _with_contracts(file, inferred)
+            return _add_contracts(file, inferred)
     except OverBudget as over:
         raise ProjectError(
             f"{file}: keeping its comments and order takes more {over} than planproof spends; split it"
         ) from None
 
 
-def _with_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
-    yaml = _yaml()
-    own = _own_text(file)
-    form, inferred = _loaded(yaml, file, own), list(inferred)
-    unchanged = _dumped(yaml, form)
-    meant = _plain(form)
-    said = _promises(file, form, inferred)
-    _promises(file, meant, inferred)
-    text = _dumped(yaml, form)
-    written = _plain(yaml.load(text))
+def _add_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
+    yaml = _make_yaml()
+    own = _read_text(file)
+    form, inferred = _load(yaml, file, own), list(inferred)
+    unchanged = _dump(yaml, form)
+    meant = _copy_values(form)
+    said = _add_promises(file, form, inferred)
+    _add_promises(file, meant, inferred)
+    text = _dump(yaml, form)
+    written = _copy_values(yaml.load(text))
     if written != meant:
         shared = [m["name"] for m, found in zip(meant["models"], written["models"], strict=True) if m != found]
         raise ProjectError(
             f"{file}: {', '.join(shared)} would get what another model is promised, as a YAML anchor shares it; "
             "write it out for each, or leave these models out by --exclude"
         )
-    kept = with_own_lines(own.replace("\r\n", "\n"), unchanged, text) if own.strip() else text
+    kept = keep_own_lines(own.replace("\r\n", "\n"), unchanged, text) if own.strip() else text
     text = kept if _is_read_as(yaml, kept, meant) else text
     return text.replace("\n", "\r\n") if "\r\n" in own else text, said
 
 
-def _own_text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     if not file.exists():
         return ""
     try:
-        text = content(file).decode("utf-8")
+        text = read_content(file).decode("utf-8")
         refuse_large(text)
         return text
     except (OSError, UnicodeDecodeError, PlainYAMLError) as error:
         raise ProjectError(f"{file}: cannot be read: {error}") from error
 
 
-def _dumped(yaml: YAML, form: Any) -> str:
+def _dump(yaml: YAML, form: Any) -> str:
     text = io.StringIO()
     yaml.dump(form, text)
     return text.getvalue()
@@ -78,12 +78,12 @@ def _dumped(yaml: YAML, form: Any) -> str:
 
 def _is_read_as(yaml: YAML, text: str, meant: Any) -> bool:
     try:
-        return bool(_plain(yaml.load(text)) == meant)
+        return bool(_copy_values(yaml.load(text)) == meant)
     except YAMLError:
         return False
 
 
-def _promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
+def _add_promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
     models = form.setdefault("models", CommentedSeq())
     if not isinstance(models, list):
         raise ProjectError(f"{file}: `models` is {type(models).__name__}, not a list")
@@ -91,22 +91,22 @@ def _promises(file: Path, form: Any, inferred: Iterable[Inferred]) -> list[str]:
     for one in inferred:
         found = [m for m in models if isinstance(m, MutableMapping) and m.get("name") == one.node.name]
         if not found:
-            with growing(models):
-                models.append(CommentedMap(name=_text(one.node.name)))
+            with keep_tail(models):
+                models.append(CommentedMap(name=_quote_name(one.node.name)))
         entry = found[0] if found else models[-1]
-        with growing(entry):
-            said += [f"{one.node.name}: {line}" for line in _promise(file, entry, one.columns)]
+        with keep_tail(entry):
+            said += [f"{one.node.name}: {line}" for line in _add_promise(file, entry, one.columns)]
     return said
 
 
-def _plain(form: Any) -> Any:
+def _copy_values(form: Any) -> Any:
     """The values alone, each in its own place: what an anchor shares is repeated."""
     if isinstance(form, MutableMapping):
-        return {key: _plain(value) for key, value in form.items()}
-    return [_plain(value) for value in form] if isinstance(form, list) else form
+        return {key: _copy_values(value) for key, value in form.items()}
+    return [_copy_values(value) for value in form] if isinstance(form, list) else form
 
 
-def _yaml() -> YAML:
+def _make_yaml() -> YAML:
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
@@ -114,7 +114,7 @@ def _yaml() -> YAML:
     return yaml
 
 
-def _loaded(yaml: YAML, file: Path, text: str) -> Any:
+def _load(yaml: YAML, file: Path, text: str) -> Any:
     try:
         form = yaml.load(text)
     except (YAMLError, ValueError, AttributeError, TypeError, RecursionError) as error:  # Of `a: &a {<<: *a}`, say.
@@ -126,9 +126,9 @@ def _loaded(yaml: YAML, file: Path, text: str) -> Any:
     return form
 
 
-def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[str]:
+def _add_promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[str]:
     said, columns = [], list(columns)
-    contract = _mapping(file, _mapping(file, entry, "config"), "contract")
+    contract = _find_mapping(file, _find_mapping(file, entry, "config"), "contract")
     if contract.get("enforced") is not True:
         contract["enforced"] = True
         said.append("contract enforced")
@@ -139,17 +139,17 @@ def _promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> list[
     for column in columns:
         form = known.get(column.name)
         if form is None:
-            form = CommentedMap(name=_text(column.name))
-            with growing(given):
+            form = CommentedMap(name=_quote_name(column.name))
+            with keep_tail(given):
                 given.append(form)
-        with growing(form):
-            said += _column(file, form, column)
+        with keep_tail(form):
+            said += _add_column(file, form, column)
     if said:
-        said += _order(given, columns)
+        said += _compare_order(given, columns)
     return said
 
 
-def _order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> list[str]:
+def _compare_order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> list[str]:
     """Said where the YAML's columns stand in another order than the query's: dbt stores a table in the contract's."""
     wanted = [folded(column.name) for column in columns]
     stand = [folded(str(c.get("name"))) for c in given if isinstance(c, MutableMapping)]
@@ -162,7 +162,7 @@ def _order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> list[str]
     ]
 
 
-def _column(file: Path, form: Any, column: InferredColumn) -> list[str]:
+def _add_column(file: Path, form: Any, column: InferredColumn) -> list[str]:
     said = []
     if not form.get("data_type"):
         form["data_type"] = column.data_type
@@ -178,17 +178,17 @@ def _column(file: Path, form: Any, column: InferredColumn) -> list[str]:
     return said
 
 
-def _text(name: str) -> str:
+def _quote_name(name: str) -> str:
     """A name that dbt reads back as one: its YAML is 1.1, where a plain `no` is false."""
     try:
-        plain = yaml_of(name) == name
+        plain = load_yaml(name) == name
     except PlainYAMLError:
         plain = False
     quoted: str = DoubleQuotedScalarString(name)
     return name if plain else quoted
 
 
-def _mapping(file: Path, form: Any, key: str) -> Any:
+def _find_mapping(file: Path, form: Any, key: str) -> Any:
     if form.get(key) is None:
         form[key] = CommentedMap()
     if not isinstance(form[key], MutableMapping):

@@ -41,7 +41,7 @@ class Reads:
             and not any(_has_another_length(path, known) for path, known in self.files.items())
             and all(_digest(path, known) == known for path, known in self.files.items())
             and all(_is_later(path, moment) == was for path, (moment, was) in self.later.items())
-            and all(_yaml_files(folder) == known for folder, known in self.folders.items())
+            and all(_list_yaml_files(folder) == known for folder, known in self.folders.items())
         )
 
 
@@ -49,7 +49,7 @@ _noted: ContextVar[Reads | None] = ContextVar("reads", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[Reads]:
+def note_reads() -> Iterator[Reads]:
     """What this thread reads within the block."""
     found = Reads()
     token = _noted.set(found)
@@ -59,7 +59,7 @@ def noting() -> Iterator[Reads]:
         _noted.reset(token)
 
 
-def content(path: File, home: str | None = None) -> bytes:
+def read_content(path: File, home: str | None = None) -> bytes:
     """The file's bytes; `home` as in `read_regular`. Raises OSError."""
     noted = _noted.get()
     try:
@@ -76,19 +76,19 @@ def content(path: File, home: str | None = None) -> bytes:
     return found
 
 
-def content_within(home: File, name: str) -> bytes:
+def read_within(home: File, name: str) -> bytes:
     """The bytes of a file that an artifact names, such as a manifest that came with a pull request: a regular file
     inside of `home`, links followed, of at most `MOST` bytes. Raises OSError."""
     root = os.path.realpath(home)
-    return content(_path_below(root, home, name), root)
+    return read_content(_resolve_below(root, home, name), root)
 
 
-def path_within(home: File, name: str) -> str:
+def resolve_within(home: File, name: str) -> str:
     """The path of such a file, without links. Raises OSError."""
-    return _path_below(os.path.realpath(home), home, name)
+    return _resolve_below(os.path.realpath(home), home, name)
 
 
-def _path_below(root: str, home: File, name: str) -> str:
+def _resolve_below(root: str, home: File, name: str) -> str:
     path = os.path.join(os.fspath(home), name)
     real = os.path.realpath(path)
     if not is_within(real, root):
@@ -99,7 +99,7 @@ def _path_below(root: str, home: File, name: str) -> str:
     if status.st_size > MOST:
         raise PermissionError(f"{name} has {status.st_size:,} bytes, more than {MOST:,}")
     if real != os.path.abspath(path):
-        besides()  # A link that points elsewhere later is not noted.
+        note_unrepeatable()  # A link that points elsewhere later is not noted.
         return real
     return path
 
@@ -127,16 +127,16 @@ def is_later(path: File, moment: float) -> bool:
     return found
 
 
-def yaml_files(folder: File) -> list[str]:
+def list_yaml_files(folder: File) -> list[str]:
     """The names of the YAML files in the folder, in order; none where it cannot be read."""
-    found = _yaml_files(folder)
+    found = _list_yaml_files(folder)
     noted = _noted.get()
     if noted is not None:
         noted.folders[os.fspath(folder)] = found
     return found
 
 
-def besides() -> None:
+def note_unrepeatable() -> None:
     """Something else is read, which nobody could read again for less: the check cannot be told again."""
     noted = _noted.get()
     if noted is not None:
@@ -159,7 +159,7 @@ def _is_later(path: str, moment: float) -> bool | None:
         return None
 
 
-def _yaml_files(folder: File) -> list[str]:
+def _list_yaml_files(folder: File) -> list[str]:
     try:
         return sorted(name for name in os.listdir(folder) if name.endswith((".yml", ".yaml")))
     except OSError:

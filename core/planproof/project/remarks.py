@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planproof.project.manifest import ProjectNode
-from planproof.project.nodes import inherits_quarantine
-from planproof.report.folding import listed
+from planproof.project.nodes import has_inherited_quarantine
+from planproof.report.folding import list_names
 from planproof_engine.conf import RELEASES, SPARKS
 
 if TYPE_CHECKING:
     from planproof.project.offline import OfflineCheck
 
 
-def rules_used(check: OfflineCheck) -> str:
+def describe_rules(check: OfflineCheck) -> str:
     """By which Spark's rules the models were checked, who said so, and the release that tests compare them with."""
     version = check.conf.spark
     if check.overrides.get("spark"):
@@ -35,10 +35,10 @@ def rules_used(check: OfflineCheck) -> str:
 
 def remark_on_quarantine(nodes: Iterable[ProjectNode]) -> str | None:
     """That a folder's `on_violation: quarantine` has no effect on what stores no rows; None where there is none."""
-    names = [node.name for node in nodes if node.kind == "model" and inherits_quarantine(node.raw)]
+    names = [node.name for node in nodes if node.kind == "model" and has_inherited_quarantine(node.raw)]
     if not names:
         return None
-    return f"`on_violation: quarantine` has no effect on {listed(names)}: a view stores no rows"
+    return f"`on_violation: quarantine` has no effect on {list_names(names)}: a view stores no rows"
 
 
 def remark_on_schemas(check: OfflineCheck) -> str | None:

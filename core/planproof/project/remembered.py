@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planproof.project.cache import Cache, digest_of, maker
+from planproof.project.cache import Cache, code_digest, digest_of
 from planproof.project.compiled import template_of
 from planproof.project.finished import Earlier, Form, form_of_conf
 from planproof.project.manifest import ProjectNode
@@ -47,14 +47,14 @@ class JudgedNode:
         small, large = pack(visit.report, node.sql, is_brief=is_brief)
         return cls(small, large, visit.state, visit.asked, bool(visit.listed))
 
-    def report(self, node: ProjectNode) -> Report | None:
+    def load_report(self, node: ProjectNode) -> Report | None:
         if self.form is not None:
             return report_of(self.form)
         return unpack(self.small, self.large, node.sql) if self.small else None
 
 
 @dataclass(slots=True)
-class Remembered:
+class JudgementCache:
     """The cache as one check asks it. `states` are those of the nodes that were visited."""
 
     check: OfflineCheck
@@ -76,10 +76,10 @@ class Remembered:
             check.frozen.file,
             dict(check.overrides),
         ]
-        self._project = digest_of((maker(), json.dumps(said, sort_keys=True, default=str).encode()))
+        self._project = digest_of((code_digest(), json.dumps(said, sort_keys=True, default=str).encode()))
         self._names = digest(json.dumps(check.names).encode())
 
-    def key(self, node: ProjectNode) -> bytes | None:
+    def compute_key(self, node: ProjectNode) -> bytes | None:
         """The digest of what the model's judgement depends on, but for names that its text alone tells; None where its
         description holds what no JSON does."""
         check, raw = self.check, node.raw
@@ -91,9 +91,9 @@ class Remembered:
             for unread in _UNREAD:
                 read.pop(unread, None)
             text = marshal.dumps(read, 2)
-            changed = check.files.changed(node)
+            changed = check.files.find_change(node)
             files = (changed, template_of(raw, check.project.directory, check.files.opened))
-            beside = marshal.dumps((files, parents, self._of_known(own)), 2)
+            beside = marshal.dumps((files, parents, self._digest_known(own)), 2)
         except ValueError:
             return None
         return digest_of((self._project, text, beside))
@@ -101,12 +101,12 @@ class Remembered:
     def find(self, node: ProjectNode, key: bytes) -> JudgedNode | None:
         """The judgement, where all that its text looked up is still what it was. Raises `Wanted`."""
         try:
-            found = self._found(key)
+            found = self._find_entry(key)
             if found is None:
                 return None
             head, small, large, form = found
             asked, names, state, of_state = marshal.loads(head)
-            if (asked, names) != self._trace([tuple(answer[0]) for answer in asked], node, listed=names):
+            if (asked, names) != self._trace_lookups([tuple(answer[0]) for answer in asked], node, listed=names):
                 return None
             besides = tuple(answer[1] for answer in asked if len(answer) == 3)
             judged = JudgedNode(small, large, State(*state), besides=besides, head=head, form=form)
@@ -116,7 +116,7 @@ class Remembered:
         self.digests[node.unique_id] = of_state
         return judged
 
-    def _found(self, key: bytes) -> tuple[bytes, bytes, bytes | None, Form | None] | None:
+    def _find_entry(self, key: bytes) -> tuple[bytes, bytes, bytes | None, Form | None] | None:
         """An entry's head, and the report as one of the two has it: bytes, or the form of the check before."""
         told = self.earlier.known.get(key) if self.earlier is not None else None
         if told is not None:
@@ -134,7 +134,7 @@ class Remembered:
 
     def keep(self, node: ProjectNode, key: bytes, judged: JudgedNode) -> bytes:
         """Returns the entry's head."""
-        trace = self._trace(judged.asked, node, listed=judged.listed)
+        trace = self._trace_lookups(judged.asked, node, listed=judged.listed)
         head = marshal.dumps((*trace, judged.state.to_list(), judged.state.digest))
         self.cache.put(key, marshal.dumps((head, judged.small)), judged.large)
         return head
@@ -147,20 +147,20 @@ class Remembered:
             self.digests[unique_id] = self.states[unique_id].digest
         return self.digests[unique_id]
 
-    def _trace(self, asked: Any, node: ProjectNode, *, listed: Any) -> tuple[list[list[Any]], str]:
+    def _trace_lookups(self, asked: Any, node: ProjectNode, *, listed: Any) -> tuple[list[list[Any]], str]:
         """What each name that the text looked up stands for, and whether the text asked for the list of all names."""
         declared = {p.unique_id for p in self._parents[node.unique_id]} | {node.unique_id}
         answers: list[list[Any]] = []
         for parts in asked:
-            found = self.check.resolved(parts)
+            found = self.check.resolve(parts)
             if isinstance(found, ProjectNode):
                 if found.unique_id not in declared:
                     answers.append([list(parts), found.unique_id, self.digest(found.unique_id)])
             else:
-                answers.append([list(parts), self._of_known(found)])
+                answers.append([list(parts), self._digest_known(found)])
         return answers, self._names if listed else ""
 
-    def _of_known(self, known: Any) -> str:
+    def _digest_known(self, known: Any) -> str:
         # The freeze file's relations live as long as the check.
         if id(known) not in self._frozen:
             self._frozen[id(known)] = digest_of_known(known)

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 from planproof.contract import ContractError, Model
 from planproof.project.cache import Cache
 from planproof.project.compiler import Compiler
-from planproof.project.contracts import contract_from, read_contract
+from planproof.project.contracts import parse_contract, read_contract
 from planproof.project.errors import ProjectError
 from planproof.project.finished import Earlier, Finished, form_of_conf, key_of
-from planproof.project.garbage import rare_collections
+from planproof.project.garbage import reduce_collections
 from planproof.project.location import ProjectLocation
 from planproof.project.manifest import MANIFEST, Project, ProjectNode
-from planproof.project.reads import noting
-from planproof.project.selection import chosen, default_selector, guarded_of, left_to_dbt
+from planproof.project.reads import note_reads
+from planproof.project.selection import describe_left_to_dbt, read_default_selector, select_nodes, split_guarded
 from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof.settings import Settings, SettingsError
-from planproof.settings import checked as checked_settings
+from planproof.settings import check_settings as checked_settings
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import record
 
@@ -42,28 +42,28 @@ _LISTS = ("select", "exclude", "functions", "names", "keys")
 class Progress:
     """What a door is told while a request is done. Each method does nothing; a door overrides those that it shows."""
 
-    def starts(self) -> None:
+    def on_spark_start(self) -> None:
         """Spark is about to start, or to be reached."""
 
-    def compiles(self) -> None:
+    def on_compile(self) -> None:
         """dbt is about to compile the project."""
 
-    def read(self, project: Project) -> None:
+    def on_project(self, project: Project) -> None:
         """The project that the request is about."""
 
-    def named(self, project: str) -> None:
+    def on_project_name(self, project: str) -> None:
         """The name of the project that the request is about; what it holds was not read again."""
 
-    def chose(self, nodes: Sequence[ProjectNode]) -> None:
+    def on_selection(self, nodes: Sequence[ProjectNode]) -> None:
         """These models are about to run, in this order."""
 
-    def begins(self, node: ProjectNode) -> None:
+    def on_model_begin(self, node: ProjectNode) -> None:
         """A model begins, in the thread that runs it."""
 
-    def ended(self, report: Report) -> None:
+    def on_model_end(self, report: Report) -> None:
         """A model ended, in the thread that asked. Where this raises, no further model is begun."""
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         """A remark on the project as a whole."""
 
 
@@ -131,11 +131,11 @@ class Request:
     @property
     def location(self) -> ProjectLocation:
         return ProjectLocation(
-            _path(self.project_dir),
-            _path(self.manifest),
-            _path(self.profiles_dir),
+            _to_path(self.project_dir),
+            _to_path(self.manifest),
+            _to_path(self.profiles_dir),
             self.target,
-            _path(self.target_path),
+            _to_path(self.target_path),
             self.compiler,
         )
 
@@ -149,7 +149,7 @@ class Request:
         if location.project_dir is not None and not location.project_dir.is_dir():
             raise ProjectError(f"{location.project_dir}: there is no such directory; give the dbt project's")
         self._refuse_early()
-        (progress or Progress()).starts()
+        (progress or Progress()).on_spark_start()
         return location.open_session(self.spark)
 
     def reports(
@@ -160,17 +160,17 @@ class Request:
         `brief`: a check's reports may lack plans, lineage and the text of healthy models, which is enough for all that
         people read in a terminal; where nothing changed they are those of the check before.
         """
-        told = progress or Progress()
+        progress = progress or Progress()
         if self.purpose == "check":
-            with rare_collections():
+            with reduce_collections():
                 again = brief and self.cache and not self.compiles
-                return self._check_again(told) if again else self._check(told, brief=brief)
+                return self._check_again(progress) if again else self._check(progress, brief=brief)
         assert session is not None, f"a session is needed for: {self.purpose}"
         if self.purpose == "audit":
             from planproof.project.audit import audit_all
 
-            return audit_all(session, self._promises(told), told.ended, self.at)
-        return self._run(session, told)
+            return audit_all(session, self._select_promises(progress), progress.on_model_end, self.at)
+        return self._run(session, progress)
 
     def publish(self, session: Session, model: Model) -> Report:
         """One model of the caller's, under the request's settings, through a guard of its own."""
@@ -190,13 +190,13 @@ class Request:
     def _refuse_early(self) -> None:
         """Raises what can be known before Spark starts, which takes a while."""
         if self.purpose == "audit":
-            self._promises(Progress())
+            self._select_promises(Progress())
         if self.purpose != "run":
             return
-        from planproof.project.functions import Loaded
-        from planproof.project.run import Older, runnable
+        from planproof.project.functions import LoadedFunctions
+        from planproof.project.run import Older, select_runnable
 
-        Loaded.of(self.functions, Path(self.project_dir or "."))
+        LoadedFunctions.of(self.functions, Path(self.project_dir or "."))
         if self._compiles_now:
             self.location.profile()  # dbt needs it.
             self.location.refuse_other_server(self.spark)
@@ -205,7 +205,7 @@ class Request:
             why = "they do not go with --manifest" if self.manifest is not None else "dbt is not installed here"
             raise ProjectError(f"--vars and --full-refresh change what dbt compiles; {why}")
         project = self.location.project()
-        runnable(self._selected(project, fresh=False), fresh=False, older=Older(project))
+        select_runnable(self._select_for_run(project, fresh=False), fresh=False, older=Older(project))
 
     @property
     def _compiles_now(self) -> bool:
@@ -213,7 +213,7 @@ class Request:
         the project's own where dbt 1 is not installed."""
         return self.manifest is None and self.location.has_dbt
 
-    def _check_again(self, told: Progress) -> list[Report]:
+    def _check_again(self, progress: Progress) -> list[Report]:
         """As `_check`; where all that the check before read is as it was, what it found."""
         location, cache = self.location, Cache.of_user()
         file = location.manifest or location.folder / MANIFEST
@@ -222,20 +222,20 @@ class Request:
         entry = cache.get(key)
         found = Finished.of(entry)
         if found is None:
-            noted, earlier = _Noted(told), Earlier.of(cache, key, entry)
-            with noting() as reads:
+            noted, earlier = _NotedProgress(progress), Earlier.of(cache, key, entry)
+            with note_reads() as reads:
                 reports = self._check(noted, brief=True, earlier=earlier)
             Finished(noted.project, tuple(noted.remarks), tuple(reports)).keep(cache, key, reads, earlier)
             return reports
-        cache.leave()
-        told.named(found.project)
+        cache.close_file()
+        progress.on_project_name(found.project)
         for remark in found.remarks:
-            told.noted(remark)
+            progress.on_remark(remark)
         return list(found.reports)
 
-    def _check(self, told: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
+    def _check(self, progress: Progress, *, brief: bool, earlier: Earlier | None = None) -> list[Report]:
         from planproof.project.check import check_project
-        from planproof.project.workers import cores
+        from planproof.project.workers import count_cores
 
         location = self.location
         if self.compiles and self.manifest is not None:
@@ -243,21 +243,21 @@ class Request:
         if self.compiles:
             if location.has_dbt and location.is_in_process():
                 # dbt takes this session. Had it started its own, the JVM would write between the lines of the report.
-                told.starts()
+                progress.on_spark_start()
                 location.open_session()
-            told.compiles()
+            progress.on_compile()
         # All of it: what is selected reads what is not. Without a selection dbt takes the default selector's.
-        everything = ("*",) if default_selector(location.project_dir) is not None else ()
+        everything = ("*",) if read_default_selector(location.project_dir) is not None else ()
         project = (
-            location.compiled(
-                everything, vars=self.vars, failed=lambda why: told.noted(f"dbt compiled a part only: {why}")
+            location.compile_project(
+                everything, vars=self.vars, failed=lambda why: progress.on_remark(f"dbt compiled a part only: {why}")
             )
             if self.compiles
             else location.project()
         )
-        told.read(project)
-        for remark in self._by_default(project):
-            told.noted(remark)
+        progress.on_project(project)
+        for remark in self._describe_selector(project):
+            progress.on_remark(remark)
         conf = location.conf(self.spark)
         found = check_project(
             project,
@@ -268,64 +268,72 @@ class Request:
             overrides=self.settings,
             selector=self.selector,
             state=self.state,
-            noted=told.noted,
+            noted=progress.on_remark,
             cache=Cache.of_user(brief=brief) if self.cache else None,
-            jobs=self.jobs or cores(),
+            jobs=self.jobs or count_cores(),
             earlier=earlier,
             is_brief=brief,
         )
         return list(found)
 
-    def _selected(self, project: Project, *, fresh: bool) -> Sequence[ProjectNode]:
+    def _select_for_run(self, project: Project, *, fresh: bool) -> Sequence[ProjectNode]:
         """The models that a run is about, and the seeds of what dbt 2 compiled before, where their files can be read.
         Raises `ProjectError` where dbt is to build all of them."""
-        from planproof.project.seeds import left_out, seeds_of
+        from planproof.project.seeds import find_seed_obstacle, find_seeds
 
-        nodes = self._chosen(project)
-        seeds = seeds_of(project, nodes) if not fresh and not self.keys else ()
-        published = {seed.unique_id for seed in seeds if left_out(project, seed) is None}
+        nodes = self._select_nodes(project)
+        seeds = find_seeds(project, nodes) if not fresh and not self.keys else ()
+        published = {seed.unique_id for seed in seeds if find_seed_obstacle(project, seed) is None}
         asked = [n for n in nodes if n.kind == "model" or n.unique_id in published]
-        guarded, off = guarded_of(asked, self.settings)
+        guarded, off = split_guarded(asked, self.settings)
         if off and not guarded:
-            raise ProjectError(f"{left_to_dbt(off)[0]}; `dbt build` builds what is selected, and nothing was run")
+            raise ProjectError(
+                f"{describe_left_to_dbt(off)[0]}; `dbt build` builds what is selected, and nothing was run"
+            )
         return guarded
 
-    def _chosen(self, project: Project) -> Sequence[ProjectNode]:
-        return chosen(project, self.select, self.exclude, self.selector, self.state)
+    def _select_nodes(self, project: Project) -> Sequence[ProjectNode]:
+        return select_nodes(project, self.select, self.exclude, self.selector, self.state)
 
-    def _by_default(self, project: Project) -> list[str]:
+    def _describe_selector(self, project: Project) -> list[str]:
         """A remark where a selector of the project chose, and nobody asked for one."""
-        name = None if self.select or self.exclude or self.selector else default_selector(project.directory)
+        name = None if self.select or self.exclude or self.selector else read_default_selector(project.directory)
         return [f"selected by {name!r}, the default selector of selectors.yml"] if name is not None else []
 
-    def _run(self, session: Session, told: Progress) -> list[Report]:
-        from planproof.project.functions import Loaded
-        from planproof.project.run import Comparing, Older, remarks, run_project, runnable
+    def _run(self, session: Session, progress: Progress) -> list[Report]:
+        from planproof.project.functions import LoadedFunctions
+        from planproof.project.run import Comparing, Older, list_remarks, run_project, select_runnable
         from planproof.project.stale import Files
         from planproof.project.statements import Around
 
-        known = Loaded.of(self.functions, Path(self.project_dir or "."))
+        known = LoadedFunctions.of(self.functions, Path(self.project_dir or "."))
         location = self.location
         fresh = self._compiles_now
-        project = self._compiled(told) if fresh else location.project()
-        told.read(project)
-        everything = self._chosen(project)
-        older = Older(project, lambda node: _stands(session, node))
-        nodes = runnable(self._selected(project, fresh=fresh), fresh=fresh, older=older)
+        project = self._compile_project(progress) if fresh else location.project()
+        progress.on_project(project)
+        everything = self._select_nodes(project)
+        older = Older(project, lambda node: _has_table(session, node))
+        nodes = select_runnable(self._select_for_run(project, fresh=fresh), fresh=fresh, older=older)
         if not fresh:
-            told.noted(f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is")
+            progress.on_remark(
+                f"what dbt {project.dbt_version} compiled before ({project.generated_at}) is run as it is"
+            )
             files = Files(project)
             for node in nodes:
                 # A seed's rows are read anew.
-                changed = files.changed(node) if node.kind != "seed" else None
+                changed = files.find_change(node) if node.kind != "seed" else None
                 if changed:
-                    told.noted(f"{node.name} is run as it was compiled: since then {changed}")
-        looked_at, off = guarded_of(everything, self.settings)
-        for remark in (*self._by_default(project), *left_to_dbt(off), *remarks(project, looked_at, nodes)):
-            told.noted(remark)
-        told.chose(nodes)
-        guard = known.guard(session)
-        with _in_force(session, self.spark):
+                    progress.on_remark(f"{node.name} is run as it was compiled: since then {changed}")
+        looked_at, off = split_guarded(everything, self.settings)
+        for remark in (
+            *self._describe_selector(project),
+            *describe_left_to_dbt(off),
+            *list_remarks(project, looked_at, nodes),
+        ):
+            progress.on_remark(remark)
+        progress.on_selection(nodes)
+        guard = known.make_guard(session)
+        with _restore_settings(session, self.spark):
             return run_project(
                 project,
                 nodes,
@@ -334,58 +342,58 @@ class Request:
                 overrides=self.settings,
                 full_refresh=self.full_refresh,
                 threads=self.threads or location.threads(),
-                starting=told.begins,
-                finished=told.ended,
+                starting=progress.on_model_begin,
+                finished=progress.on_model_end,
                 around=None if self.keys else Around(session, guard.memory.forget),
             )
 
-    def _compiled(self, told: Progress) -> Project:
-        told.compiles()
-        with _remote(self.spark):
-            return self.location.compiled(
+    def _compile_project(self, progress: Progress) -> Project:
+        progress.on_compile()
+        with _use_server(self.spark):
+            return self.location.compile_project(
                 self.select, self.exclude, self.vars, self.full_refresh, self.selector, self.state
             )
 
-    def _promises(self, told: Progress) -> list[Promise]:
-        from planproof.project.audit import Promise, promises
+    def _select_promises(self, progress: Progress) -> list[Promise]:
+        from planproof.project.audit import Promise, select_promises
 
         if self.contract_file is not None:
             contract = read_contract(self.contract_file)
         elif self.contract is not None:
-            contract = contract_from(self.contract, "contract")
+            contract = parse_contract(self.contract, "contract")
         else:
             location = self.location
             project = location.project()
-            told.read(project)
+            progress.on_project(project)
             chosen = (self.select, self.exclude, self.settings, location.conf(), self.selector, self.state)
-            return promises(project, self.names, *chosen)
+            return select_promises(project, self.names, *chosen)
         settings = Settings.of(self.settings)
         return [Promise(name, contract, settings) for name in self.names]
 
 
-class _Noted(Progress):
+class _NotedProgress(Progress):
     """Passes on what a check tells, and keeps it."""
 
-    def __init__(self, told: Progress) -> None:
-        self.told, self.project, self.remarks = told, "", list[str]()
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.project, self.remarks = progress, "", list[str]()
 
-    def read(self, project: Project) -> None:
+    def on_project(self, project: Project) -> None:
         self.project = project.name
-        self.told.read(project)
+        self.progress.on_project(project)
 
-    def noted(self, remark: str) -> None:
+    def on_remark(self, remark: str) -> None:
         self.remarks.append(remark)
-        self.told.noted(remark)
+        self.progress.on_remark(remark)
 
 
-def _stands(session: Session, node: ProjectNode) -> bool:
+def _has_table(session: Session, node: ProjectNode) -> bool:
     """Whether a table stands where the model's is, which is what dbt's `is_incremental()` asks."""
     found = session.registered_table(node.relation)
     return found is not None and found.kind == "table"
 
 
 @contextmanager
-def _remote(spark: Mapping[str, str]) -> Iterator[None]:
+def _use_server(spark: Mapping[str, str]) -> Iterator[None]:
     """Within the block dbt's session method finds the Spark Connect server that the settings name."""
     remote, before = spark.get("spark.remote"), os.environ.get("SPARK_REMOTE")
     if remote is None:
@@ -401,7 +409,7 @@ def _remote(spark: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _in_force(session: Session, spark: Mapping[str, str]) -> Iterator[None]:
+def _restore_settings(session: Session, spark: Mapping[str, str]) -> Iterator[None]:
     """Within the block the settings of the request hold again: dbt put the profile's in their place to compile.
 
     What Spark sets at its start only was set then, and is left.
@@ -429,5 +437,5 @@ def is_lasting(error: BaseException) -> bool:
     return isinstance(error, (ProjectError, ContractError, SettingsError, DeclarationError))
 
 
-def _path(given: str | None) -> Path | None:
+def _to_path(given: str | None) -> Path | None:
     return Path(given).expanduser() if given else None

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from planproof.contract import Model
-from planproof.project.branches import Branch, branch_of
+from planproof.project.branches import Branch, find_branch
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.promised import Promises
-from planproof.project.seeds import left_out, loaded, read_seed, seeds_of
-from planproof.project.statements import Around, grants_of, hooks_of, never_run
+from planproof.project.seeds import find_seed_obstacle, find_seeds, load_seed, read_seed
+from planproof.project.statements import Around, grants_of, hooks_of, list_never_run
 from planproof.publish.transaction.names import Refused
 from planproof.report.details import Details
 from planproof.report.model import Report
@@ -52,14 +52,16 @@ class Comparer(Publisher, Protocol):
     def compare(self, model: Model, keys: Sequence[str], full_refresh: bool = False) -> Report: ...
 
 
-def refusals(nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None = None) -> list[tuple[ProjectNode, str]]:
+def find_refusals(
+    nodes: Iterable[ProjectNode], *, fresh: bool, older: Older | None = None
+) -> list[tuple[ProjectNode, str]]:
     """The models that cannot be run, each with its reason. `fresh`: the manifest was compiled for this run; else
     `older` says what of incremental models is known."""
     found: list[tuple[ProjectNode, str]] = []
     for node in nodes:
-        reason = node.unsupported()
+        reason = node.find_obstacle()
         if reason is None and not fresh and node.materialized in FRESH_ONLY:
-            reason = _outdated(node, older)
+            reason = _describe_outdated(node, older)
         if reason is None and node.kind != "seed" and node.sql is None:
             reason = "not compiled"
         if reason is not None:
@@ -75,9 +77,9 @@ class Older:
     stands: Callable[[ProjectNode], bool] | None = None
 
 
-def _outdated(node: ProjectNode, older: Older | None) -> str | None:
+def _describe_outdated(node: ProjectNode, older: Older | None) -> str | None:
     """Why the compiled text of an incremental model is not the one for its table as it is now; None where it is."""
-    branch = branch_of(older.project, node) if older is not None else Branch.UNKNOWN
+    branch = find_branch(older.project, node) if older is not None else Branch.UNKNOWN
     if branch is Branch.UNKNOWN:
         return (
             f"{node.materialized}: its compiled SQL is good only for the warehouse that dbt compiled it against, and "
@@ -90,9 +92,11 @@ def _outdated(node: ProjectNode, older: Older | None) -> str | None:
     return f"{node.materialized}: it was compiled without its table, which is there now: its rows would come twice"
 
 
-def runnable(nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None = None) -> tuple[ProjectNode, ...]:
+def select_runnable(
+    nodes: Sequence[ProjectNode], *, fresh: bool, older: Older | None = None
+) -> tuple[ProjectNode, ...]:
     """The nodes that the loop runs; ephemeral ones are part of their children. Raises `ProjectError` for a refusal."""
-    refused = refusals(nodes, fresh=fresh, older=older)
+    refused = find_refusals(nodes, fresh=fresh, older=older)
     if refused:
         listed = "\n".join(f"  {node.name}: {reason}" for node, reason in refused)
         names = " ".join(node.name for node, _ in refused)
@@ -134,7 +138,7 @@ def run_project(
     finished: Callable[[Report], None] | None = None,
     around: Around | None = None,
 ) -> list[Report]:
-    """Publishes `nodes` (from `runnable`), parents first; below a model that was not published nothing is run.
+    """Publishes `nodes` (from `select_runnable`), parents first; below a model that was not published nothing is run.
 
     With `threads` above 1, models that do not depend on each other run beside each other; the reports keep the nodes'
     order. `overrides` are settings before the models' own. With `session`, a table is stored in its contract's order,
@@ -150,37 +154,37 @@ def run_project(
     from planproof.project.data_tests import DataTests  # It reads Parquet files, and `check` runs without pyarrow.
 
     tests = DataTests(project, models, lambda: loop.published)
-    one = _One(project, guard, session, full_refresh, around, tests)
+    one = _NodePublisher(project, guard, session, full_refresh, around, tests)
 
     def publish(node: ProjectNode) -> Report:
         if starting is not None:
             starting(node)
-        return one.published(node, models[node.unique_id])
+        return one.publish(node, models[node.unique_id])
 
     if around is not None:
         around.run(project.on_run, "on-run-start")
     with ThreadPoolExecutor(threads, "planproof") if threads > 1 else _CallingThread() as pool:
         running: dict[Future[Report], ProjectNode] = {}
         while loop.waiting or running:
-            for node in loop.ready(threads - len(running)):
-                reason = loop.blocker(node)
+            for node in loop.take_ready(threads - len(running)):
+                reason = loop.find_blocker(node)
                 model = models[node.unique_id]
                 if reason is None:
                     running[pool.submit(publish, node)] = node
                     continue
                 skipped = Report(model.name, "skipped", sql=model.sql, error=reason)
-                loop.ended(node, _told(skipped, node, model, project, session), finished)
+                loop.record_end(node, _complete_report(skipped, node, model, project, session), finished)
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                loop.ended(running.pop(future), future.result(), finished)
+                loop.record_end(running.pop(future), future.result(), finished)
     reports = [loop.reports[node.unique_id] for node in nodes]
-    ending = _at_the_end(around, project) if around is not None else None
+    ending = _run_end_hooks(around, project) if around is not None else None
     if ending is not None and finished is not None:
         finished(ending)
     return [*reports, ending] if ending is not None else reports
 
 
 @record(frozen=True, slots=True)
-class _One:
+class _NodePublisher:
     """How one model of a run is published, with its project's hooks and grants around it."""
 
     project: Project
@@ -190,46 +194,46 @@ class _One:
     around: Around | None
     tests: DataTests
 
-    def published(self, node: ProjectNode, model: Model) -> Report:
+    def publish(self, node: ProjectNode, model: Model) -> Report:
         if node.kind != "seed" or self.session is None:
-            return self._published(node, model)
+            return self._publish(node, model)
         try:
-            with loaded(self.session, read_seed(self.project, node)) as sql:
-                return self._published(node, replace(model, sql=sql))
+            with load_seed(self.session, read_seed(self.project, node)) as sql:
+                return self._publish(node, replace(model, sql=sql))
         except (ProjectError, SparkFailure, AnalysisError, Refused) as failure:
-            return _told(_failed(model, failure), node, model, self.project, self.session)
+            return _complete_report(_report_failure(model, failure), node, model, self.project, self.session)
 
-    def _published(self, node: ProjectNode, model: Model) -> Report:
+    def _publish(self, node: ProjectNode, model: Model) -> Report:
         try:
-            existed = self.around is not None and self._prepared(self.around, node, model)
+            existed = self.around is not None and self._prepare(self.around, node, model)
         except (SparkFailure, AnalysisError) as failure:
-            return _told(_failed(model, failure), node, model, self.project, self.session)
+            return _complete_report(_report_failure(model, failure), node, model, self.project, self.session)
         if self.session is not None:
-            model = commented(in_contract_order(model, self.guard), node, self.guard)
-        tests = self.tests.of(node) if model.settings.tests == "before" else None
-        report = _published(self.guard, model, self.full_refresh, tests)
+            model = add_comments(order_columns(model, self.guard), node, self.guard)
+        tests = self.tests.tests_of(node) if model.settings.tests == "before" else None
+        report = _publish_model(self.guard, model, self.full_refresh, tests)
         if self.around is not None and report.outcome == "published":
-            report = _followed(self.around, node, report, existed)
+            report = _finish_publish(self.around, node, report, existed)
         elif self.around is not None:
-            report = replace(report, details=replace(report.details, hooked=_hooked(node, model)))
-        return _told(report, node, model, self.project, self.session)
+            report = replace(report, details=replace(report.details, hooked=_find_writing_hook(node, model)))
+        return _complete_report(report, node, model, self.project, self.session)
 
     @staticmethod
-    def _prepared(around: Around, node: ProjectNode, model: Model) -> bool:
+    def _prepare(around: Around, node: ProjectNode, model: Model) -> bool:
         """Runs the pre-hooks; whether a relation stood there that may have grants."""
         config = node.raw.get("config") or {}
         around.run(hooks_of(config), "pre-hook")
         return bool(grants_of(config)) and around.session.registered_table(model.name) is not None
 
 
-def _hooked(node: ProjectNode, model: Model) -> str | None:
+def _find_writing_hook(node: ProjectNode, model: Model) -> str | None:
     """The pre-hook that may have changed the model's table."""
     name = split_name(model.name)[-1]
     hooks = (h for h in hooks_of(node.raw.get("config") or {}) if h.moment == "pre-hook" and h.runs)
     return next((h.shown for h in hooks if may_change(read_head(h.sql), name)), None)
 
 
-def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:
+def _finish_publish(around: Around, node: ProjectNode, report: Report, existed: bool) -> Report:
     """What follows a publish, as in dbt: grants, then post-hooks. Where it fails the model has failed, as in dbt, and
     its table is the new one."""
     config = node.raw.get("config") or {}
@@ -244,7 +248,7 @@ def _followed(around: Around, node: ProjectNode, report: Report, existed: bool) 
     return report
 
 
-def _failed(model: Model, failure: SparkFailure | AnalysisError | ProjectError | Refused) -> Report:
+def _report_failure(model: Model, failure: SparkFailure | AnalysisError | ProjectError | Refused) -> Report:
     error = f"{failure}; nothing was written"
     condition = failure.condition if isinstance(failure, (SparkFailure, AnalysisError)) else None
     found = Finding(Verdict.UNPROVED, "PP302", "catalog", found=condition, message=error)
@@ -252,7 +256,7 @@ def _failed(model: Model, failure: SparkFailure | AnalysisError | ProjectError |
     return Report(model.name, "failed", (found,), sql=model.sql, error=error, details=Details(transient=transient))
 
 
-def _at_the_end(around: Around, project: Project) -> Report | None:
+def _run_end_hooks(around: Around, project: Project) -> Report | None:
     """Runs the on-run-end hooks, whatever became of the models; a report where one of them failed."""
     try:
         around.run(project.on_run, "on-run-end")
@@ -263,7 +267,7 @@ def _at_the_end(around: Around, project: Project) -> Report | None:
     return None
 
 
-def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[ProjectNode]) -> list[str]:
+def list_remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[ProjectNode]) -> list[str]:
     """What a run of `chosen`, taken from the selected `nodes`, leaves undone, each with its reason."""
     run = {node.unique_id for node in chosen}
     found = [
@@ -271,14 +275,14 @@ def remarks(project: Project, nodes: Iterable[ProjectNode], chosen: Iterable[Pro
     ]
     by_dbt = [node for node in nodes if node.kind in LOADED_BY_DBT and node.unique_id not in run]
     if by_dbt:
-        reasons = {seed.unique_id: left_out(project, seed) for seed in seeds_of(project, by_dbt)}
+        reasons = {seed.unique_id: find_seed_obstacle(project, seed) for seed in find_seeds(project, by_dbt)}
         shown = ((n, reasons.get(n.unique_id)) for n in by_dbt)
         listed = ", ".join(f"{n.kind} {n.name}" + (f" ({reason})" if reason else "") for n, reason in shown)
         found.append(f"left to dbt (`dbt seed`, `dbt snapshot`), and read as they stand: {listed}")
     for node in nodes:
         if node.kind != "model":
             continue
-        found += [f"{node.name}: {said}" for said in never_run(node.raw.get("config") or {})]
+        found += [f"{node.name}: {said}" for said in list_never_run(node.raw.get("config") or {})]
         if node.unique_id not in run:
             found.append(
                 f"{node.name} is {node.materialized}: it is part of the models that read it, and not run itself"
@@ -307,7 +311,7 @@ class _Loop:
     def __post_init__(self) -> None:
         self.chosen = frozenset(node.unique_id for node in self.waiting)
 
-    def ready(self, most: int) -> list[ProjectNode]:
+    def take_ready(self, most: int) -> list[ProjectNode]:
         """Takes the first models, at most so many, of whose selected parents none is still to end."""
         found: list[ProjectNode] = []
         for node in self.waiting:
@@ -322,7 +326,7 @@ class _Loop:
         """The models that stand by now."""
         return frozenset(key for key, report in list(self.reports.items()) if report.outcome == "published")
 
-    def blocker(self, node: ProjectNode) -> str | None:
+    def find_blocker(self, node: ProjectNode) -> str | None:
         for parent in self.project.stored_parents(node):
             report = self.reports.get(parent.unique_id)
             if report is not None and report.outcome != "published":
@@ -330,13 +334,13 @@ class _Loop:
                 return f"its parent {parent.relation} {failed}"
         return None
 
-    def ended(self, node: ProjectNode, report: Report, finished: Callable[[Report], None] | None) -> None:
+    def record_end(self, node: ProjectNode, report: Report, finished: Callable[[Report], None] | None) -> None:
         self.reports[node.unique_id] = report
         if finished is not None:
             finished(report)
 
 
-def in_contract_order(model: Model, guard: Publisher) -> Model:
+def order_columns(model: Model, guard: Publisher) -> Model:
     """The model whose query yields the contract's columns in the contract's order.
 
     dbt wraps a contracted table's query so (`get_select_subquery`); where the order agrees the text stays as it is.
@@ -353,14 +357,14 @@ def in_contract_order(model: Model, guard: Publisher) -> Model:
     return replace(model, sql=f"select {columns} from (\n{drop_terminators(model.sql)}\n) as model_subq")
 
 
-def commented(model: Model, node: ProjectNode, guard: Publisher) -> Model:
+def add_comments(model: Model, node: ProjectNode, guard: Publisher) -> Model:
     """The view with the comments of its columns, where `persist_docs` asks for them."""
     comments = node.column_comments()
     columns = [(name, comments.get(name)) for name in guard.columns(model)] if comments else []
     return replace(model, options={**model.options, "columns": columns}) if columns else model
 
 
-def _published(guard: Publisher, model: Model, full_refresh: bool, tests: Tests | None) -> Report:
+def _publish_model(guard: Publisher, model: Model, full_refresh: bool, tests: Tests | None) -> Report:
     started = time.perf_counter()
     try:
         return guard.publish(model, full_refresh=full_refresh, tests=tests)
@@ -376,8 +380,10 @@ def _published(guard: Publisher, model: Model, full_refresh: bool, tests: Tests 
         )
 
 
-def _told(report: Report, node: ProjectNode, model: Model, project: Project, session: Session | None) -> Report:
-    left = _left(session, model.name) if session is not None and report.outcome == "rejected" else {}
+def _complete_report(
+    report: Report, node: ProjectNode, model: Model, project: Project, session: Session | None
+) -> Report:
+    left = _find_previous(session, model.name) if session is not None and report.outcome == "rejected" else {}
     details = replace(
         report.details,
         **left,
@@ -390,10 +396,10 @@ def _told(report: Report, node: ProjectNode, model: Model, project: Project, ses
         contract_hash=model.contract.fingerprint if model.contract is not None else None,
     )
     placed = relocate(replace(report, details=details), node.raw, project.directory)
-    return Promises(project.directory).placed(placed, node.raw)
+    return Promises(project.directory).place_findings(placed, node.raw)
 
 
-def _left(session: Session, name: str) -> dict[str, Any]:
+def _find_previous(session: Session, name: str) -> dict[str, Any]:
     """What stands at the target of a model that was not published: nothing, or a table with so many rows."""
     try:
         stored = session.table(name)

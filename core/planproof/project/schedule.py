@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from planproof.judge.draft import TOO_LARGE
 from planproof.project.cache import Cache
 from planproof.project.finished import Earlier
-from planproof.project.garbage import rare_collections, set_aside
+from planproof.project.garbage import freeze_old_objects, reduce_collections
 from planproof.project.manifest import ProjectNode
 from planproof.project.offline import OfflineCheck
-from planproof.project.reads import besides
-from planproof.project.remembered import JudgedNode, Remembered
+from planproof.project.reads import note_unrepeatable
+from planproof.project.remembered import JudgedNode, JudgementCache
 from planproof.project.state import State, Unportable, Wanted
 from planproof.project.workers import Workers, can_fork
 from planproof.report.model import Report
@@ -37,7 +37,7 @@ class Schedule:
     ) -> None:
         self.check, self.project = check, check.project
         self.states: dict[str, State] = {}
-        self.remembered = Remembered(check, cache, self.states, earlier) if cache is not None else None
+        self.remembered = JudgementCache(check, cache, self.states, earlier) if cache is not None else None
         self.jobs, self.workers = jobs if can_fork() else 1, None
         self._order = {key: i for i, key in enumerate(self.project.nodes)}
         self._asked_for: dict[str, dict[str, None]] = {}
@@ -49,21 +49,22 @@ class Schedule:
         self._nodes = list(self.project.nodes.values())
         self._to_judge: list[ProjectNode] = []
         self._judged = 0
-        self._told: Callable[[str, Report], None] = lambda key, report: None
+        self._take_report: Callable[[str, Report], None] = lambda key, report: None
         self._add(needed)
 
-    def reports(self, told: Callable[[str, Report], None]) -> dict[str, Report]:
-        """The models' reports, what a model reads before it; `told` gets each as it is made. Raises `ProjectError`."""
-        self._told = told
+    def reports(self, take_report: Callable[[str, Report], None]) -> dict[str, Report]:
+        """The models' reports, what a model reads before it. `take_report` gets each as it is made. Raises
+        `ProjectError`."""
+        self._take_report = take_report
         try:
-            with rare_collections(), set_aside():
+            with reduce_collections(), freeze_old_objects():
                 self._run()
         except Unportable:
-            self._one_by_one()
+            self._judge_in_turn()
         finally:
             self._end()
         self.check.unread = {key: s.unread for key, s in self.states.items() if s.unread is not None}
-        return {key: report for key in self._in_order() if (report := self._found[key]) is not None}
+        return {key: report for key in self._sort_nodes() if (report := self._found[key]) is not None}
 
     workers: Workers | None
 
@@ -73,7 +74,7 @@ class Schedule:
                 self._begin(self._nodes[heapq.heappop(self._ready)])
             self._judge()
         if len(self._found) < len(self._missing):
-            self._one_by_one()
+            self._judge_in_turn()
 
     # --- what can be judged -----------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Schedule:
                 self._missing[key] += 1
                 self._waiting.setdefault(other, []).append(key)
 
-    def _wants(self, node: ProjectNode, unique_id: str) -> None:
+    def _add_parent(self, node: ProjectNode, unique_id: str) -> None:
         """The node's text reads another one that has not been judged yet."""
         key = node.unique_id
         self._asked_for.setdefault(key, {})[unique_id] = None
@@ -103,11 +104,11 @@ class Schedule:
         self._add([*self.project.ancestors([unique_id]), unique_id])
         self._wait(key, [unique_id])
 
-    def _finished(self, node: ProjectNode, state: State, report: Report | None) -> None:
+    def _record(self, node: ProjectNode, state: State, report: Report | None) -> None:
         key = node.unique_id
         self.states[key], self._found[key] = state, report
         if report is not None:
-            self._told(key, report)
+            self._take_report(key, report)
         for other in self._waiting.pop(key, ()):
             self._missing[other] -= 1
             if not self._missing[other]:
@@ -117,42 +118,44 @@ class Schedule:
 
     def _begin(self, node: ProjectNode) -> None:
         if node.kind != "model":
-            self._kept(node, self._judged_here(node))
+            self._keep(node, self._judge_one(node))
             return
         try:
-            known = self._from_cache(node)
+            known = self._read_cache(node)
         except Wanted as wanted:
-            return self._wants(node, wanted.unique_id)
+            return self._add_parent(node, wanted.unique_id)
         if known is not None:
             self._asked_for.setdefault(node.unique_id, {}).update(dict.fromkeys(known.besides))
-            report = known.report(node)
+            report = known.load_report(node)
             if self.remembered is not None:
                 self.remembered.take(report, self._keys[node.unique_id], known.head, known.form)
-            return self._finished(node, known.state, report)
+            return self._record(node, known.state, report)
         self._to_judge.append(node)
 
-    def _from_cache(self, node: ProjectNode) -> JudgedNode | None:
+    def _read_cache(self, node: ProjectNode) -> JudgedNode | None:
         if self.remembered is None:
             return None
-        key = self._keys[node.unique_id] = self.remembered.key(node)
+        key = self._keys[node.unique_id] = self.remembered.compute_key(node)
         return self.remembered.find(node, key) if key is not None else None
 
-    def _left(self, node: ProjectNode) -> dict[str, State]:
+    def _collect_states(self, node: ProjectNode) -> dict[str, State]:
         """What is known of the nodes that a text reads."""
         keys = [*(p.unique_id for p in self.project.stored_parents(node)), *self._asked_for.get(node.unique_id, ())]
         return {key: self.states[key] for key in keys}
 
-    def _judged_here(self, node: ProjectNode) -> JudgedNode:
-        return JudgedNode.of(node, self.check.alone(node, self._left(node)), is_brief=self.check.is_brief)
+    def _judge_one(self, node: ProjectNode) -> JudgedNode:
+        return JudgedNode.of(
+            node, self.check.judge_alone(node, self._collect_states(node)), is_brief=self.check.is_brief
+        )
 
-    def _kept(self, node: ProjectNode, judged: JudgedNode) -> None:
-        key, report = self._keys.get(node.unique_id), judged.report(node)
+    def _keep(self, node: ProjectNode, judged: JudgedNode) -> None:
+        key, report = self._keys.get(node.unique_id), judged.load_report(node)
         if report is not None and any(finding.code == TOO_LARGE for finding in report.findings):
             key = None
-            besides()
+            note_unrepeatable()
         if self.remembered is not None and key is not None and judged.small:
             self.remembered.take(report, key, self.remembered.keep(node, key, judged), None)
-        self._finished(node, judged.state, report)
+        self._record(node, judged.state, report)
 
     # --- by whom ----------------------------------------------------------------------------------------------------
 
@@ -167,13 +170,13 @@ class Schedule:
         while self._to_judge and self.workers.idle:
             size = max(1, min(8, len(self._to_judge) // (2 * self.jobs)))
             lot, self._to_judge = self._to_judge[:size], self._to_judge[size:]
-            self.workers.send([(node.unique_id, self._left(node)) for node in lot])
-        for key, answer in self.workers.answers():
+            self.workers.send([(node.unique_id, self._collect_states(node)) for node in lot])
+        for key, answer in self.workers.receive_answers():
             node = self.project.nodes[key]
             if isinstance(answer, JudgedNode):
-                self._kept(node, answer)
+                self._keep(node, answer)
             elif isinstance(answer, Wanted):
-                self._wants(node, answer.unique_id)
+                self._add_parent(node, answer.unique_id)
             elif answer is None:  # Whoever had it is gone.
                 self._to_judge.append(node)
             else:
@@ -182,17 +185,17 @@ class Schedule:
     def _judge_here(self, node: ProjectNode) -> None:
         self._judged += 1
         try:
-            judged = self._judged_here(node)
+            judged = self._judge_one(node)
         except Wanted as wanted:
-            return self._wants(node, wanted.unique_id)
-        self._kept(node, judged)
+            return self._add_parent(node, wanted.unique_id)
+        self._keep(node, judged)
 
     def _fork(self) -> None:
         if not can_fork():
             self.jobs = 1
             return
         if self.remembered is not None:
-            self.remembered.cache.leave()
+            self.remembered.cache.close_file()
         self.workers = Workers(self.check, self.jobs)
 
     def _end(self) -> None:
@@ -203,7 +206,7 @@ class Schedule:
 
     # --- what reads itself in a circle ------------------------------------------------------------------------------
 
-    def _one_by_one(self) -> None:
+    def _judge_in_turn(self) -> None:
         """Nodes that wait for each other, or that cannot be sent to another process, are judged in the manifest's
         order."""
         check = self.check
@@ -213,11 +216,11 @@ class Schedule:
             report = check.visit(self.project.nodes[key])
             self._found[key] = report
             if report is not None:
-                self._told(key, report)
+                self._take_report(key, report)
         for key, said in check.unread.items():
             self.states.setdefault(key, State(unread=said))
 
-    def _in_order(self) -> Iterator[str]:
+    def _sort_nodes(self) -> Iterator[str]:
         """The nodes in the manifest's order, each after what it reads, listed among its parents or not."""
         seen: set[str] = set()
         for key in sorted(self._found, key=self._order.__getitem__):

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
-from planproof.project.nodes import mapping_at
-from planproof.project.reads import content_within, is_file
+from planproof.project.nodes import read_mapping
+from planproof.project.reads import is_file, read_within
 from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.quoting import backticked, literal
@@ -49,26 +49,26 @@ class Seed:
 def read_seed(project: Project, node: ProjectNode) -> Seed:
     """The seed of a node, from its file. Raises `ProjectError`, which names the file and what to do."""
     config = node.raw.get("config") or {}
-    stated = {str(name): str(given) for name, given in mapping_at(config, "column_types", node.label).items()}
+    stated = {str(name): str(given) for name, given in read_mapping(config, "column_types", node.label).items()}
     delimiter = str(config.get("delimiter") or ",")
     try:
         for name, given in stated.items():
             _check_type(name, given)
-        return parse_seed(_text(project, node), stated, delimiter)
+        return parse_seed(_read_text(project, node), stated, delimiter)
     except (OSError, ValueError, csv.Error, TypeError) as error:
         raise ProjectError(f"{node.file}: {error}") from error
 
 
 def has_file(project: Project, node: ProjectNode) -> bool:
     """Whether the seed's file lies where its project says: a manifest may have been carried elsewhere alone."""
-    home = _home(project, node)
+    home = _home_folder(project, node)
     return home is not None and node.file is not None and is_file(home / node.file)
 
 
-def left_out(project: Project, node: ProjectNode) -> str | None:
+def find_seed_obstacle(project: Project, node: ProjectNode) -> str | None:
     """Why the seed of a node is left to dbt, where a run publishes seeds; None where it is published."""
     try:
-        unsupported = node.unsupported()
+        unsupported = node.find_obstacle()
         if unsupported is None:
             read_seed(project, node)
         return unsupported
@@ -76,7 +76,7 @@ def left_out(project: Project, node: ProjectNode) -> str | None:
         return str(error)
 
 
-def seeds_of(project: Project, nodes: Iterable[ProjectNode]) -> list[ProjectNode]:
+def find_seeds(project: Project, nodes: Iterable[ProjectNode]) -> list[ProjectNode]:
     """The seeds whose files lie there, of a project that dbt 2 compiled: dbt 1 loads its own."""
     return [n for n in nodes if project.is_of_dbt_2 and n.kind == "seed" and has_file(project, n)]
 
@@ -99,17 +99,17 @@ def parse_seed(text: str, stated: dict[str, str], delimiter: str = ",") -> Seed:
     # A short row, such as an empty line, is filled with NULL, as in dbt.
     columns = [[row[at] if at < len(row) else None for row in rows] for at in range(len(names))]
     typed = [
-        (stated[name], list(map(_nullable, column))) if name in stated else _inferred(name, column)
+        (stated[name], list(map(_drop_null, column))) if name in stated else _infer_column(name, column)
         for name, column in zip(names, columns, strict=True)
     ]
     return Seed(names, tuple(kind for kind, _ in typed), tuple(zip(*(values for _, values in typed), strict=True)))
 
 
 @contextmanager
-def loaded(session: Session, seed: Seed) -> Iterator[str]:
+def load_seed(session: Session, seed: Seed) -> Iterator[str]:
     """A query for the seed's rows, which lie in temporary views as long as the block lasts. Raises `SparkFailure`, and
     `Refused` where the session's settings do not let a text be spelled."""
-    texts = (_escaped(value) for row in seed.rows for value in row if value is not None)
+    texts = (_escape(value) for row in seed.rows for value in row if value is not None)
     refuse_unspeakable(session, texts, "the seed, as it is spelled for Spark,")
     typed = ", ".join(
         f"CAST({backticked(name)} AS {kind}) AS {backticked(name)}"
@@ -121,7 +121,7 @@ def loaded(session: Session, seed: Seed) -> Iterator[str]:
     try:
         for at in range(0, len(seed.rows), BATCH):
             views.append(backticked(f"planproof_seed_{uuid.uuid4().hex}"))
-            values = ", ".join(f"({_spelled(row)})" for row in seed.rows[at : at + BATCH])
+            values = ", ".join(f"({_format_row(row)})" for row in seed.rows[at : at + BATCH])
             session.rows(f"CREATE TEMPORARY VIEW {views[-1]} AS SELECT {named} FROM VALUES {values}")
         yield " UNION ALL ".join(f"SELECT {typed} FROM {source}" for source in views) or (
             f"SELECT {typed} FROM (SELECT {nulls} FROM range(0))"
@@ -132,14 +132,14 @@ def loaded(session: Session, seed: Seed) -> Iterator[str]:
                 session.rows(f"DROP VIEW IF EXISTS {view}")
 
 
-def _text(project: Project, node: ProjectNode) -> str:
-    home = _home(project, node)
+def _read_text(project: Project, node: ProjectNode) -> str:
+    home = _home_folder(project, node)
     if home is None or node.file is None:
         raise ValueError("the project's folder is not known; give --project-dir")
-    return content_within(home, node.file).decode("utf-8-sig")
+    return read_within(home, node.file).decode("utf-8-sig")
 
 
-def _home(project: Project, node: ProjectNode) -> Path | None:
+def _home_folder(project: Project, node: ProjectNode) -> Path | None:
     """The folder from which the seed's path counts; a package's is the package's."""
     if project.directory is None:
         return None
@@ -159,17 +159,17 @@ def _check_type(name: str, given: str) -> None:
         )
 
 
-def _nullable(value: str | None) -> str | None:
+def _drop_null(value: str | None) -> str | None:
     return None if value is None or value.strip().lower() in _NULLS else value
 
 
-def _inferred(name: str, values: Sequence[str | None]) -> tuple[str, list[str | None]]:
+def _infer_column(name: str, values: Sequence[str | None]) -> tuple[str, list[str | None]]:
     """The type of a column and its values as Spark is to cast them. Raises ValueError."""
-    nullable = list(map(_nullable, values))
+    nullable = list(map(_drop_null, values))
     present = {value for value in nullable if value is not None}
     if not present:
         return "bigint", nullable
-    for fits in (_numbers, _dates, _times, _iso_times, _booleans):
+    for fits in (_parse_numbers, _parse_dates, _parse_times, _parse_iso_times, _parse_booleans):
         try:
             kind, shown = fits(name, present)
         except _Unfit:
@@ -186,8 +186,8 @@ Typed = tuple[str, dict[str, str]]
 """A type, and each text as it is spelled in it."""
 
 
-def _numbers(name: str, values: set[str]) -> Typed:
-    numbers = {value: _number(value) for value in values}
+def _parse_numbers(name: str, values: set[str]) -> Typed:
+    numbers = {value: _parse_number(value) for value in values}
     if not all(number.is_finite() for number in numbers.values()):
         raise ValueError(f"the column {name!r} has a number that is none (NaN, Infinity); state it in column_types")
     if any(number.normalize().as_tuple().exponent < 0 for number in numbers.values()):  # type: ignore[operator]
@@ -198,7 +198,7 @@ def _numbers(name: str, values: set[str]) -> Typed:
     return "bigint", {value: str(int(number)) for value, number in numbers.items()}
 
 
-def _number(value: str) -> Decimal:
+def _parse_number(value: str) -> Decimal:
     """As `agate.Number`, in the locale en_US: signs of percent and currencies, and commas, are left out."""
     digits = value.strip().strip("%")
     sign = -1 if digits.startswith("-") else 1
@@ -213,15 +213,15 @@ def _number(value: str) -> Decimal:
         return Decimal("Infinity")
 
 
-def _dates(name: str, values: set[str]) -> Typed:
-    return "date", {value: _parsed(value, "%Y-%m-%d").date().isoformat() for value in values}
+def _parse_dates(name: str, values: set[str]) -> Typed:
+    return "date", {value: _parse_time(value, "%Y-%m-%d").date().isoformat() for value in values}
 
 
-def _times(name: str, values: set[str]) -> Typed:
-    return "timestamp", {value: _parsed(value, "%Y-%m-%d %H:%M:%S").isoformat(" ") for value in values}
+def _parse_times(name: str, values: set[str]) -> Typed:
+    return "timestamp", {value: _parse_time(value, "%Y-%m-%d %H:%M:%S").isoformat(" ") for value in values}
 
 
-def _iso_times(name: str, values: set[str]) -> Typed:
+def _parse_iso_times(name: str, values: set[str]) -> Typed:
     """dbt takes each form of ISO 8601, and forgets a zone; here a form that is not the usual one is refused."""
     if not all(_LIKE_TIME.fullmatch(value.strip()) for value in values):
         raise _Unfit
@@ -234,24 +234,24 @@ def _iso_times(name: str, values: set[str]) -> Typed:
     return "timestamp", {value: value.strip().replace(",", ".") for value in values}
 
 
-def _booleans(name: str, values: set[str]) -> Typed:
+def _parse_booleans(name: str, values: set[str]) -> Typed:
     shown = {value: value.replace(",", "").strip().lower() for value in values}
     if not set(shown.values()) <= {"true", "false"}:
         raise _Unfit
     return "boolean", shown
 
 
-def _parsed(value: str, form: str) -> datetime:
+def _parse_time(value: str, form: str) -> datetime:
     try:
         return datetime.strptime(value.strip(), form)
     except ValueError:
         raise _Unfit from None
 
 
-def _spelled(row: Sequence[str | None]) -> str:
-    return ", ".join("NULL" if value is None else _escaped(literal(value)) for value in row)
+def _format_row(row: Sequence[str | None]) -> str:
+    return ", ".join("NULL" if value is None else _escape(literal(value)) for value in row)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """`${` would be a variable of Spark's, in a literal too."""
     return text.replace("${", "$\\{")

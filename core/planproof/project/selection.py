@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.compiler import NOT_HANDED_IN
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import guard_of
-from planproof.project.reads import besides, is_file
+from planproof.project.reads import is_file, note_unrepeatable
 
 _SHOWN = 5
 _SELECTOR = re.compile(r"(?P<up>(?P<up_depth>\d*)\+)?(?P<what>[^+]+?)(?P<down>\+(?P<down_depth>\d*))?")
 
 
-def selected(
+def select_models(
     project: Project,
     select: Iterable[str] = (),
     exclude: Iterable[str] = (),
@@ -38,35 +38,35 @@ def selected(
     default selector of selectors.yml counts, as in dbt. Raises `ProjectError` for a selector that cannot be read or
     that names nothing, and where no model is left; `state:`, `result:` and `source_status:` may find none.
     """
-    return tuple(node for node in chosen(project, select, exclude, selector, state) if node.kind == "model")
+    return tuple(node for node in select_nodes(project, select, exclude, selector, state) if node.kind == "model")
 
 
-def chosen(
+def select_nodes(
     project: Project,
     select: Iterable[str] = (),
     exclude: Iterable[str] = (),
     selector: str | None = None,
     state: str | Path | None = None,
 ) -> tuple[ProjectNode, ...]:
-    """As `selected`, with the seeds, snapshots and sources that are selected too; one model at least is among them."""
+    """As `select_models`, with the selected seeds, snapshots and sources; one model at least is among them."""
     wanted, unwanted = _split(select), _split(exclude)
     if selector is not None and wanted:
         raise ProjectError(f"--selector {selector} stands for --select; give one of them")
     if selector is None and not wanted and not unwanted:
-        selector = default_selector(project.directory)
+        selector = read_default_selector(project.directory)
     asked = False
     if selector is not None or not all(map(_is_own, [*wanted, *unwanted])):
-        ids, asked = _by_dbt(project, wanted, unwanted, selector, state)
+        ids, asked = _select_by_dbt(project, wanted, unwanted, selector, state)
     else:
-        ids = set(project.nodes) if not wanted else _union(project, wanted)
-        ids -= _union(project, unwanted) if unwanted else set()
+        ids = set(project.nodes) if not wanted else _select_union(project, wanted)
+        ids -= _select_union(project, unwanted) if unwanted else set()
     found = tuple(node for node in project.nodes.values() if node.unique_id in ids)
     if not any(node.kind == "model" for node in found) and not asked and (wanted or project.models):
-        raise ProjectError(_nothing(project, wanted, unwanted, found))
+        raise ProjectError(_describe_empty(project, wanted, unwanted, found))
     return found
 
 
-def guarded_of(
+def split_guarded(
     nodes: Iterable[ProjectNode], overrides: Mapping[str, Any] | None = None
 ) -> tuple[tuple[ProjectNode, ...], tuple[ProjectNode, ...]]:
     """The nodes that planproof looks at, and those with `guard: off`. `overrides` are settings before the nodes' own.
@@ -76,12 +76,12 @@ def guarded_of(
     return tuple(n for n in every if n.unique_id not in off), tuple(n for n in every if n.unique_id in off)
 
 
-def left_to_dbt(off: Sequence[ProjectNode]) -> list[str]:
+def describe_left_to_dbt(off: Sequence[ProjectNode]) -> list[str]:
     """What a command says, once, of the nodes with `guard: off`."""
     return [f"left to dbt by `guard: off`: {', '.join(sorted(node.name for node in off))}"] if off else []
 
 
-def compiled(models: Iterable[ProjectNode], asked: bool = True) -> tuple[list[ProjectNode], list[ProjectNode]]:
+def split_compiled(models: Iterable[ProjectNode], asked: bool = True) -> tuple[list[ProjectNode], list[ProjectNode]]:
     """The models that can be judged, and those that dbt did not compile; ephemeral ones without a text are in neither.
 
     A build of a selection, one that skipped models, and a compile in which one failed leave texts for a part of the
@@ -93,7 +93,7 @@ def compiled(models: Iterable[ProjectNode], asked: bool = True) -> tuple[list[Pr
     if left and (asked or len(left) == len(found)):
         # Where one model fails, `dbt compile` leaves no text of any.
         alone = "" if len(left) < len(found) else "; if it stops at a model, --exclude that one, and what reads it"
-        raise ProjectError(f"not compiled: {_listed(left)}; run `dbt compile` on the selected models{alone}")
+        raise ProjectError(f"not compiled: {_list_names(left)}; run `dbt compile` on the selected models{alone}")
     missing = {node.unique_id for node in left}
     return [node for node in found if node.unique_id not in missing], left
 
@@ -104,16 +104,16 @@ def remark_on(left: Sequence[ProjectNode]) -> list[str]:
         return []
     what = "1 model is not compiled and was" if len(left) == 1 else f"{len(left)} models are not compiled and were"
     return [
-        f"{what} not judged: {_listed(left)}; `dbt compile` gives {'it a text' if len(left) == 1 else 'them texts'}"
+        f"{what} not judged: {_list_names(left)}; `dbt compile` gives {'it a text' if len(left) == 1 else 'them texts'}"
     ]
 
 
-def _listed(nodes: Sequence[ProjectNode]) -> str:
+def _list_names(nodes: Sequence[ProjectNode]) -> str:
     more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
     return ", ".join(node.unique_id for node in nodes[:_SHOWN]) + more
 
 
-def default_selector(directory: Path | None) -> str | None:
+def read_default_selector(directory: Path | None) -> str | None:
     """The selector of a project's selectors.yml with `default: true`, which dbt takes where nothing is selected.
 
     None without one. A file that cannot be read has none: only dbt says what is wrong with it.
@@ -122,7 +122,7 @@ def default_selector(directory: Path | None) -> str | None:
     if file is None or not is_file(file):
         return None
     try:
-        form = decoded(file)
+        form = load_file(file)
     except ProjectError:
         return None
     listed = form.get("selectors") if isinstance(form, Mapping) else None
@@ -141,11 +141,11 @@ def _is_own(selector: str) -> bool:
     return all(not colon or method in METHODS for method, colon, _ in methods)
 
 
-def _by_dbt(
+def _select_by_dbt(
     project: Project, select: Sequence[str], exclude: Sequence[str], selector: str | None, state: str | Path | None
 ) -> tuple[set[str], bool]:
     """What dbt selects, and whether nothing may be an answer. Raises `ProjectError`."""
-    besides()
+    note_unrepeatable()
     said = [f"--selector {selector}"] if selector is not None else []
     said += [f"--state {state}"] if state is not None else []
     said += [word for word in (*select, *exclude) if not _is_own(word)]
@@ -165,21 +165,21 @@ def _split(given: Iterable[str]) -> list[str]:
     return [part for text in ([given] if isinstance(given, str) else given) for part in text.split()]
 
 
-def _union(project: Project, selectors: Sequence[str]) -> set[str]:
+def _select_union(project: Project, selectors: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for selector in selectors:
-        parts = [_reached(project, part) for part in selector.split(",")]
+        parts = [_select_reached(project, part) for part in selector.split(",")]
         found |= set.intersection(*parts)
     return found
 
 
-def _reached(project: Project, selector: str) -> set[str]:
+def _select_reached(project: Project, selector: str) -> set[str]:
     match = _SELECTOR.fullmatch(selector)
     if match is None:
         raise ProjectError(f"selector '{selector}' cannot be read; write a name, `+name`, `name+` or `method:value`")
-    named = {node.unique_id for node in project.nodes.values() if _matcher(match["what"])(node)}
+    named = {node.unique_id for node in project.nodes.values() if _make_matcher(match["what"])(node)}
     if not named:
-        raise ProjectError(_unmatched(project, selector, match["what"]))
+        raise ProjectError(_describe_unmatched(project, selector, match["what"]))
     reached = set(named)
     if match["up"]:
         reached |= project.ancestors(named, int(match["up_depth"]) if match["up_depth"] else None)
@@ -188,17 +188,17 @@ def _reached(project: Project, selector: str) -> set[str]:
     return reached
 
 
-def _matcher(what: str) -> Callable[[ProjectNode], bool]:
+def _make_matcher(what: str) -> Callable[[ProjectNode], bool]:
     method, colon, value = what.partition(":")
     if not colon:
         if "/" in what or "\\" in what or what.endswith((".sql", ".csv", ".py")):
-            return lambda node: _by_path(node, what)
-        return lambda node: _by_name(node, what)
+            return lambda node: _is_at_path(node, what)
+        return lambda node: _is_named(node, what)
     test = METHODS[method]
     return lambda node: test(node, value)
 
 
-def _by_name(node: ProjectNode, value: str) -> bool:
+def _is_named(node: ProjectNode, value: str) -> bool:
     """By name, or by the qualified name with or without its project; a folder stands for what lies below it."""
     if node.kind == "source":
         return False
@@ -206,10 +206,10 @@ def _by_name(node: ProjectNode, value: str) -> bool:
         return True
     if node.raw.get("version") is not None and "_".join(node.fqn[-2:]) == "_".join(value.split(".")[-2:]):
         return True
-    return any(_below(fqn, value.split(".")) for fqn in (node.fqn, node.fqn[1:]) if fqn)
+    return any(_is_below(fqn, value.split(".")) for fqn in (node.fqn, node.fqn[1:]) if fqn)
 
 
-def _below(fqn: tuple[str, ...], parts: list[str]) -> bool:
+def _is_below(fqn: tuple[str, ...], parts: list[str]) -> bool:
     for i, part in enumerate(parts):
         if any(c in part for c in "*?["):
             return fnmatchcase(".".join(fqn[i:]), ".".join(parts[i:]))
@@ -218,20 +218,20 @@ def _below(fqn: tuple[str, ...], parts: list[str]) -> bool:
     return True
 
 
-def _by_path(node: ProjectNode, value: str) -> bool:
+def _is_at_path(node: ProjectNode, value: str) -> bool:
     if node.file is None or node.kind == "source":
         return False
-    wanted, file = _slashed(value).removeprefix("./").rstrip("/"), _slashed(node.file)
+    wanted, file = _use_slashes(value).removeprefix("./").rstrip("/"), _use_slashes(node.file)
     name_only = "/" not in wanted and fnmatchcase(file.rpartition("/")[2], wanted)
     return name_only or fnmatchcase(file, wanted) or fnmatchcase(file, f"{wanted}/*")
 
 
-def _slashed(path: str) -> str:
+def _use_slashes(path: str) -> str:
     """A path as all systems but Windows write it: a shell there completes with backslashes, and dbt keeps them."""
     return path.replace("\\", "/")
 
 
-def _by_source(node: ProjectNode, value: str) -> bool:
+def _is_of_source(node: ProjectNode, value: str) -> bool:
     if node.kind != "source":
         return False
     source, _, table = value.rpartition(".") if "." in value else (value, "", "*")
@@ -240,21 +240,21 @@ def _by_source(node: ProjectNode, value: str) -> bool:
 
 
 METHODS: dict[str, Callable[[ProjectNode, str], bool]] = {
-    "fqn": _by_name,
+    "fqn": _is_named,
     "tag": lambda node, value: any(fnmatchcase(tag, value) for tag in node.tags),
-    "path": _by_path,
+    "path": _is_at_path,
     "config.materialized": lambda node, value: fnmatchcase(node.materialized, value),
-    "source": _by_source,
+    "source": _is_of_source,
 }
 
 
-def _unmatched(project: Project, selector: str, what: str) -> str:
+def _describe_unmatched(project: Project, selector: str, what: str) -> str:
     close = difflib.get_close_matches(what, [node.name for node in project.models], n=1)
     meant = f"; did you mean {close[0]!r}?" if close else f"; the project has {len(project.models)} models"
     return f"selector '{selector}': '{what}' names nothing in the project{meant}"
 
 
-def _nothing(
+def _describe_empty(
     project: Project, wanted: Sequence[str], unwanted: Sequence[str], others: Sequence[ProjectNode] = ()
 ) -> str:
     said = f"--select {' '.join(wanted)}" if wanted else "no --select"

@@ -16,11 +16,11 @@ from typing import Any
 
 from planproof.arrow.agreed import agreed_columns
 from planproof.arrow.isolated import CannotRead
-from planproof.project.contracts import column_of, decoded
+from planproof.project.contracts import load_file, parse_column
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import declared_columns, declared_not_null
-from planproof.project.reads import besides, content_within, is_file, is_within, path_within
+from planproof.project.reads import is_file, is_within, note_unrepeatable, read_within, resolve_within
 from planproof.session.files import data_files
 from planproof_engine.catalog import RelationName
 from planproof_engine.conf import UnknownSpark, spark_version
@@ -78,52 +78,52 @@ def read_frozen(project: Project, file: str | Path | None = None) -> Frozen:
     Its form: `{"version": 1, "spark": "3.5", "sources": {"db.orders": {"kind": "table", "columns": [{"name", "type",
     "nullable"}]}}}`, where columns of Iceberg's tables have a field `id` too.
     """
-    found = Path(file) if file is not None else _in_directory(project.directory)
+    found = Path(file) if file is not None else _find_file(project.directory)
     if found is None:
         return Frozen()
-    form = decoded(found)
+    form = load_file(found)
     sources = form.get("sources") if isinstance(form, Mapping) else None
     if not isinstance(sources, Mapping):
         raise ProjectError(f"{found}: `sources` is not a mapping of relations; run `planproof freeze` again")
-    shown = _canonical(found, project.directory)
+    shown = _resolve_file(found, project.directory)
     return Frozen(
         {
-            RelationName.parse(str(name)).key: _frozen(entry, f"{found}: {name}", shown)
+            RelationName.parse(str(name)).key: _parse_entry(entry, f"{found}: {name}", shown)
             for name, entry in sources.items()
         },
         shown,
-        _spark(form.get("spark"), found),
+        _read_spark_version(form.get("spark"), found),
     )
 
 
-def _canonical(file: Path, directory: Path | None) -> str:
+def _resolve_file(file: Path, directory: Path | None) -> str:
     real, home = file.resolve(), directory.resolve() if directory is not None else None
     return real.relative_to(home).as_posix() if home is not None and real.is_relative_to(home) else str(real)
 
 
-def _spark(given: Any, file: Path) -> str | None:
+def _read_spark_version(given: Any, file: Path) -> str | None:
     try:
         return None if given is None else spark_version(str(given))
     except UnknownSpark as error:
         raise ProjectError(f"{file}: `spark`: {error}") from error
 
 
-def _in_directory(directory: Path | None) -> Path | None:
+def _find_file(directory: Path | None) -> Path | None:
     candidates = [directory / name for name in FREEZE_FILES] if directory is not None else []
     return next((path for path in candidates if is_file(path)), None)
 
 
-def _frozen(entry: Any, where: str, file: str) -> Known:
+def _parse_entry(entry: Any, where: str, file: str) -> Known:
     columns = entry.get("columns") if isinstance(entry, Mapping) else None
     if not isinstance(columns, list) or not columns:
         raise ProjectError(f"{where}: `columns` is not a list of columns")
     kind = str(entry.get("kind") or "table")
-    found = [(column_of(_without_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
+    found = [(parse_column(_drop_id(c), f"{where}[{i}]"), c) for i, c in enumerate(columns)]
     ids = {column[0]: c["id"] for column, c in found if isinstance(c.get("id"), int)}
-    return Known(tuple(_typed(column, where) for column, _ in found), file, {}, kind, ids=ids)
+    return Known(tuple(_parse_column(column, where) for column, _ in found), file, {}, kind, ids=ids)
 
 
-def _without_id(column: Any) -> Any:
+def _drop_id(column: Any) -> Any:
     return {key: value for key, value in column.items() if key != "id"} if isinstance(column, Mapping) else column
 
 
@@ -131,17 +131,17 @@ def schema_of_source(project: Project, node: ProjectNode, frozen: Frozen, conf_n
     """The schema of a source or seed, with its origin, or why it is not known. `conf_ntz`: what `timestamp` means."""
     known = frozen.find(node.relation)
     if node.kind == "seed":
-        return known or _seed(project, node)
-    found = known or _footers(project, node)
+        return known or _read_seed(project, node)
+    found = known or _read_footers(project, node)
     if not isinstance(found, Known):
-        declared = _declared(node, conf_ntz)
+        declared = _read_declared(node, conf_ntz)
         if isinstance(declared, Unread):
             return declared if found is None else Unread(f"{declared.reason}. {found.reason}")
         found = declared
-    return replace(found, evidence=_evidence(project, node, found))
+    return replace(found, evidence=_find_evidence(project, node, found))
 
 
-def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
+def _find_evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, str]:
     """Why columns of a source hold no null: what its files show, else what its author declares, else what they test. A
     stored V1 table forgets NOT NULL when Spark reads it back, so that none of it is a flag."""
     declared = declared_not_null(node.raw)
@@ -157,7 +157,7 @@ def _evidence(project: Project, node: ProjectNode, known: Known) -> dict[str, st
     return found
 
 
-def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
+def _read_declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
     columns = declared_columns(node.raw)
     named = node.raw.get("columns") or {}
     if not columns or len(columns) < len(named):
@@ -165,18 +165,18 @@ def _declared(node: ProjectNode, conf_ntz: bool) -> Known | Unread:
             f"the source {node.relation} declares no complete columns with data_type; declare them, "
             "or run `planproof freeze`"
         )
-    fields = tuple(_typed((name, kind, True), node.label, conf_ntz) for name, kind, _ in columns)
+    fields = tuple(_parse_column((name, kind, True), node.label, conf_ntz) for name, kind, _ in columns)
     return Known(fields, f"declared in {node.file or 'the manifest'}", complete=False)
 
 
-def _footers(project: Project, node: ProjectNode) -> Known | Unread | None:
+def _read_footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     """From the Parquet files of a local `external_location` inside of the project, where pyarrow is installed; those
     that Spark reads there, not what a killed job left beside them. None where there are none, or folders hold columns,
     or the files do not agree."""
-    location = _location(node.raw)
+    location = _find_location(node.raw)
     if location is None or project.directory is None or "\0" in location:
         return None
-    besides()
+    note_unrepeatable()
     path = project.directory / location.removeprefix("file://")
     if not is_within(os.path.realpath(path), os.path.realpath(project.directory)):
         return None
@@ -187,7 +187,7 @@ def _footers(project: Project, node: ProjectNode) -> Known | Unread | None:
         return None
     try:
         # A link, or a pipe, leads elsewhere.
-        found = agreed_columns([path_within(project.directory, file) for file in files])
+        found = agreed_columns([resolve_within(project.directory, file) for file in files])
     except (OSError, CannotRead) as error:
         return Unread(f"The Parquet files below {location} tell nothing: {error}")
     if found is None:
@@ -201,7 +201,7 @@ def _footers(project: Project, node: ProjectNode) -> Known | Unread | None:
     return Known(fields, f"Parquet footers below {location}", evidence)
 
 
-def _location(raw: Mapping[str, Any]) -> str | None:
+def _find_location(raw: Mapping[str, Any]) -> str | None:
     external = raw.get("external")
     config = raw.get("config") or {}
     for holder, key in (
@@ -215,11 +215,11 @@ def _location(raw: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _seed(project: Project, node: ProjectNode) -> Known | Unread:
+def _read_seed(project: Project, node: ProjectNode) -> Known | Unread:
     """dbt infers a seed's types from its data; only types that the project states for every column are sure."""
     config = node.raw.get("config") or {}
     stated = ByColumn((str(k), str(v)) for k, v in (config.get("column_types") or {}).items())
-    header = _header(project, node)
+    header = _read_header(project, node)
     names = header or [name for name, _, _ in declared_columns(node.raw)]
     missing = [name for name in names if name not in stated]
     if not names or missing:
@@ -228,22 +228,22 @@ def _seed(project: Project, node: ProjectNode) -> Known | Unread:
             f"the seed {node.relation} states no column_types for {which}; state them for every column, or run `dbt "
             "seed` and then `planproof freeze`"
         )
-    fields = tuple(_typed((name, stated[name], True), node.label) for name in names)
+    fields = tuple(_parse_column((name, stated[name], True), node.label) for name in names)
     return Known(fields, f"column_types of {node.file or node.name}")
 
 
-def _header(project: Project, node: ProjectNode) -> list[str]:
+def _read_header(project: Project, node: ProjectNode) -> list[str]:
     delimiter = str((node.raw.get("config") or {}).get("delimiter") or ",")
     if project.directory is None or not node.file:
         return []
     try:
-        text = content_within(project.directory, node.file).decode("utf-8-sig")
-        return next(csv.reader(_first_lines(text), delimiter=delimiter[:1]), [])
+        text = read_within(project.directory, node.file).decode("utf-8-sig")
+        return next(csv.reader(_read_first_lines(text), delimiter=delimiter[:1]), [])
     except (OSError, UnicodeDecodeError, ValueError, csv.Error):
         return []
 
 
-def _first_lines(text: str) -> Iterator[str]:
+def _read_first_lines(text: str) -> Iterator[str]:
     """The lines among which a header is looked for. Raises ValueError where it is longer than it may be."""
     left = _LONGEST_HEADER
     for line in StringIO(text, newline=""):
@@ -253,7 +253,7 @@ def _first_lines(text: str) -> Iterator[str]:
         yield line
 
 
-def _typed(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:
+def _parse_column(column: tuple[str, Any, bool], where: str, ntz: bool = False) -> tuple[str, DataType, bool]:
     name, given, nullable = column
     try:
         is_ddl = isinstance(given, str) and given.lstrip()[:1] not in ("{", '"')

@@ -14,12 +14,12 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
-from planproof.project.reads import content_within, is_file, is_later, yaml_files
-from planproof.project.texts import is_text_of, unix_lines
+from planproof.project.reads import is_file, is_later, list_yaml_files, read_within
+from planproof.project.texts import convert_line_ends, is_text_of
 
 _BLANK = re.compile(r"\s+")
 
@@ -39,7 +39,7 @@ class Files:
     _called: dict[tuple[str, ...], str | None] = field(default_factory=dict)
     _any: list[bool] = field(default_factory=list)
 
-    def changed(self, node: ProjectNode) -> str | None:
+    def find_change(self, node: ProjectNode) -> str | None:
         """What of the model changed since dbt compiled it, None where nothing is known to have."""
         directory = self.project.directory
         if directory is None or node.file is None:
@@ -47,16 +47,16 @@ class Files:
         own = node.package == self.project.name
         home = directory if own else directory / "dbt_packages" / node.package
         path = os.path.join(home, node.file)
-        text = _text(home, node.file)
+        text = _read_text(home, node.file)
         if text is None and not is_file(path):
             return f"{node.file} is gone" if own and self._has_models(directory) else None
-        self.opened = {node.file: unix_lines(text)} if text is not None and own else {}
+        self.opened = {node.file: convert_line_ends(text)} if text is not None and own else {}
         if text is not None and not is_text_of(node.raw, text):
             return f"{node.file} changed"
         if not own:
             return None
-        patch = self._patch(node, directory) if self.of_yaml and node.raw.get("version") is None else None
-        return f"{patch[0]} changed ({patch[1]})" if patch else self._macro(node, directory)
+        patch = self._read_patch(node, directory) if self.of_yaml and node.raw.get("version") is None else None
+        return f"{patch[0]} changed ({patch[1]})" if patch else self._find_macro_change(node, directory)
 
     def _has_models(self, directory: Path) -> bool:
         """A folder that holds no model at all is a manifest that was carried elsewhere."""
@@ -67,73 +67,73 @@ class Files:
 
     # --- the YAML ---------------------------------------------------------------------------------------------------
 
-    def _patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
+    def _read_patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
         package, name = patch_of(node.raw)
         if not name:
-            return self._first_patch(node, directory)
-        path = self._yaml_written_later(name, directory) if package in ("", self.project.name) else None
+            return self._find_first_patch(node, directory)
+        path = self._find_newer_yaml(name, directory) if package in ("", self.project.name) else None
         if path is None:
             return None
-        entries = [form for form in _models(self._decoded(path)) if form.get("name") == node.name]
+        entries = [form for form in _list_models(self._read_yaml(path)) if form.get("name") == node.name]
         if not entries:
             return name, f"it no longer describes {node.name}"
-        difference = _difference(entries[0], node.raw) if len(entries) == 1 else None
+        difference = _find_difference(entries[0], node.raw) if len(entries) == 1 else None
         return (name, difference) if difference else None
 
-    def _first_patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
+    def _find_first_patch(self, node: ProjectNode, directory: Path) -> tuple[str, str] | None:
         """What a YAML file, beside the model or in a folder above, says of a model that none described for dbt."""
         file = PurePosixPath(str(node.file))
         for folder in file.parents if not file.is_absolute() and ".." not in file.parts else ():
             if folder not in self._described:
-                self._described[folder] = dict(self._described_in(folder, directory))
+                self._described[folder] = dict(self._read_descriptions(folder, directory))
             name, entry = self._described[folder].get(node.name, ("", None))
-            difference = _difference(entry, node.raw) if entry else None
+            difference = _find_difference(entry, node.raw) if entry else None
             if difference:
                 return name, difference
         return None
 
-    def _described_in(self, folder: PurePosixPath, directory: Path) -> Iterator[tuple[str, tuple[str, Any]]]:
+    def _read_descriptions(self, folder: PurePosixPath, directory: Path) -> Iterator[tuple[str, tuple[str, Any]]]:
         """The models that the folder's YAML files describe, of those that were written after dbt compiled."""
         if is_file(directory / ".dbtignore"):
             return  # dbt may not read them.
-        for name in yaml_files(directory / folder):
-            path = self._yaml_written_later(str(folder / name), directory)
-            for entry in _models(self._decoded(path)) if path is not None else ():
+        for name in list_yaml_files(directory / folder):
+            path = self._find_newer_yaml(str(folder / name), directory)
+            for entry in _list_models(self._read_yaml(path)) if path is not None else ():
                 yield str(entry.get("name")), (str(folder / name), entry)
 
-    def _yaml_written_later(self, name: str, directory: Path) -> Path | None:
+    def _find_newer_yaml(self, name: str, directory: Path) -> Path | None:
         if name not in self._later:
             yaml = directory / name
-            self._later[name] = yaml if is_file(yaml) and self._written_later(yaml) else None
+            self._later[name] = yaml if is_file(yaml) and self._is_newer(yaml) else None
         return self._later[name]
 
-    def _written_later(self, path: Path) -> bool:
+    def _is_newer(self, path: Path) -> bool:
         try:
             compiled = datetime.fromisoformat(self.project.generated_at.replace("Z", "+00:00"))
             return is_later(path, compiled.timestamp())
         except (ValueError, OSError):
             return True
 
-    def _decoded(self, path: Path) -> Any:
+    def _read_yaml(self, path: Path) -> Any:
         if path not in self._yaml:
             try:
-                self._yaml[path] = decoded(path)
+                self._yaml[path] = load_file(path)
             except ProjectError:
                 self._yaml[path] = None
         return self._yaml[path]
 
     # --- the macros -------------------------------------------------------------------------------------------------
 
-    def _macro(self, node: ProjectNode, directory: Path) -> str | None:
+    def _find_macro_change(self, node: ProjectNode, directory: Path) -> str | None:
         """dbt 1 keeps a macro's text as its file has it; of dbt 2 that is not known."""
         if not self.project.dbt_version.startswith("1."):
             return None
-        asked = tuple(_ids(node.raw))
+        asked = tuple(_list_ids(node.raw))
         if asked not in self._called:
-            self._called[asked] = self._changed_macro(asked, directory)
+            self._called[asked] = self._find_changed_macro(asked, directory)
         return self._called[asked]
 
-    def _changed_macro(self, asked: Iterable[str], directory: Path) -> str | None:
+    def _find_changed_macro(self, asked: Iterable[str], directory: Path) -> str | None:
         waiting, seen = list(asked), set[str]()
         while waiting:
             key = waiting.pop()
@@ -145,13 +145,13 @@ class Files:
                 self._macros[key] = macro.get("package_name") == self.project.name and _is_gone(macro, directory)
             if self._macros[key]:
                 return f"the macro {macro.get('name')} changed ({macro.get('original_file_path')})"
-            waiting += _ids(macro)
+            waiting += _list_ids(macro)
         return None
 
 
-def _text(directory: Path, name: str) -> str | None:
+def _read_text(directory: Path, name: str) -> str | None:
     try:
-        return content_within(directory, name).decode("utf-8")
+        return read_within(directory, name).decode("utf-8")
     except (OSError, ValueError):
         return None
 
@@ -160,24 +160,24 @@ def _is_gone(macro: Mapping[str, Any], directory: Path) -> bool:
     file, text = macro.get("original_file_path"), macro.get("macro_sql")
     if not isinstance(file, str) or not isinstance(text, str) or not text.strip():
         return False
-    found = _text(directory, file)
-    return found is not None and unix_lines(text).strip() not in unix_lines(found)
+    found = _read_text(directory, file)
+    return found is not None and convert_line_ends(text).strip() not in convert_line_ends(found)
 
 
-def _ids(form: Mapping[str, Any]) -> list[str]:
+def _list_ids(form: Mapping[str, Any]) -> list[str]:
     depends_on = form.get("depends_on")
     found = depends_on.get("macros") if isinstance(depends_on, Mapping) else None
     return [str(key) for key in found] if isinstance(found, list) else []
 
 
-def _models(form: Any) -> Iterator[Mapping[str, Any]]:
+def _list_models(form: Any) -> Iterator[Mapping[str, Any]]:
     listed = form.get("models") if isinstance(form, Mapping) else None
     yield from (entry for entry in listed if isinstance(entry, Mapping)) if isinstance(listed, list) else ()
 
 
-def _difference(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
+def _find_difference(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
     """The first promise that the YAML makes in other words than the manifest."""
-    written = {str(column.get("name")): column for column in _mappings(entry.get("columns"))}
+    written = {str(column.get("name")): column for column in _select_mappings(entry.get("columns"))}
     known = {str(c.get("name") or key): c for key, c in (raw.get("columns") or {}).items() if isinstance(c, Mapping)}
     if any("{" in name for name in written) or "versions" in entry:
         return None
@@ -188,12 +188,12 @@ def _difference(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
         plain = isinstance(data_type, str) and "{" not in data_type
         if (plain or data_type is None) and data_type != known[name].get("data_type"):
             return f"the type of `{name}`"
-        if _constraints(column) != _constraints(known[name]):
+        if _read_constraints(column) != _read_constraints(known[name]):
             return f"the constraints of `{name}`"
-    return _contract(entry, raw)
+    return _compare_contract(entry, raw)
 
 
-def _contract(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
+def _compare_contract(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
     config, known = entry.get("config"), raw.get("config")
     stated = config.get("contract") if isinstance(config, Mapping) else None
     now = stated.get("enforced") if isinstance(stated, Mapping) else None
@@ -205,11 +205,11 @@ def _contract(entry: Mapping[str, Any], raw: Mapping[str, Any]) -> str | None:
     )
 
 
-def _constraints(form: Mapping[str, Any]) -> set[tuple[str, str]] | None:
-    listed = list(_mappings(form.get("constraints")))
+def _read_constraints(form: Mapping[str, Any]) -> set[tuple[str, str]] | None:
+    listed = list(_select_mappings(form.get("constraints")))
     found = {(str(c.get("type")), _BLANK.sub(" ", str(c.get("expression") or "")).strip()) for c in listed}
     return {(kind, "" if kind == "foreign_key" or "{" in text else text) for kind, text in found}
 
 
-def _mappings(given: Any) -> Iterable[Mapping[str, Any]]:
+def _select_mappings(given: Any) -> Iterable[Mapping[str, Any]]:
     return (item for item in given if isinstance(item, Mapping)) if isinstance(given, list) else ()

@@ -39,7 +39,7 @@ class State:
         if self.relation is None:
             return None
         form = json.loads(self.relation)
-        columns = tuple((name, _type(text), nullable) for name, text, nullable in form["columns"])
+        columns = tuple((name, _parse_type(text), nullable) for name, text, nullable in form["columns"])
         return form["name"], Known(columns, self.origin or "", form["evidence"], form["kind"])
 
     @property
@@ -63,11 +63,11 @@ def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def portable(relation: Relation | None) -> str | None:
+def convert_to_json(relation: Relation | None) -> str | None:
     """A relation as JSON, evidence included. Raises `Unportable`."""
     if relation is None:
         return None
-    columns = [(f.name, _text(f.type), f.nullable) for f in relation.schema]
+    columns = [(f.name, _render_type(f.type), f.nullable) for f in relation.schema]
     evidence = {f.name: f.evidence for f in relation.schema if f.evidence}
     return json.dumps({"name": relation.name, "kind": relation.kind, "columns": columns, "evidence": evidence})
 
@@ -76,12 +76,12 @@ def digest_of_known(known: Known | None) -> str:
     """Two frozen relations of one digest are the same to whoever reads them."""
     if known is None:
         return ""
-    columns = [(name, _text(data_type), nullable) for name, data_type, nullable in known.columns]
+    columns = [(name, _render_type(data_type), nullable) for name, data_type, nullable in known.columns]
     return digest(json.dumps([known.kind, columns, dict(known.evidence), known.origin, known.complete]).encode())
 
 
 @lru_cache(maxsize=20_000)
-def _text(data_type: DataType) -> str:
+def _render_type(data_type: DataType) -> str:
     text = json.dumps(data_type.json)
     if from_json(text) != data_type:
         raise Unportable(data_type.simple)
@@ -89,7 +89,7 @@ def _text(data_type: DataType) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def _type(text: str) -> DataType:
+def _parse_type(text: str) -> DataType:
     return from_json(text)
 
 

@@ -82,13 +82,13 @@ def grants_of(config: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def only_dbt(config: Mapping[str, Any]) -> list[str]:
+def list_dbt_only(config: Mapping[str, Any]) -> list[str]:
     """What a config asks for around the model that only dbt can do, in words."""
     found = [f"{hook.shown} has Jinja" for hook in hooks_of(config) if hook.runs and not hook.is_plain]
     return found + [f"grants {name!r}, no privilege" for name in grants_of(config) if not _PRIVILEGE.fullmatch(name)]
 
 
-def never_run(config: Mapping[str, Any]) -> list[str]:
+def list_never_run(config: Mapping[str, Any]) -> list[str]:
     """What a config asks for around the model that dbt-spark does not do either, in words."""
     found = [
         f"{hook.shown}: dbt-spark runs no hook outside of a transaction" for hook in hooks_of(config) if not hook.runs
@@ -108,11 +108,11 @@ def grant_statements(
     ['revoke SELECT on `s`.`t` from `old`', 'grant select on `s`.`t` to `a``b`']
     """
     target = ".".join(map(backticked, split_name(relation)))
-    revoked = [f"revoke {p} on {target} from {backticked(name)}" for p, name in _beyond(present or {}, wanted)]
-    return revoked + [f"grant {p} on {target} to {backticked(name)}" for p, name in _beyond(wanted, present or {})]
+    revoked = [f"revoke {p} on {target} from {backticked(name)}" for p, name in _find_beyond(present or {}, wanted)]
+    return revoked + [f"grant {p} on {target} to {backticked(name)}" for p, name in _find_beyond(wanted, present or {})]
 
 
-def _beyond(these: Mapping[str, Sequence[str]], those: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+def _find_beyond(these: Mapping[str, Sequence[str]], those: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     known = {(privilege.lower(), name.lower()) for privilege, names in those.items() for name in names}
     pairs = [(privilege, name) for privilege, names in these.items() for name in names]
     return [(privilege, name) for privilege, name in pairs if (privilege.lower(), name.lower()) not in known]
@@ -131,26 +131,26 @@ class Around:
 
         for hook in hooks:
             if hook.moment == moment and hook.runs and hook.is_plain:
-                self._statement(drop_terminators(hook.sql).strip(), f"the {moment}")
+                self._run_statement(drop_terminators(hook.sql).strip(), f"the {moment}")
 
     def grant(self, relation: str, wanted: Mapping[str, Sequence[str]], existed: bool) -> None:
         """Gives the relation the grants that its model asks for, and no others. Raises `SparkFailure`."""
         if not wanted:
             return
-        present = self._present(relation) if existed else None
+        present = self._read_grants(relation) if existed else None
         for statement in grant_statements(relation, wanted, present):
-            self._statement(statement, "a grant")
+            self._run_statement(statement, "a grant")
 
-    def _present(self, relation: str) -> dict[str, list[str]]:
+    def _read_grants(self, relation: str) -> dict[str, list[str]]:
         """What SHOW GRANTS says (principal, action, type of object), as dbt-spark reads it."""
         target = ".".join(map(backticked, split_name(relation)))
         found: dict[str, list[str]] = {}
-        for principal, action, kind, *_ in self._statement(f"show grants on {target}", "asking for its grants"):
+        for principal, action, kind, *_ in self._run_statement(f"show grants on {target}", "asking for its grants"):
             if kind == "TABLE" and action != "OWN":
                 found.setdefault(str(action), []).append(str(principal))
         return found
 
-    def _statement(self, sql: str, what: str) -> list[tuple[Any, ...]]:
+    def _run_statement(self, sql: str, what: str) -> list[tuple[Any, ...]]:
         try:
             return self.session.rows(sql)
         except AnalysisError as error:

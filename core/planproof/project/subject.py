@@ -37,7 +37,7 @@ class Subject:
         return cls(node.relation, node.sql or "", None, node.materialized, "parquet")
 
 
-def failed(draft: Draft, error: Exception) -> Report:
+def report_failed(draft: Draft, error: Exception) -> Report:
     """The report on a model on which planproof itself failed."""
     said = describe(error)
     draft.add([Finding(Verdict.UNPROVED, "PP901", "logical", message=said)])
@@ -45,7 +45,7 @@ def failed(draft: Draft, error: Exception) -> Report:
     return draft.report("failed", said)
 
 
-def unreadable(draft: Draft, error: UnreadableContract) -> Report:
+def report_unreadable(draft: Draft, error: UnreadableContract) -> Report:
     """The report on a model whose contract cannot be read."""
     said = str(error)
     draft.add([Finding(Verdict.UNPROVED, "PP509", "contract", message=said)])
@@ -53,7 +53,7 @@ def unreadable(draft: Draft, error: UnreadableContract) -> Report:
     return draft.report("failed", said)
 
 
-def too_large(draft: Draft, over: OverBudget) -> Report:
+def report_too_large(draft: Draft, over: OverBudget) -> Report:
     """The report on a model that cost more than one may. It depends on the machine: no cache may keep it."""
     draft.mark_unreadable("logical", draft.add_too_large(over, Verdict.UNPROVED))
     return draft.report("checked")

@@ -16,23 +16,23 @@ _AT = {CommentedMap: 2, CommentedSeq: 0}
 
 
 @contextmanager
-def growing(entry: Any) -> Iterator[None]:
+def keep_tail(entry: Any) -> Iterator[None]:
     """Within the block something may be added to the entry's end; what stood behind it stands behind that."""
-    tail = "".join(_taken(_leaves(entry)))
+    tail = "".join(_take_tail(_find_leaves(entry)))
     yield
-    leaves = _leaves(entry)
+    leaves = _find_leaves(entry)
     if not tail or not leaves:
         return
-    comments, place = _comments(*leaves[-1])
+    comments, place = _find_comments(*leaves[-1])
     token = comments[place]
     own = token.value.rstrip("\n") if isinstance(token, CommentToken) else ""
     comments[place] = CommentToken(f"{own}\n{tail}", getattr(token, "start_mark", None) or CommentMark(0), None)
 
 
-def _taken(leaves: list[tuple[Any, Any]]) -> Iterator[str]:
+def _take_tail(leaves: list[tuple[Any, Any]]) -> Iterator[str]:
     """Takes away what follows the last leaf's own line. Behind what stands between brackets it is a holder's."""
     if leaves and leaves[-1][1] in leaves[-1][0].ca.items:
-        comments, place = _comments(*leaves[-1])
+        comments, place = _find_comments(*leaves[-1])
         token = comments[place]
         if isinstance(token, CommentToken):
             own, _, rest = token.value.partition("\n")
@@ -43,14 +43,14 @@ def _taken(leaves: list[tuple[Any, Any]]) -> Iterator[str]:
         holder.ca.end = []
 
 
-def _comments(holder: Any, key: Any) -> tuple[list[Any], int]:
+def _find_comments(holder: Any, key: Any) -> tuple[list[Any], int]:
     """A leaf's comments, and at which place of them the one behind it stands."""
     found: list[Any] = holder.ca.items.setdefault(key, [])
     found += [None] * (4 - len(found))
     return found, _AT[type(holder)]
 
 
-def _leaves(node: Any) -> list[tuple[Any, Any]]:
+def _find_leaves(node: Any) -> list[tuple[Any, Any]]:
     """The last entry of a node, that entry's last, and so on: each as what holds it and its key or number there. What
     stands between brackets is a leaf."""
     found: list[tuple[Any, Any]] = []

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from planproof.project.contracts import decoded
+from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 
 
@@ -21,23 +21,25 @@ def target_folder(
     said = given or (os.environ if environment is None else environment).get("DBT_TARGET_PATH")
     if said:
         return project_dir / said
-    written = _configured(project_dir / "dbt_project.yml")
+    written = _read_configured(project_dir / "dbt_project.yml")
     if "{" not in written:
         return project_dir / written
     # It needs Jinja, which a project file without it need not load.
-    from planproof.project.profile import rendered
+    from planproof.project.profile import render_value
 
-    return project_dir / rendered(written, f"{project_dir / 'dbt_project.yml'}: target-path")
+    return project_dir / render_value(written, f"{project_dir / 'dbt_project.yml'}: target-path")
 
 
-def shown_target(project_dir: Path, given: str | Path | None = None) -> Path:
+def format_target(project_dir: Path, given: str | Path | None = None) -> Path:
     """The same for messages, as the project file writes it: what `env_var(..)` gives may be a secret."""
-    return project_dir / (given or os.environ.get("DBT_TARGET_PATH") or _configured(project_dir / "dbt_project.yml"))
+    return project_dir / (
+        given or os.environ.get("DBT_TARGET_PATH") or _read_configured(project_dir / "dbt_project.yml")
+    )
 
 
-def _configured(file: Path) -> str:
+def _read_configured(file: Path) -> str:
     try:
-        form = decoded(file)
+        form = load_file(file)
     except ProjectError:
         return "target"
     found = form.get("target-path") if isinstance(form, Mapping) else None

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from planproof.project.reads import content_within
+from planproof.project.reads import read_within
 from planproof_engine.records import record
 
 _NEWLINE = re.compile(r"\r\n|\r")
@@ -31,10 +31,10 @@ class Texts:
     target: Path | None
     of_dbt_2: bool
 
-    def completed(self, raw: Node) -> Node:
+    def complete_node(self, raw: Node) -> Node:
         """The node with its path from the project's directory; of dbt 2 also with `compiled_code` and `raw_code`."""
         file = raw.get("original_file_path")
-        relative = self._relative(file) if isinstance(file, str) else file
+        relative = self._relative_path(file) if isinstance(file, str) else file
         if relative == file and not self.of_dbt_2:
             return raw
         found: dict[str, Any] = dict(raw)
@@ -43,29 +43,29 @@ class Texts:
         if not self.of_dbt_2:
             return found
         if is_missing(raw.get("compiled_code")) and raw.get("compiled") is not False:
-            found["compiled_code"] = self._compiled(found)
+            found["compiled_code"] = self._read_compiled(found)
         if is_missing(raw.get("raw_code")) and self.directory is not None and isinstance(file, str):
             text = self._read(self.directory / found["original_file_path"])
             found["raw_code"] = None
             if text is not None and is_text_of(raw, text):
                 found["raw_code"] = text.strip()
-                found["compiled_code"] = _without_head(text, found.get("compiled_code"))
+                found["compiled_code"] = _drop_head(text, found.get("compiled_code"))
         return found
 
-    def _relative(self, file: str) -> str:
+    def _relative_path(self, file: str) -> str:
         plain = file.replace("\\", "/")
         if self.directory is not None and plain.startswith("/"):
             home = PurePosixPath(self.directory.resolve().as_posix())
             return str(PurePosixPath(plain).relative_to(home)) if PurePosixPath(plain).is_relative_to(home) else plain
         return plain.removeprefix("./")
 
-    def _compiled(self, raw: Node) -> str | None:
+    def _read_compiled(self, raw: Node) -> str | None:
         if raw.get("resource_type") != "model":
             return None
-        texts = (self._read(path) for path in self._places(raw))
+        texts = (self._read(path) for path in self._find_places(raw))
         return next((text for text in texts if text is not None and text.strip()), None)
 
-    def _places(self, raw: Node) -> Iterator[Path]:
+    def _find_places(self, raw: Node) -> Iterator[Path]:
         """Where the compiled text may lie: as the manifest says, else below the folder of the manifest itself, which
         may have been carried here from another machine."""
         given = raw.get("compiled_path")
@@ -84,16 +84,16 @@ class Texts:
         for home in (self.directory, self.target):
             with suppress(OSError, ValueError, RuntimeError):
                 if home is not None:
-                    return unix_lines(content_within(home, os.path.abspath(path)).decode("utf-8"))
+                    return convert_line_ends(read_within(home, os.path.abspath(path)).decode("utf-8"))
         return None
 
 
-def unix_lines(text: str) -> str:
+def convert_line_ends(text: str) -> str:
     """The text with line feeds alone between its lines."""
     return _NEWLINE.sub("\n", text) if "\r" in text else text
 
 
-def _without_head(template: str, compiled: Any) -> Any:
+def _drop_head(template: str, compiled: Any) -> Any:
     """dbt 1 renders a template without the blank lines at its top; where dbt 2 kept them they are dropped, as what the
     template says is found again in what it rendered to."""
     head = template[: len(template) - len(template.lstrip())]
@@ -111,8 +111,8 @@ def is_text_of(raw: Node, text: str) -> bool:
 
     dbt 1 and the first dbt 2 hash the text without the blanks around it, later ones in lower case without any blank.
     """
-    plain, copy = unix_lines(text), raw.get("raw_code")
-    if not is_missing(copy) and unix_lines(str(copy)).strip() == plain.strip():
+    plain, copy = convert_line_ends(text), raw.get("raw_code")
+    if not is_missing(copy) and convert_line_ends(str(copy)).strip() == plain.strip():
         return True
     given = raw.get("checksum")
     is_hash = isinstance(given, Mapping) and str(given.get("name")).lower() == "sha256"

@@ -39,7 +39,7 @@ _RELATION = re.compile(r"\{\{\s*(?:this|ref\([^(){}]*\)|source\([^(){}]*\))(?:\.
 _AMBIGUOUS = re.compile(r"^Reference (\S+) is ambiguous")
 
 
-def either(sources: Iterable[str]) -> str:
+def join_alternatives(sources: Iterable[str]) -> str:
     """
     >>> either(["the source a", "the source b", "the source a"])
     'the source a or the source b'
@@ -48,7 +48,7 @@ def either(sources: Iterable[str]) -> str:
     return " or ".join(found) if len(found) <= _SHOWN else f"one of {len(found)} relations that it reads"
 
 
-def grown(node: ProjectNode) -> str | None:
+def find_growth(node: ProjectNode) -> str | None:
     """Why a model's relation may have more columns than its query: another materialization than dbt's own makes it, or
     a hook changes it. None where nothing of that kind is seen."""
     if node.materialized not in _OWN:
@@ -82,31 +82,35 @@ class Supposition:
     find: Callable[[Parts], Relation | None]
     incomplete: Callable[[Relation], Incomplete | None]
 
-    def changes(self, known: LogicalSchema) -> Incomplete | None:
+    def find_change(self, known: LogicalSchema) -> Incomplete | None:
         """What may be other than in the schema that was planned; None where nothing is."""
         names, sources = mentioned(self.sql, self.conf), dict[str, str]()
-        with_names = self._planned(names, VOID, sources)
-        if not sources or (isinstance(with_names, LogicalSchema) and _form(with_names) == _form(known)):
+        with_names = self._plan_wider(names, VOID, sources)
+        if not sources or (isinstance(with_names, LogicalSchema) and _form_of(with_names) == _form_of(known)):
             return None
-        plain = self._planned(frozenset(), VOID, {})
+        plain = self._plan_wider(frozenset(), VOID, {})
         if not isinstance(plain, LogicalSchema):
-            return Incomplete(either(sources.values()), True, known.names)
-        changed = dict.fromkeys(_changed(known, plain))
-        for other in (with_names, self._planned(names, STRING, {})):
-            changed.update(dict.fromkeys(_changed(known, other) if isinstance(other, LogicalSchema) else ()))
+            return Incomplete(join_alternatives(sources.values()), True, known.names)
+        changed = dict.fromkeys(_find_changed(known, plain))
+        for other in (with_names, self._plan_wider(names, STRING, {})):
+            changed.update(dict.fromkeys(_find_changed(known, other) if isinstance(other, LogicalSchema) else ()))
         is_wider = plain.names != known.names
         if not is_wider and not changed:
             return None
-        shown = [source for mark, source in sources.items() if any(_shows(f, mark) for f in plain)]
-        return Incomplete(either(shown or sources.values()), is_wider, tuple(changed))
+        shown = [source for mark, source in sources.items() if any(_has_mark(f, mark) for f in plain)]
+        return Incomplete(join_alternatives(shown or sources.values()), is_wider, tuple(changed))
 
-    def mends(self, error: AnalysisError) -> str | None:
+    def find_mending_source(self, error: AnalysisError) -> str | None:
         """The source of which another column may mend the error, or make it another one."""
         names, sources = mentioned(self.sql, self.conf), dict[str, str]()
-        found = [self._planned(names, kind, sources, error) for kind in _KINDS]
-        return either(sources.values()) if sources and any(not _is_same(error, other) for other in found) else None
+        found = [self._plan_wider(names, kind, sources, error) for kind in _KINDS]
+        return (
+            join_alternatives(sources.values())
+            if sources and any(not _is_same(error, other) for other in found)
+            else None
+        )
 
-    def _planned(
+    def _plan_wider(
         self, names: frozenset[str], kind: DataType, sources: dict[str, str], error: AnalysisError | None = None
     ) -> LogicalSchema | AnalysisError | Unknown:
         """The schema over the wider relations, or why there is none. Fills `sources` by the column that shows each.
@@ -115,22 +119,22 @@ class Supposition:
         """
         from planproof_engine import plan
 
-        is_ambiguous = error is not None and _ambiguous(error) is not None
+        is_ambiguous = error is not None and _ambiguous_name(error) is not None
         failure: AnalysisError | Unknown = Unknown("what its names mean")
         for _ in range(_TRIES):
-            wider = Catalog(source=lambda parts, added=names: self._wider(parts, added, kind, sources))  # type: ignore[misc]
+            wider = Catalog(source=lambda parts, added=names: self._widen(parts, added, kind, sources))  # type: ignore[misc]
             try:
                 return plan(self.sql, wider, conf=self.conf).schema
             except Unknown as unknown:
                 return unknown
             except AnalysisError as found:
-                failure, name = found, _ambiguous(found)
+                failure, name = found, _ambiguous_name(found)
                 if name is None or name not in names or is_ambiguous:
                     return found
                 names -= {name}
         return failure
 
-    def _wider(self, parts: Parts, names: frozenset[str], kind: DataType, sources: dict[str, str]) -> Relation | None:
+    def _widen(self, parts: Parts, names: frozenset[str], kind: DataType, sources: dict[str, str]) -> Relation | None:
         found = self.find(parts)
         unknown = None if found is None else self.incomplete(found)
         if found is None or unknown is None:
@@ -145,11 +149,11 @@ class Supposition:
         return replace(found, schema=LogicalSchema(tuple(fields)))
 
 
-def _form(schema: LogicalSchema) -> list[tuple[str, DataType, bool]]:
+def _form_of(schema: LogicalSchema) -> list[tuple[str, DataType, bool]]:
     return [(f.name, f.type, f.nullable) for f in schema]
 
 
-def _changed(known: LogicalSchema, other: LogicalSchema) -> Iterator[str]:
+def _find_changed(known: LogicalSchema, other: LogicalSchema) -> Iterator[str]:
     """The columns that have another type or nullability in the other schema, or are not in it."""
     first = {f.name: f for f in reversed(other.fields)}
     for f in known:
@@ -158,7 +162,7 @@ def _changed(known: LogicalSchema, other: LogicalSchema) -> Iterator[str]:
             yield f.name
 
 
-def _shows(field: LogicalField, mark: str) -> bool:
+def _has_mark(field: LogicalField, mark: str) -> bool:
     """Whether a column is the one that was added, or has it within: a struct of all columns has one more field."""
     return mark in field.name or mark in field.type.simple
 
@@ -167,7 +171,7 @@ def _is_same(error: AnalysisError, other: LogicalSchema | AnalysisError | Unknow
     return isinstance(other, AnalysisError) and (other.condition, other.message) == (error.condition, error.message)
 
 
-def _ambiguous(error: AnalysisError) -> str | None:
+def _ambiguous_name(error: AnalysisError) -> str | None:
     """The lower-case name of the column that is ambiguous."""
     match = _AMBIGUOUS.match(error.message) if error.condition == "AMBIGUOUS_REFERENCE" else None
     return match[1].split(".")[-1].strip("`").lower() if match else None

@@ -31,7 +31,7 @@ def can_fork() -> bool:
         return False
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many processes can run at once, as this one may."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -74,7 +74,7 @@ class Workers:
             return
         self._has[one] = lot
 
-    def answers(self) -> Iterator[tuple[str, Answer]]:
+    def receive_answers(self) -> Iterator[tuple[str, Answer]]:
         """What was judged since, once something was; None for a model whose process is gone."""
         from multiprocessing.connection import Connection, wait
 
@@ -106,22 +106,22 @@ def _work(check: OfflineCheck, connection: Connection, others: list[Connection])
     try:
         while True:
             lot: Lot = connection.recv()
-            connection.send([(key, _answer(check, key, left)) for key, left in lot])
+            connection.send([(key, _judge_node(check, key, left)) for key, left in lot])
     except (EOFError, OSError, KeyboardInterrupt):
         return
 
 
-def _answer(check: OfflineCheck, key: str, left: Mapping[str, State]) -> Answer:
+def _judge_node(check: OfflineCheck, key: str, left: Mapping[str, State]) -> Answer:
     node = check.project.nodes[key]
     try:
-        return JudgedNode.of(node, check.alone(node, left), is_brief=check.is_brief)
+        return JudgedNode.of(node, check.judge_alone(node, left), is_brief=check.is_brief)
     except Wanted as wanted:
         return wanted
     except Exception as error:  # It is raised again by the one who asked.
-        return _portable(error)
+        return _make_portable(error)
 
 
-def _portable(error: Exception) -> Exception:
+def _make_portable(error: Exception) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -14,7 +14,7 @@ MOST_LEVELS = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def yaml_of(text: str) -> Any:
+def load_yaml(text: str) -> Any:
     """What the text holds. Raises `yaml.YAMLError`."""
     refuse_large(text)
     try:
@@ -23,7 +23,7 @@ def yaml_of(text: str) -> Any:
         raise yaml.YAMLError(str(error)) from error
 
 
-def yaml_nodes(text: str) -> Any:
+def load_yaml_nodes(text: str) -> Any:
     """Its nodes, with their places; None where it has none. Raises `yaml.YAMLError`."""
     refuse_large(text)
     return yaml.compose(text, Loader=_LOADER)

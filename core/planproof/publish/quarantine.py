@@ -122,7 +122,7 @@ def find_bad_rows(job: Job, format: Format[P], raw: P, names: Names) -> BadRows 
         _open(job.session, table, bad.table, bad.schema)
         if not bad.bad:
             raise Unquarantinable("no staged row breaks a term by itself")
-        if not settings.quarantine.allows(bad.bad, bad.rows):
+        if not settings.quarantine.has_room_for(bad.bad, bad.rows):
             limit = f"quarantine.limit is {settings.quarantine}" if settings.quarantine else "no row would be left"
             raise Unquarantinable(f"{bad.bad:,} of {bad.rows:,} rows break a term, and {limit}")
     except (Unquarantinable, Refused, AnalysisError, KeyError) as reason:

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof.report.model import INVARIANTS, PLANES, WRITERS, Enforcement, PlaneReading, Report, worst
+from planproof.report.model import INVARIANTS, PLANES, WRITERS, Enforcement, PlaneReading, Report, find_worst
 from planproof_engine.finding import Finding, Rewrite, Verdict
 
-__all__ = ["INVARIANTS", "PLANES", "Enforcement", "Finding", "PlaneReading", "Report", "Rewrite", "Verdict", "worst"]
+__all__ = [
+    "INVARIANTS",
+    "PLANES",
+    "Enforcement",
+    "Finding",
+    "PlaneReading",
+    "Report",
+    "Rewrite",
+    "Verdict",
+    "find_worst",
+]
 
 
-def _html(reports: Sequence[Report]) -> str:
+def _render_html(reports: Sequence[Report]) -> str:
     from planproof.report.html import render
 
     return render(reports)
 
 
-def _text(reports: Sequence[Report]) -> str:
-    from planproof.report.text import plain
+def _render_text(reports: Sequence[Report]) -> str:
+    from planproof.report.text import render_plain
 
-    return plain(reports)
+    return render_plain(reports)
 
 
 # Both are read when they are first asked for: most who make a report do not print it.
-WRITERS.update(html=_html, text=_text)
+WRITERS.update(html=_render_html, text=_render_text)

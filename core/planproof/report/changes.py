@@ -35,7 +35,7 @@ class TableVersion:
     columns: tuple[Values, ...] = ()
     unread: str | None = None
 
-    def without_values(self) -> TableVersion:
+    def drop_values(self) -> TableVersion:
         """The same, without what rows hold."""
         why = "left out: changes: counts"
         return replace(self, columns=tuple(replace(c, low=None, high=None, unknown=why) for c in self.columns))
@@ -53,17 +53,17 @@ class TableChange:
     after: TableVersion
 
     def to_dict(self) -> dict[str, Any]:
-        return {"before": _form(self.before) if self.before else None, "after": _form(self.after)}
+        return {"before": _version_form(self.before) if self.before else None, "after": _version_form(self.after)}
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> TableChange:
         before = form["before"]
         return cls(None if before is None else TableVersion.from_dict(before), TableVersion.from_dict(form["after"]))
 
-    def without_values(self) -> TableChange:
+    def drop_values(self) -> TableChange:
         """The same, without what rows hold."""
-        before = None if self.before is None else self.before.without_values()
-        return TableChange(before, self.after.without_values())
+        before = None if self.before is None else self.before.drop_values()
+        return TableChange(before, self.after.drop_values())
 
     def pairs(self) -> Iterator[tuple[Values | None, Values | None]]:
         """Each column before and after, in the new order; those that are gone come last."""
@@ -74,11 +74,11 @@ class TableChange:
     def parts(self) -> list[str]:
         """`12,034 -> 11,871 rows`, `amount: nulls 0 -> 214`: the rows, and what differs."""
         if self.before is None:
-            return [f"{_number(self.after.rows)} rows, a new table"]
-        was, now = _number(self.before.rows), _number(self.after.rows)
+            return [f"{_format_number(self.after.rows)} rows, a new table"]
+        was, now = _format_number(self.before.rows), _format_number(self.after.rows)
         parts = [f"{was} -> {now} rows"]
         unread = [f"{side} not read: {p.unread}" for side, p in self._sides() if p.unread]
-        return parts + (unread or [part for old, new in self.pairs() if (part := _differs(old, new))])
+        return parts + (unread or [part for old, new in self.pairs() if (part := _describe_difference(old, new))])
 
     @property
     def is_any(self) -> bool:
@@ -99,7 +99,7 @@ class TableChange:
         return "; ".join(parts[:most] + more)
 
 
-def _differs(old: Values | None, new: Values | None) -> str | None:
+def _describe_difference(old: Values | None, new: Values | None) -> str | None:
     if old is None or new is None:
         column = old or new
         assert column is not None
@@ -111,19 +111,19 @@ def _differs(old: Values | None, new: Values | None) -> str | None:
     if not (old.unknown or new.unknown):
         for word, least, most in (("min", old.low, new.low), ("max", old.high, new.high)):
             if least != most:
-                told.append(f"{word} {_shown(least)} -> {_shown(most)}")
+                told.append(f"{word} {_format_value(least)} -> {_format_value(most)}")
     return f"{new.name}: {', '.join(told)}" if told else None
 
 
-def _shown(value: str | None) -> str:
+def _format_value(value: str | None) -> str:
     return "none" if value is None else value
 
 
-def _number(rows: int | None) -> str:
+def _format_number(rows: int | None) -> str:
     return "unknown" if rows is None else f"{rows:,}"
 
 
-def _form(version: TableVersion) -> dict[str, Any]:
+def _version_form(version: TableVersion) -> dict[str, Any]:
     return {
         "rows": version.rows,
         "columns": [asdict(column) for column in version.columns],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from planproof.report.folding import listed
+from planproof.report.folding import list_names
 from planproof.report.model import Report
-from planproof.report.parts import counted as number_of
-from planproof.report.parts import said, skipped
+from planproof.report.parts import format_count as number_of
+from planproof.report.parts import group_skipped, message_of
 from planproof_engine.finding import Finding, Verdict
 
 NOTHING = "nothing changed"
@@ -20,38 +20,38 @@ def is_of_two(reports: Sequence[Report], command: str = "") -> bool:
     )
 
 
-def counted(reports: Sequence[Report]) -> str:
+def describe_changes(reports: Sequence[Report]) -> str:
     """`1 breaking change, 12 safe; 2 relations not compared`."""
     breaking, safe = (sum(len(r.of(verdict)) for r in reports) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
-    left = f"; {left_out(reports)}" if left_out(reports) else ""
+    left = f"; {describe_skipped(reports)}" if describe_skipped(reports) else ""
     nothing = f"no change seen{left}" if left else NOTHING
     return (
         f"{breaking} breaking change{'' if breaking == 1 else 's'}, {safe} safe{left}" if breaking or safe else nothing
     )
 
 
-def left_out(reports: Sequence[Report]) -> str:
+def describe_skipped(reports: Sequence[Report]) -> str:
     """`2 relations not compared`; empty where each was."""
     unread = sum(report.outcome == "skipped" for report in reports)
     return f"{number_of(unread, 'relation')} not compared" if unread else ""
 
 
-def markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterator[str]:
+def render_markdown(reports: Sequence[Report], escaped: Callable[[str], str]) -> Iterator[str]:
     """What breaks readers, line by line; what is safe, folded; and what was not compared."""
-    breaking, safe = (list(_lines(reports, verdict, escaped)) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
+    breaking, safe = (list(_render_lines(reports, verdict, escaped)) for verdict in (Verdict.VIOLATED, Verdict.WARNING))
     if breaking:
         yield from ("### Breaking", "", *breaking, "")
     if safe:
         yield from (f"<details><summary>Safe: {len(safe)}</summary>", "", *safe, "", "</details>", "")
     unread = [
-        f"- {escaped(listed(names))}: {escaped(why.removeprefix('not compared: '))}"
-        for why, names in skipped(reports).items()
+        f"- {escaped(list_names(names))}: {escaped(why.removeprefix('not compared: '))}"
+        for why, names in group_skipped(reports).items()
     ]
     if unread:
         yield from ("<details><summary>Not compared</summary>", "", *unread, "", "</details>", "")
 
 
-def _lines(reports: Sequence[Report], verdict: Verdict, escaped: Callable[[str], str]) -> Iterator[str]:
+def _render_lines(reports: Sequence[Report], verdict: Verdict, escaped: Callable[[str], str]) -> Iterator[str]:
     found: list[tuple[Report, Finding]] = [(report, f) for report in reports for f in report.of(verdict)]
     for report, finding in found:
-        yield f"- {escaped(report.model)}: {escaped(said(finding))}"
+        yield f"- {escaped(report.model)}: {escaped(message_of(finding))}"

@@ -51,10 +51,12 @@ class Comparison:
             if number:
                 found.append(f"  {column}: {number:,} changed")
                 found += [
-                    f"    {e.key}: {_shown(e.before)} -> {_shown(e.after)}" for e in self.examples if e.column == column
+                    f"    {e.key}: {_format_value(e.before)} -> {_format_value(e.after)}"
+                    for e in self.examples
+                    if e.column == column
                 ]
         return found + [f"  {column}: not compared, {why}" for column, why in self.uncompared.items()]
 
 
-def _shown(value: str | None) -> str:
+def _format_value(value: str | None) -> str:
     return "NULL" if value is None else value

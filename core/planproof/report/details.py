@@ -146,7 +146,7 @@ class Details:
             if value is not None and name not in without:
                 known[name] = dict(value) if isinstance(value, Mapping) else value
         if self.files is not None:
-            known["files"] = {f.name: _plain(getattr(self.files, f.name)) for f in fields(self.files)}
+            known["files"] = {f.name: _convert_value(getattr(self.files, f.name)) for f in fields(self.files)}
         if self.change is not None:
             known["change"] = self.change.to_dict()
         if self.comparison is not None:
@@ -192,5 +192,5 @@ _TYPED = frozenset(("files", "change", "comparison", *_LISTS, "quarantine", "bro
 """Fields that are not the same in JSON's types."""
 
 
-def _plain(value: Any) -> Any:
+def _convert_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value

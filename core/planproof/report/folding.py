@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from planproof.report.model import Report
-from planproof.report.parts import Parts, one_line, promised_at, said, stopped, where
+from planproof.report.parts import Parts, format_place, format_promise, is_stopped, join_lines, message_of
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.records import record
 
@@ -23,22 +23,22 @@ _OF_NO_MODEL = re.compile(
 )
 
 
-def groups(stopped: Sequence[Report]) -> list[list[Report]]:
+def group_by_cause(stopped: Sequence[Report]) -> list[list[Report]]:
     """The reports of a check by their cause, in the order of the first of each: models whose findings differ in
     nothing but quoted names and the numbers in names, for another number is another cause; and those whose tables an
     audit did not find. What else a run or an audit stopped stands alone: each has a table of its own."""
     found: dict[object, list[Report]] = {}
     for report in stopped:
-        key: object = _cause(report) if report.outcome == "checked" else bool(report.details.absent) or id(report)
+        key: object = _find_cause(report) if report.outcome == "checked" else bool(report.details.absent) or id(report)
         found.setdefault(key, []).append(report)
     return list(found.values())
 
 
-def _cause(report: Report) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted({(f.code, _NAMES.sub("_", said(f))) for f in Parts.of(report).findings}))
+def _find_cause(report: Report) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted({(f.code, _NAMES.sub("_", message_of(f))) for f in Parts.of(report).findings}))
 
 
-def consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[int]]:
+def find_consequences(reports: Iterable[Report]) -> tuple[dict[str, list[str]], set[int]]:
     """Models that are unproved only because a model that they read is: their names by the model at the root, and the
     identities of the findings that say so. A root is a model whose own finding is no consequence."""
     read: dict[str, str] = {}
@@ -76,64 +76,64 @@ class Remark:
 
     @property
     def named(self) -> str:
-        return listed((self.report.model, *self.others))
+        return list_names((self.report.model, *self.others))
 
     @property
     def place(self) -> str:
         """` at models/a.sql:3:8, and elsewhere`; empty where nothing of it has a place in a text."""
-        at = f" at {where(self.finding.origin)}" if self.finding.origin else ""
+        at = f" at {format_place(self.finding.origin)}" if self.finding.origin else ""
         return f"{at}, and elsewhere" if at and self.is_elsewhere else at
 
     @property
     def promised(self) -> str:
         """` (promised at models/schema.yml:12)`; empty where no contract says it."""
-        return f" ({promised_at(self.finding)})" if self.finding.promise else ""
+        return f" ({format_promise(self.finding)})" if self.finding.promise else ""
 
 
-def later(finding: Finding) -> bool:
+def is_secondary(finding: Finding) -> bool:
     """Whether a finding comes after the others of its verdict, which are nearly always a mistake."""
     return finding.code not in SUSPECT
 
 
 def place_of(finding: Finding) -> str:
     """` at models/a.sql:3:8, promised at models/schema.yml:12`."""
-    promised = f", {promised_at(finding)}" if finding.promise else ""
-    return (f" at {where(finding.origin)}" if finding.origin else "") + promised
+    promised = f", {format_promise(finding)}" if finding.promise else ""
+    return (f" at {format_place(finding.origin)}" if finding.origin else "") + promised
 
 
-def remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
+def collect_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Remark]:
     """The findings of one verdict; one that many models share is said once, and so is the same of many sources.
 
     Left out are consequences of another model's finding, which stand with that finding; matters of style, which are
     only counted; and what is unproved of a stopped model, which stands where the stop is said.
     """
     seen: dict[tuple[str, str], list[tuple[Report, Finding]]] = {}
-    below, folded = consequences(reports)
+    below, folded = find_consequences(reports)
     for report in reports:
-        if stopped(report) and (verdict is Verdict.UNPROVED or _is_warned_of(report)):
+        if is_stopped(report) and (verdict is Verdict.UNPROVED or _is_warned_of(report)):
             continue
         for f in report.of(verdict):
             if id(f) not in folded and f.code not in STYLE:
-                unread = _OF_NO_MODEL.match(said(f)) if f.code == "PP111" else None
-                key = f"{unread['kind']}: {unread['why']}" if unread else f"{said(f)}{place_of(f)}"
+                unread = _OF_NO_MODEL.match(message_of(f)) if f.code == "PP111" else None
+                key = f"{unread['kind']}: {unread['why']}" if unread else f"{message_of(f)}{place_of(f)}"
                 seen.setdefault((f.code, key), []).append((report, f))
-    for found in sorted(seen.values(), key=lambda found: later(found[0][1])):
+    for found in sorted(seen.values(), key=lambda found: is_secondary(found[0][1])):
         (report, finding), *others = found
         holders = [one for one, _ in found] if verdict is Verdict.UNPROVED else []
         following = [name for one in holders for name in below.pop(one.model, [])]
         models = tuple(dict.fromkeys(other.model for other, _ in others if other is not report))
         elsewhere = any(place_of(f) != place_of(finding) for _, f in others)
-        yield Remark(report, finding, _shared([f for _, f in found]), elsewhere, models, tuple(following))
+        yield Remark(report, finding, _merge_messages([f for _, f in found]), elsewhere, models, tuple(following))
 
 
-def _shared(found: Sequence[Finding]) -> str:
+def _merge_messages(found: Sequence[Finding]) -> str:
     """The message of findings that are one remark: sources of which the same is said are named one after the other."""
-    first, unread = said(found[0]), [_OF_NO_MODEL.match(said(f)) for f in found]
+    first, unread = message_of(found[0]), [_OF_NO_MODEL.match(message_of(f)) for f in found]
     names = list(dict.fromkeys(match["name"] for match in unread if match is not None))
     match = unread[0]
     if match is None or len(names) < 2:
         return first
-    return f"planproof does not know the schemas of {listed(names)}: each {match['kind']} {match['why']}"
+    return f"planproof does not know the schemas of {list_names(names)}: each {match['kind']} {match['why']}"
 
 
 def _is_warned_of(report: Report) -> bool:
@@ -141,21 +141,21 @@ def _is_warned_of(report: Report) -> bool:
     return all(f.verdict is Verdict.WARNING for f in Parts.of(report).findings)
 
 
-def causes(reports: Iterable[Report], folded: Collection[int]) -> list[Report]:
+def find_causes(reports: Iterable[Report], folded: Collection[int]) -> list[Report]:
     """The models that were stopped, but for those that are only unproved because a model that they read is."""
-    found = [report for report in reports if stopped(report)]
+    found = [report for report in reports if is_stopped(report)]
     stopping = {report.model: Parts.of(report).findings for report in found}
     return [r for r in found if not stopping[r.model] or not all(id(f) in folded for f in stopping[r.model])]
 
 
-def unjudged(names: Sequence[str], of: int = 1) -> str:
+def describe_unjudged(names: Sequence[str], of: int = 1) -> str:
     """`so 2 models that read it cannot be judged: a, b`. `of`: how many are read."""
     it = "it" if of == 1 else "one of them"
     many = f"1 model that reads {it}" if len(names) == 1 else f"{len(names):,} models that read {it}"
-    return f"so {many} cannot be judged: {listed(names)}"
+    return f"so {many} cannot be judged: {list_names(names)}"
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
+def list_names(names: Sequence[str], most: int = 6) -> str:
     """`a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(map(one_line, names[:most]))}{more}"
+    return f"{', '.join(map(join_lines, names[:most]))}{more}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planproof.report.parts import harmless_json
+from planproof.report.parts import neutralize_json
 from planproof.report.run import RunReport
 from planproof_engine.records import record
 
@@ -23,11 +23,11 @@ class Form:
 def render(run: RunReport, name: str, form: Form | None = None) -> str:
     """The report in the form `name`, one of `FORMATS`. Its text ends with a line break. Raises KeyError."""
     form = form or Form()
-    text = _rendered(run, name, form)
+    text = _render(run, name, form)
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def _rendered(run: RunReport, name: str, form: Form) -> str:
+def _render(run: RunReport, name: str, form: Form) -> str:
     # Each form is imported where it is asked for: jinja2 and rich take a while.
     if name == "json":
         return run.to_json(indent=1)
@@ -46,7 +46,7 @@ def _rendered(run: RunReport, name: str, form: Form) -> str:
     if name == "sarif":
         from planproof.report import sarif
 
-        return harmless_json(sarif.render(run, form.prefix))
+        return neutralize_json(sarif.render(run, form.prefix))
     if name == "github":
         from planproof.report import github
 
@@ -54,11 +54,11 @@ def _rendered(run: RunReport, name: str, form: Form) -> str:
     if name == "openlineage":
         from planproof.report import openlineage
 
-        return harmless_json(openlineage.render(run))
+        return neutralize_json(openlineage.render(run))
     if name == "text":
-        from planproof.report.text import plain
+        from planproof.report.text import render_plain
 
-        return plain(run.reports)
+        return render_plain(run.reports)
     raise KeyError(name)
 
 
@@ -73,7 +73,7 @@ def prefix_of(project: Path) -> str:
     return ""
 
 
-def schema() -> str:
+def read_schema() -> str:
     """The JSON Schema of the form `json`."""
     from importlib.resources import files
 

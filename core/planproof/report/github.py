@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from planproof.report.folding import consequences, later, unjudged
+from planproof.report.folding import describe_unjudged, find_consequences, is_secondary
 from planproof.report.model import Report
 from planproof.report.parts import (
-    asked_once,
-    counted,
-    explained,
-    failure,
-    harmless,
+    describe_failure,
+    find_first_steps,
+    format_count,
     heading,
+    is_explained,
     is_promise,
-    said,
-    stopped,
-    stops,
+    is_stopped,
+    is_stopping,
+    message_of,
+    neutralize,
 )
 from planproof.report.run import RunReport
-from planproof.report.text import summary
+from planproof.report.text import render_summary
 from planproof_engine.finding import Finding, Verdict
 
 LEVELS = {Verdict.VIOLATED: "error", Verdict.UNPROVED: "warning", Verdict.WARNING: "notice"}
@@ -29,29 +29,31 @@ def render(run: RunReport, prefix: str = "") -> str:
     """One line per finding, the worst first, as GitHub shows only the first ten of each level; then the summary. What
     follows from another model's finding stands with that one, and of a model each next step is said once. `prefix` is
     the dbt project's folder below the repository's root, such as `dbt/`."""
-    below, folded = consequences(run.reports)
-    told = [(report, _told(report, folded)) for report in run.reports]
+    below, folded = find_consequences(run.reports)
+    told = [(report, _select_findings(report, folded)) for report in run.reports]
     failed = [report for report in run.reports if report.outcome == "failed" and not report.of(Verdict.VIOLATED)]
-    next_of = {first: f" Next: {step}" for _, found in told for first, step in asked_once(found).items()}
+    next_of = {first: f" Next: {step}" for _, found in told for first, step in find_first_steps(found).items()}
     lines = []
     for verdict in LEVELS:
         of_level = [(report, f) for report, found in told for f in found if f.verdict is verdict]
-        for report, finding in sorted(of_level, key=lambda pair: later(pair[1])):
+        for report, finding in sorted(of_level, key=lambda pair: is_secondary(pair[1])):
             following = below.pop(report.model, []) if verdict is not Verdict.WARNING else []
-            so = f" S{unjudged(following)[1:]}." if following else ""
-            lines.append(_annotation(report, finding, prefix, f"{so}{next_of.get(id(finding), '')}"))
+            so = f" S{describe_unjudged(following)[1:]}." if following else ""
+            lines.append(_render_annotation(report, finding, prefix, f"{so}{next_of.get(id(finding), '')}"))
         if verdict is Verdict.VIOLATED:
-            lines += [_failed(report, prefix) for report in failed]
-    failing = sum(map(stopped, run.reports))
-    ends = f"{counted(failing, 'model')} failed" if failing else "nothing failed"
-    return "\n".join([*lines, f"planproof: {_data(summary(run.reports, command=run.command).plain)} ({ends})", ""])
+            lines += [_render_failure(report, prefix) for report in failed]
+    failing = sum(map(is_stopped, run.reports))
+    ends = f"{format_count(failing, 'model')} failed" if failing else "nothing failed"
+    return "\n".join(
+        [*lines, f"planproof: {_escape_data(render_summary(run.reports, command=run.command).plain)} ({ends})", ""]
+    )
 
 
-def _told(report: Report, folded: Collection[int]) -> list[Finding]:
+def _select_findings(report: Report, folded: Collection[int]) -> list[Finding]:
     """The findings that get a line, in the order in which they are told."""
     violated = report.of(Verdict.VIOLATED)
-    found = [f for verdict in LEVELS for f in sorted(report.of(verdict), key=later)]
-    return [f for f in found if id(f) not in folded and not explained(f, violated) and not _is_said(report, f)]
+    found = [f for verdict in LEVELS for f in sorted(report.of(verdict), key=is_secondary)]
+    return [f for f in found if id(f) not in folded and not is_explained(f, violated) and not _is_said(report, f)]
 
 
 def _is_said(report: Report, finding: Finding) -> bool:
@@ -61,14 +63,16 @@ def _is_said(report: Report, finding: Finding) -> bool:
     return is_promise(finding) or finding.message == report.error
 
 
-def _failed(report: Report, prefix: str) -> str:
+def _render_failure(report: Report, prefix: str) -> str:
     file = report.details.file
     given = {"title": f"planproof: {report.model}", **({"file": f"{prefix}{file}"} if file is not None else {})}
-    return _command("error", given, f"{report.model} {heading(report)}: {failure(report) or 'no reason given'}")
+    return _format_command(
+        "error", given, f"{report.model} {heading(report)}: {describe_failure(report) or 'no reason given'}"
+    )
 
 
-def _annotation(report: Report, finding: Finding, prefix: str, more: str) -> str:
-    level = "error" if stops(report, finding) else LEVELS[finding.verdict]
+def _render_annotation(report: Report, finding: Finding, prefix: str, more: str) -> str:
+    level = "error" if is_stopping(report, finding) else LEVELS[finding.verdict]
     origin, given = finding.origin, {"title": f"{finding.code} {report.model}"}
     file = origin.file if origin is not None and origin.file else report.details.file
     if file is not None:
@@ -80,22 +84,22 @@ def _annotation(report: Report, finding: Finding, prefix: str, more: str) -> str
     elif finding.promise is not None:
         # A column that is not there has no place in the model; its promise has one.
         given |= {"file": f"{prefix}{finding.promise.file}", "line": str(finding.promise.line)}
-    return _command(level, given, f"{said(finding).rstrip('.')}.{more}")
+    return _format_command(level, given, f"{message_of(finding).rstrip('.')}.{more}")
 
 
-def _command(level: str, given: dict[str, str], message: str) -> str:
+def _format_command(level: str, given: dict[str, str], message: str) -> str:
     """A workflow command; what a name or a message holds can end neither it nor one of its properties.
 
     >>> print(_command("error", {"title": "a,b: c"}, "x\\n::warning::y"))
     ::error title=a%2Cb%3A c::x%0A::warning::y
     """
-    properties = ",".join(f"{key}={_property(value)}" for key, value in given.items())
-    return f"::{level} {properties}::{_data(message)}"
+    properties = ",".join(f"{key}={_escape_property(value)}" for key, value in given.items())
+    return f"::{level} {properties}::{_escape_data(message)}"
 
 
-def _data(text: str) -> str:
-    return harmless(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _escape_data(text: str) -> str:
+    return neutralize(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")

@@ -17,13 +17,23 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from planproof.report import compared
-from planproof.report.folding import later
-from planproof.report.matrix import matrix
+from planproof.report.folding import is_secondary
+from planproof.report.matrix import build_matrix
 from planproof.report.model import PLANES, Report
-from planproof.report.parts import asked_once, counted, fate, line_of, not_tried, promised, stopped, visible, where
-from planproof.report.picture import picture
+from planproof.report.parts import (
+    describe_table,
+    find_first_steps,
+    format_count,
+    format_place,
+    is_stopped,
+    line_of,
+    list_untried_tests,
+    promise_label,
+    replace_invisible,
+)
+from planproof.report.picture import draw_plan
 from planproof.report.run import RunReport
-from planproof.report.text import quote, summary
+from planproof.report.text import quote, render_summary
 from planproof.report.ways import Ways
 from planproof_engine.finding import Finding, Verdict
 
@@ -62,34 +72,34 @@ def render(
     given = list(reports)
     shown = sorted(given, key=lambda report: _STATES.index(state_of(report)))
     states = Counter(map(state_of, shown))
-    text = _script()
-    return _template().render(
+    text = _read_script()
+    return _load_template().render(
         title=title,
-        summary=summary(given, command=run.command if run else "").plain,
-        banner=_of_two(given)
+        summary=render_summary(given, command=run.command if run else "").plain,
+        banner=_make_banner_of_two(given)
         if compared.is_of_two(given, run.command if run else "")
-        else banner(states, all(map(_is_broken, filter(stopped, given)))),
+        else make_banner(states, all(map(_is_broken, filter(is_stopped, given)))),
         counts={"all": len(shown), **{state: states[state] for state in _STATES}},
         run=run,
         reports=shown,
         is_long=len(shown) > _LONG,
-        brief_line=_brief,
+        brief_line=_summarize,
         ways=Ways(shown),
         state_of=state_of,
-        words=_words,
-        ordered=_ordered,
-        asked_once=_asked_once,
-        matrix=matrix,
+        words=_search_words,
+        ordered=_sort_findings,
+        asked_once=_find_first_steps,
+        matrix=build_matrix,
         sql_lines=lambda report: list(_sql_lines(report)),
         planes=lambda report: list(plane_boxes(report)),
-        picture=picture,
-        stopped=stopped,
-        not_tried=not_tried,
-        fate=fate,
+        picture=draw_plan,
+        stopped=is_stopped,
+        not_tried=list_untried_tests,
+        fate=describe_table,
         quote=quote,
-        where=where,
+        where=format_place,
         line_of=line_of,
-        promised=promised,
+        promised=promise_label,
         script=Markup(text) if script else None,
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}",
     )
@@ -104,7 +114,7 @@ def render_run(run: RunReport, *, script: bool = True) -> str:
 def state_of(report: Report) -> str:
     """The state under which a model is listed: `violated` where it was stopped, `skipped` where it was not run,
     `unproved`, `none` where it promises nothing, else `proved`."""
-    if stopped(report):
+    if is_stopped(report):
         return "violated"
     if report.outcome == "skipped":
         return "skipped"
@@ -117,54 +127,56 @@ def _is_broken(report: Report) -> bool:
     return report.outcome in ("rejected", "failed") or bool(report.of(Verdict.VIOLATED))
 
 
-def _of_two(reports: Sequence[Report]) -> Banner:
+def _make_banner_of_two(reports: Sequence[Report]) -> Banner:
     """The page's verdict on two compiles. Where some relations were not compared, it speaks of what was seen."""
-    left = compared.left_out(reports)
+    left = compared.describe_skipped(reports)
     breaking = sum(report.verdict is Verdict.VIOLATED for report in reports)
     if breaking:
-        changed = f"{counted(breaking, 'relation')} changed under their readers"
+        changed = f"{format_count(breaking, 'relation')} changed under their readers"
         return Banner("violated", "Breaking.", f"{changed}; {left}" if left else changed)
     if left:
         return Banner("none", "Nothing is seen to break.", left)
     return Banner("none", "Nothing breaks.", "readers of the old relations can read the new ones")
 
 
-def banner(states: Counter[str], broken: bool = True) -> Banner:
+def make_banner(states: Counter[str], broken: bool = True) -> Banner:
     """The page's verdict: the worst state of any model. Nothing is called proved where no model promises anything.
     `broken`: what was stopped broke a promise, could not be published or could not run; else fail_on stopped some."""
-    without = f"; {counted(states['none'], 'model')} without a contract, of which nothing is proved" * bool(
+    without = f"; {format_count(states['none'], 'model')} without a contract, of which nothing is proved" * bool(
         states["none"]
     )
     if states["violated"]:
         why = "broke a promise or could not run" if broken else "did not pass"
-        return Banner("violated", "Stopped.", f"{counted(states['violated'], 'model')} {why}")
+        return Banner("violated", "Stopped.", f"{format_count(states['violated'], 'model')} {why}")
     if states["skipped"]:
-        return Banner("unproved", "Not all was run.", f"{counted(states['skipped'], 'model')} skipped{without}")
+        return Banner("unproved", "Not all was run.", f"{format_count(states['skipped'], 'model')} skipped{without}")
     if states["unproved"]:
-        return Banner("unproved", "Not all is proved.", f"{counted(states['unproved'], 'model')} unproved{without}")
+        return Banner(
+            "unproved", "Not all is proved.", f"{format_count(states['unproved'], 'model')} unproved{without}"
+        )
     if states["proved"]:
         holds = "keeps its contract" if states["proved"] == 1 else "keep their contracts"
-        return Banner("proved", "Proved.", f"{counted(states['proved'], 'model')} {holds}{without}")
+        return Banner("proved", "Proved.", f"{format_count(states['proved'], 'model')} {holds}{without}")
     return Banner(
         "none", "Nothing was promised.", "no model here has a contract" if states["none"] else "no model is here"
     )
 
 
-def _ordered(report: Report) -> list[Finding]:
-    return sorted(report.findings, key=lambda finding: (_FIRST.index(finding.verdict), later(finding)))
+def _sort_findings(report: Report) -> list[Finding]:
+    return sorted(report.findings, key=lambda finding: (_FIRST.index(finding.verdict), is_secondary(finding)))
 
 
-def _asked_once(findings: Iterable[Finding]) -> dict[int, str]:
-    return asked_once(finding for finding in findings if finding.verdict is not Verdict.PROVED)
+def _find_first_steps(findings: Iterable[Finding]) -> dict[int, str]:
+    return find_first_steps(finding for finding in findings if finding.verdict is not Verdict.PROVED)
 
 
-def _brief(report: Report) -> str:
+def _summarize(report: Report) -> str:
     proved = [report.word(f) for f in report.of(Verdict.PROVED)]
     said = ", ".join(f"{number} {word}" for word, number in Counter(proved).items()) or "nothing was promised"
     return f"{said}; the whole report of this model is in the JSON form"
 
 
-def _words(report: Report) -> str:
+def _search_words(report: Report) -> str:
     """What the search looks in: names, columns and codes, never a row of data."""
     columns = {name for reading in report.planes for name, _, _ in reading.schema or ()}
     found = {report.model, report.said, report.outcome, *columns}
@@ -196,19 +208,19 @@ def plane_boxes(report: Report) -> Iterator[PlaneBox]:
 
 
 @lru_cache(maxsize=1)
-def _script() -> str:
+def _read_script() -> str:
     return files("planproof.report").joinpath("page.js").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
+def _load_template() -> Template:
     source = files("planproof.report").joinpath("page.html").read_text(encoding="utf-8")
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
+        finalize=lambda value: replace_invisible(value) if type(value) is str else value,
     )
     environment.filters["identity"] = id
     return environment.from_string(source)

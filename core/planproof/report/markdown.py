@@ -6,24 +6,32 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from planproof.report import compared
-from planproof.report.folding import Remark, causes, consequences, groups, listed, remarks, unjudged
+from planproof.report.folding import (
+    Remark,
+    collect_remarks,
+    describe_unjudged,
+    find_causes,
+    find_consequences,
+    group_by_cause,
+    list_names,
+)
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
-    also_open,
-    counted,
-    harmless,
+    describe_open_terms,
+    describe_uncounted,
+    format_count,
+    format_place,
+    format_promise,
+    group_skipped,
+    join_lines,
+    list_untried_tests,
+    message_of,
+    neutralize,
     next_steps,
-    not_tried,
-    one_line,
-    promised_at,
-    said,
     samples_of,
-    skipped,
-    uncounted,
-    where,
 )
-from planproof.report.text import summary
+from planproof.report.text import render_summary
 from planproof_engine.finding import Finding, Verdict
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
@@ -32,89 +40,93 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|<>~&-])")
 def render(reports: Sequence[Report], command: str = "") -> str:
     """The summary, each model that was stopped with what stopped it, and what else is unproved, folded. Of two compiles
     (`command` is `diff`): what changed."""
-    lines = [f"**planproof:** {escaped(summary(reports, command=command).plain)}", ""]
+    lines = [f"**planproof:** {escape(render_summary(reports, command=command).plain)}", ""]
     if compared.is_of_two(reports, command):
-        return "\n".join([*lines, *compared.markdown(reports, escaped)])
-    below, folded = consequences(reports)
-    for report, *others in groups(causes(reports, folded)):
+        return "\n".join([*lines, *compared.render_markdown(reports, escape)])
+    below, folded = find_consequences(reports)
+    for report, *others in group_by_cause(find_causes(reports, folded)):
         names = [name for r in (report, *others) for name in below.get(r.model, ())]
-        lines += [*_stopped(report, [other.model for other in others], names), ""]
-    for reason, names in skipped(reports).items():
-        lines += [f"Skipped, because {escaped(reason)}: {', '.join(map(escaped, names))}", ""]
+        lines += [*_render_stopped(report, [other.model for other in others], names), ""]
+    for reason, names in group_skipped(reports).items():
+        lines += [f"Skipped, because {escape(reason)}: {', '.join(map(escape, names))}", ""]
     changed = [(r, r.details.change) for r in reports if r.outcome == "published" and r.details.change is not None]
     if changed:
         lines += ["<details><summary>What was published</summary>", ""]
-        lines += [f"- {escaped(r.model)}: {escaped(change.line())}" for r, change in changed]
+        lines += [f"- {escape(r.model)}: {escape(change.line())}" for r, change in changed]
         lines += ["", "</details>", ""]
-    open_ones = [remark for verdict in (Verdict.UNPROVED, Verdict.WARNING) for remark in remarks(reports, verdict)]
+    open_ones = [
+        remark for verdict in (Verdict.UNPROVED, Verdict.WARNING) for remark in collect_remarks(reports, verdict)
+    ]
     if open_ones:
         lines += ["<details><summary>Unproved, and warnings</summary>", ""]
-        lines += [line for remark in open_ones for line in _remark(remark)]
-        lines += _next_steps(remark.finding for remark in open_ones)
+        lines += [line for remark in open_ones for line in _render_remark(remark)]
+        lines += _render_next_steps(remark.finding for remark in open_ones)
         lines += ["", "</details>", ""]
-    untried = [(r, said) for r in reports for said in not_tried(r)]
+    untried = [(r, said) for r in reports for said in list_untried_tests(r)]
     if untried:
         lines += ["<details><summary>Data tests that did not run before the publish</summary>", ""]
-        lines += [f"- {escaped(r.model)}: {escaped(said)}" for r, said in untried]
+        lines += [f"- {escape(r.model)}: {escape(said)}" for r, said in untried]
         lines += ["", "</details>", ""]
     return "\n".join(lines)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """The text on one line: what Markdown or HTML would read as markup is made plain, and nobody is mentioned.
 
     >>> print(escaped("a_b | <c>"))
     a\\_b \\| \\<c\\>
     """
-    return _MARKUP.sub(r"\\\1", harmless(one_line(text))).replace("@", "@\u200b")
+    return _MARKUP.sub(r"\\\1", neutralize(join_lines(text))).replace("@", "@\u200b")
 
 
-def _remark(remark: Remark) -> Iterator[str]:
+def _render_remark(remark: Remark) -> Iterator[str]:
     f = remark.finding
-    at = f"{_at(f)}{', and elsewhere' if remark.is_elsewhere else ''}"
-    yield f"- {escaped(f.code)} {escaped(remark.named)}: {escaped(remark.message)}{at}"
+    at = f"{_format_place(f)}{', and elsewhere' if remark.is_elsewhere else ''}"
+    yield f"- {escape(f.code)} {escape(remark.named)}: {escape(remark.message)}{at}"
     if remark.following:
-        yield f"  - {escaped(unjudged(remark.following, 1 + len(remark.others)))}"
+        yield f"  - {escape(describe_unjudged(remark.following, 1 + len(remark.others)))}"
 
 
-def _next_steps(findings: Iterable[Finding]) -> list[str]:
-    return [f"- Next ({', '.join(codes)}): {escaped(step)}" for step, codes in next_steps(findings).items()]
+def _render_next_steps(findings: Iterable[Finding]) -> list[str]:
+    return [f"- Next ({', '.join(codes)}): {escape(step)}" for step, codes in next_steps(findings).items()]
 
 
-def _stopped(report: Report, others: Sequence[str], following: Sequence[str]) -> Iterator[str]:
+def _render_stopped(report: Report, others: Sequence[str], following: Sequence[str]) -> Iterator[str]:
     parts = Parts.of(report)
     why = f": {parts.reason}" if report.outcome != "failed" or report.of(Verdict.VIOLATED) else ""
-    yield f"### {escaped(parts.model)} {parts.heading}{why}"
+    yield f"### {escape(parts.model)} {parts.heading}{why}"
     yield ""
     if parts.findings:
         yield "| code | column | promised | found | plane | where |"
         yield "|---|---|---|---|---|---|"
         for f in parts.findings:
-            cells = (f.code, f.field, f.promised, f.found, f.plane, where(f.origin) if f.origin else None)
-            yield f"| {' | '.join(escaped(cell or '-') for cell in cells)} |"
+            cells = (f.code, f.field, f.promised, f.found, f.plane, format_place(f.origin) if f.origin else None)
+            yield f"| {' | '.join(escape(cell or '-') for cell in cells)} |"
         yield ""
-        yield from dict.fromkeys(f"- {escaped(f.code)}: {escaped(said(f))}{_promised(f)}" for f in parts.findings)
-        yield from (f"  - {escaped(row)}" for f in parts.findings for row in samples_of(report, f))
-        yield from _next_steps(parts.findings)
+        yield from dict.fromkeys(
+            f"- {escape(f.code)}: {escape(message_of(f))}{_format_promise(f)}" for f in parts.findings
+        )
+        yield from (f"  - {escape(row)}" for f in parts.findings for row in samples_of(report, f))
+        yield from _render_next_steps(parts.findings)
         yield ""
     if parts.error:
-        yield escaped(parts.error)
+        yield escape(parts.error)
         yield ""
-    for left in filter(None, (also_open(report), uncounted(report))):
-        yield escaped(left)
+    for left in filter(None, (describe_open_terms(report), describe_uncounted(report))):
+        yield escape(left)
         yield ""
     if others:
-        yield f"The same in {counted(len(others), 'other model')}: {escaped(listed(others))}"
+        yield f"The same in {format_count(len(others), 'other model')}: {escape(list_names(others))}"
         yield ""
     if following:
-        yield f"S{escaped(unjudged(following, 1 + len(others)))[1:]}"
+        yield f"S{escape(describe_unjudged(following, 1 + len(others)))[1:]}"
         yield ""
-    yield f"**{escaped(parts.fate)}**"
+    yield f"**{escape(parts.fate)}**"
 
 
-def _promised(finding: Finding) -> str:
-    return f" ({escaped(promised_at(finding))})" if finding.promise else ""
+def _format_promise(finding: Finding) -> str:
+    return f" ({escape(format_promise(finding))})" if finding.promise else ""
 
 
-def _at(finding: Finding) -> str:
-    return f" ({escaped(where(finding.origin))})" if finding.origin else ""
+def _format_place(finding: Finding) -> str:
+    return f" ({escape(format_place(finding.origin))})" if finding.origin else ""

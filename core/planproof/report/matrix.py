@@ -33,26 +33,26 @@ class Matrix(NamedTuple):
     rows: Sequence[Row]
 
 
-def matrix(report: Report) -> Matrix | None:
+def build_matrix(report: Report) -> Matrix | None:
     """The report's columns by its planes, None where no plane was read with its columns."""
-    schemas = {reading.plane: _columns(reading) for reading in report.planes if reading.schema is not None}
-    first = _first_breaks(report)
+    schemas = {reading.plane: _format_columns(reading) for reading in report.planes if reading.schema is not None}
+    first = _find_first_breaks(report)
     if not schemas:
         return None
     broken_at = {finding.plane for finding in first.values()}
     shown = [plane for plane in PLANES if plane in schemas or plane in broken_at]
     names = dict.fromkeys(name for plane in shown for name in schemas.get(plane, {}))
     names.update(dict.fromkeys(name for name in first if name not in names))
-    rows = [Row(name, [_cell(name, plane, schemas, first.get(name)) for plane in shown]) for name in names]
+    rows = [Row(name, [_make_cell(name, plane, schemas, first.get(name)) for plane in shown]) for name in names]
     rows.sort(key=lambda row: row.name not in first)
     return Matrix(shown, rows)
 
 
-def _columns(reading: PlaneReading) -> Mapping[str, str]:
+def _format_columns(reading: PlaneReading) -> Mapping[str, str]:
     return {name: f"{kind}{'' if nullable else ' NOT NULL'}" for name, kind, nullable in reading.schema or ()}
 
 
-def _first_breaks(report: Report) -> dict[str, Finding]:
+def _find_first_breaks(report: Report) -> dict[str, Finding]:
     """For each column whose promise is violated, the finding of the first plane that shows it."""
     found: dict[str, Finding] = {}
     for finding in sorted(report.of(Verdict.VIOLATED), key=lambda f: PLANES.index(f.plane)):
@@ -61,7 +61,7 @@ def _first_breaks(report: Report) -> dict[str, Finding]:
     return found
 
 
-def _cell(name: str, plane: str, schemas: Mapping[str, Mapping[str, str]], broken: Finding | None) -> Cell:
+def _make_cell(name: str, plane: str, schemas: Mapping[str, Mapping[str, str]], broken: Finding | None) -> Cell:
     text = schemas.get(plane, {}).get(name, "")
     if broken is not None and broken.plane == plane:
         return Cell(broken.found or text or "missing", "first", f"promised {broken.promised or 'otherwise'}")

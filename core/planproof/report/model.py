@@ -145,7 +145,7 @@ class Report:
         form = {name: getattr(self, name) for name in FIELDS}
         form["findings"] = [_finding_dict(f) for f in self.findings]
         for name in ("planes", "invariants", "rewrites"):
-            form[name] = [flat(part) for part in form[name]]
+            form[name] = [flatten(part) for part in form[name]]
         return {**form, "details": self.details.to_dict(), "verdict": self.verdict.value}
 
     @property
@@ -204,19 +204,19 @@ _SEVERITY = {v.value: i for i, v in enumerate(Verdict)}
 FIELDS = tuple(f.name for f in fields(Report))
 
 
-def flat(part: Any) -> dict[str, Any]:
+def flatten(part: Any) -> dict[str, Any]:
     """A part of a report; `asdict` would copy all that is in it, which takes longer than a model's judgement."""
     form: dict[str, Any] = {name: getattr(part, name) for name in part.__dataclass_fields__}
     for name in ("origin", "promise"):
         if form.get(name) is not None:
-            form[name] = flat(form[name])
+            form[name] = flatten(form[name])
     return form
 
 
 def _finding_dict(finding: Finding) -> dict[str, Any]:
-    return {**flat(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
+    return {**flatten(finding), "verdict": finding.verdict.value, "next_step": finding.next_step}
 
 
-def worst(reports: Iterable[Report]) -> Verdict:
+def find_worst(reports: Iterable[Report]) -> Verdict:
     """The severest verdict among reports; proved where there are none."""
     return max((r.verdict for r in reports), key=lambda v: _SEVERITY[v.value], default=Verdict.PROVED)

@@ -14,7 +14,7 @@ from typing import Any
 
 from planproof.report.changes import Values
 from planproof.report.model import Report
-from planproof.report.parts import is_promise, said
+from planproof.report.parts import is_promise, message_of
 from planproof.report.run import RunReport
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import CODES, Verdict
@@ -51,27 +51,29 @@ def render(run: RunReport) -> str:
     """An event for each model that was judged; what was skipped has none. Only what was published, or checked before
     it runs, is an output: a model that was stopped has changed no table."""
     producer = f"urn:planproof:{run.versions.get('planproof', 'unknown')}"
-    events = [_event(run, report, producer) for report in run.reports if report.outcome not in ("skipped", "compared")]
+    events = [
+        _make_event(run, report, producer) for report in run.reports if report.outcome not in ("skipped", "compared")
+    ]
     return "".join(f"{json.dumps(event)}\n" for event in events)
 
 
-def _event(run: RunReport, report: Report, producer: str) -> dict[str, Any]:
+def _make_event(run: RunReport, report: Report, producer: str) -> dict[str, Any]:
     name = report.details.unique_id or report.model
     stopped = report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED
     # The same report gives the same ids, however often it is told.
     run_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{run.command} {run.project} {run.started} {name}")
     facets = {}
     if stopped:
-        message = report.error or "; ".join(said(f) for f in report.of(Verdict.VIOLATED)) or "it was stopped"
-        facets["errorMessage"] = _facet("errorMessage", producer, message=message, programmingLanguage="SQL")
-    own = _plain(report.model)
+        message = report.error or "; ".join(message_of(f) for f in report.of(Verdict.VIOLATED)) or "it was stopped"
+        facets["errorMessage"] = _make_facet("errorMessage", producer, message=message, programmingLanguage="SQL")
+    own = _plain_name(report.model)
     judged = {
         "namespace": DATASETS,
         "name": own,
-        "inputFacets": {**_metrics(report, producer), **_assertions(report, producer)},
+        "inputFacets": {**_make_metrics(report, producer), **_make_assertions(report, producer)},
     }
     read = [{"namespace": DATASETS, "name": relation} for relation in _read(report) if relation != own]
-    written = {"namespace": DATASETS, "name": own, "facets": dict(_facets(report, producer))}
+    written = {"namespace": DATASETS, "name": own, "facets": dict(_make_facets(report, producer))}
     return {
         "eventTime": run.started or datetime.now(timezone.utc).isoformat(),
         "eventType": "FAIL" if stopped else "COMPLETE",
@@ -84,11 +86,11 @@ def _event(run: RunReport, report: Report, producer: str) -> dict[str, Any]:
     }
 
 
-def _facet(name: str, producer: str, **content: Any) -> dict[str, Any]:
+def _make_facet(name: str, producer: str, **content: Any) -> dict[str, Any]:
     return {"_producer": producer, "_schemaURL": _FACETS[name], **content}
 
 
-def _assertions(report: Report, producer: str) -> dict[str, Any]:
+def _make_assertions(report: Report, producer: str) -> dict[str, Any]:
     """The terms of the contract that were decided, and whatever else is violated: what is unproved neither holds nor
     fails."""
     found: list[dict[str, Any]] = []
@@ -102,10 +104,10 @@ def _assertions(report: Report, producer: str) -> dict[str, Any]:
         if finding.field:
             one["column"] = split_name(finding.field)[0]
         found.append(one)
-    return {"dataQualityAssertions": _facet("dataQualityAssertions", producer, assertions=found)} if found else {}
+    return {"dataQualityAssertions": _make_facet("dataQualityAssertions", producer, assertions=found)} if found else {}
 
 
-def _metrics(report: Report, producer: str) -> dict[str, Any]:
+def _make_metrics(report: Report, producer: str) -> dict[str, Any]:
     """The table after its publish, as footers tell. OpenLineage's bounds are numbers: others are left out."""
     change = report.details.change
     if change is None or report.outcome != "published" or change.after.unread:
@@ -115,7 +117,7 @@ def _metrics(report: Report, producer: str) -> dict[str, Any]:
         known = {"nullCount": c.nulls, "distinctCount": c.distinct, **_bounds(c)}
         columns[c.name] = {key: value for key, value in known.items() if value is not None}
     rows = {} if change.after.rows is None else {"rowCount": change.after.rows}
-    return {"dataQualityMetrics": _facet("dataQualityMetrics", producer, columnMetrics=columns, **rows)}
+    return {"dataQualityMetrics": _make_facet("dataQualityMetrics", producer, columnMetrics=columns, **rows)}
 
 
 def _bounds(column: Values) -> dict[str, float]:
@@ -125,22 +127,25 @@ def _bounds(column: Values) -> dict[str, float]:
     return {key: bound for key, bound in bounds.items() if math.isfinite(bound)}  # JSON has no infinity.
 
 
-def _facets(report: Report, producer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _make_facets(report: Report, producer: str) -> Iterator[tuple[str, dict[str, Any]]]:
     schemas = {reading.plane: reading.schema for reading in report.planes if reading.schema}
     columns = schemas.get("analyzed") or schemas.get("catalog") or schemas.get("logical")
     if columns:
-        yield "schema", _facet("schema", producer, fields=[{"name": n, "type": kind} for n, kind, _ in columns])
+        yield "schema", _make_facet("schema", producer, fields=[{"name": n, "type": kind} for n, kind, _ in columns])
     lineage = report.details.lineage
     if lineage:
-        made = {name: {"inputFields": _sources(sources)} for name, sources in lineage["columns"]}
-        yield "columnLineage", _facet("columnLineage", producer, fields=made, dataset=_sources(lineage["rows"]))
+        made = {name: {"inputFields": _convert_sources(sources)} for name, sources in lineage["columns"]}
+        yield (
+            "columnLineage",
+            _make_facet("columnLineage", producer, fields=made, dataset=_convert_sources(lineage["rows"])),
+        )
 
 
-def _sources(sources: Iterable[Any]) -> list[dict[str, Any]]:
+def _convert_sources(sources: Iterable[Any]) -> list[dict[str, Any]]:
     return [
         {
             "namespace": DATASETS,
-            "name": _plain(relation),
+            "name": _plain_name(relation),
             "field": column,
             "transformations": [{"type": "DIRECT" if how in _DIRECT else "INDIRECT", "subtype": _SUBTYPES[how]}],
         }
@@ -153,9 +158,9 @@ def _read(report: Report) -> list[str]:
     lineage = report.details.lineage or {"columns": [], "rows": []}
     sources = [source for _, listed in lineage["columns"] for source in listed] + list(lineage["rows"])
     named = [relation for relation, _, _ in sources] + list(report.details.inputs or ())
-    return list(dict.fromkeys(map(_plain, named)))
+    return list(dict.fromkeys(map(_plain_name, named)))
 
 
-def _plain(relation: str) -> str:
+def _plain_name(relation: str) -> str:
     """A dotted name without backticks and without Spark's own catalog."""
     return relation.replace("`", "").removeprefix("spark_catalog.")

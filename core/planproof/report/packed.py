@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from planproof.report.details import Details
-from planproof.report.model import FIELDS, Enforcement, PlaneReading, Report, flat
+from planproof.report.model import FIELDS, Enforcement, PlaneReading, Report, flatten
 from planproof_engine.finding import Finding, Rewrite
 
 _LARGE = ("plan", "lineage")
@@ -68,26 +68,26 @@ def form_of(report: Report, texts: dict[int, str] | None = None) -> dict[str, An
     """
     texts = {} if texts is None else texts
     form: dict[str, Any] = {name: getattr(report, name) for name in FIELDS}
-    form["findings"] = [{**flat(f), "verdict": f.verdict.value} for f in report.findings]
-    form["rewrites"] = list(map(flat, report.rewrites))
+    form["findings"] = [{**flatten(f), "verdict": f.verdict.value} for f in report.findings]
+    form["rewrites"] = list(map(flatten, report.rewrites))
     if id(report.invariants) not in texts:
-        texts[id(report.invariants)] = _text_of_invariants(report.invariants)
+        texts[id(report.invariants)] = _render_invariants(report.invariants)
     for plane in report.planes:
         if id(plane) not in texts:
-            texts[id(plane)] = _text_of_unread(plane) if plane.schema is None else json.dumps(flat(plane))
+            texts[id(plane)] = _render_unread(plane) if plane.schema is None else json.dumps(flatten(plane))
     form["invariants"] = texts[id(report.invariants)]
     form["planes"] = [texts[id(plane)] for plane in report.planes]
     return {**form, "details": report.details.to_dict(without=_LARGE)}
 
 
 @lru_cache(maxsize=256)
-def _text_of_invariants(invariants: tuple[Enforcement, ...]) -> str:
-    return json.dumps(list(map(flat, invariants)))
+def _render_invariants(invariants: tuple[Enforcement, ...]) -> str:
+    return json.dumps(list(map(flatten, invariants)))
 
 
 @lru_cache(maxsize=256)
-def _text_of_unread(plane: PlaneReading) -> str:
-    return json.dumps(flat(plane))
+def _render_unread(plane: PlaneReading) -> str:
+    return json.dumps(flatten(plane))
 
 
 def report_of(form: Mapping[str, Any], held: Mapping[str, Any] | None = None) -> Report:
@@ -96,8 +96,8 @@ def report_of(form: Mapping[str, Any], held: Mapping[str, Any] | None = None) ->
     known = {
         **form,
         "findings": tuple(map(Finding.from_dict, form["findings"])),
-        "planes": tuple(map(_plane, form["planes"])),
-        "invariants": _invariants(form["invariants"]),
+        "planes": tuple(map(_parse_plane, form["planes"])),
+        "invariants": _parse_invariants(form["invariants"]),
         "rewrites": tuple(map(Rewrite.from_dict, form["rewrites"])),
         "details": Details.from_dict({**details, **held} if held else details),
     }
@@ -105,10 +105,10 @@ def report_of(form: Mapping[str, Any], held: Mapping[str, Any] | None = None) ->
 
 
 @lru_cache(maxsize=4096)
-def _plane(text: str) -> PlaneReading:
+def _parse_plane(text: str) -> PlaneReading:
     return PlaneReading.from_dict(json.loads(text))
 
 
 @lru_cache(maxsize=4096)
-def _invariants(text: str) -> tuple[Enforcement, ...]:
+def _parse_invariants(text: str) -> tuple[Enforcement, ...]:
     return tuple(Enforcement(**form) for form in json.loads(text))

@@ -54,29 +54,29 @@ class Parts:
             # A model that could not run leaves its promises open, and its error says why.
             causes = tuple(f for f in stopping if f.verdict is not Verdict.UNPROVED or not is_promise(f))
             stopping, beside = causes, tuple(f for f in beside if not is_promise(f))
-        beside = tuple(f for f in beside if not explained(f, found[Verdict.VIOLATED]))
+        beside = tuple(f for f in beside if not is_explained(f, found[Verdict.VIOLATED]))
         said = {f.message for f in stopping}
         rejected = report.details.rejected
         return cls(
-            one_line(report.model),
+            join_lines(report.model),
             heading(report),
             reason(report),
             stopping,
             beside,
             report.error if report.error and report.error not in said else None,
-            fate(report),
+            describe_table(report),
             str(rejected) if rejected is not None else None,
         )
 
 
-def failure(report: Report) -> str | None:
+def describe_failure(report: Report) -> str | None:
     """Why a model could not run; an error of Spark's has its condition, which people search for."""
     of_spark = (f for f in report.findings if f.code == "PP302" and f.found and f.message == report.error)
     condition = next((f.found for f in of_spark), None)
     return f"Spark: [{condition}] {report.error}" if condition else report.error
 
 
-def uncounted(report: Report) -> str | None:
+def describe_uncounted(report: Report) -> str | None:
     """The terms of the contract that were not counted, because the model was stopped before."""
     left = report.details.uncounted
     if report.outcome != "rejected" or not left:
@@ -84,7 +84,7 @@ def uncounted(report: Report) -> str | None:
     return f"not counted, as this stopped it before: {', '.join(left)}"
 
 
-def also_open(report: Report) -> str | None:
+def describe_open_terms(report: Report) -> str | None:
     """The terms that are open beside what stopped the model, and are not explained by it."""
     terms = [f for f in Parts.of(report).beside if f.verdict is Verdict.UNPROVED and is_promise(f)]
     if not terms or not report.of(Verdict.VIOLATED):
@@ -99,7 +99,7 @@ def is_promise(finding: Finding) -> bool:
     return finding.code.startswith("PP5")
 
 
-def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
+def is_explained(finding: Finding, violations: Iterable[Finding]) -> bool:
     """Whether a term that is open is no news beside a violation: its column is missing or of another type, or nothing
     ran that could have decided it."""
     if finding.verdict is not Verdict.UNPROVED or not is_promise(finding):
@@ -110,7 +110,7 @@ def explained(finding: Finding, violations: Iterable[Finding]) -> bool:
     )
 
 
-def fails(report: Report, fail_on: str | None = None) -> bool:
+def is_failing(report: Report, fail_on: str | None = None) -> bool:
     """Whether a report is at or above `fail_on`, else its model's own; what was refused without `never` fails too.
     A model that is only watched fails where nothing of it could be published.
 
@@ -124,24 +124,24 @@ def fails(report: Report, fail_on: str | None = None) -> bool:
     return report.fails(least) or (report.outcome == "rejected" and least != "never")
 
 
-def stopped(report: Report) -> bool:
+def is_stopped(report: Report) -> bool:
     """Whether a model was not published, could not run, breaks its promise, or has a finding at its `fail_on`."""
-    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED or fails(report)
+    return report.outcome in ("rejected", "failed") or report.verdict is Verdict.VIOLATED or is_failing(report)
 
 
-def stops(report: Report, finding: Finding) -> bool:
+def is_stopping(report: Report, finding: Finding) -> bool:
     """Whether one finding is enough to stop its model: a violation is, what its `fail_on` names, and, of a model that
     was refused for neither, the worst that was found."""
     if finding.verdict is Verdict.VIOLATED:
         return True
-    if not stopped(report) or report.outcome == "failed":
+    if not is_stopped(report) or report.outcome == "failed":
         return False
-    return replace(report, findings=(finding,)).fails(_least(report)) or (
-        not report.fails(_least(report)) and finding in Parts.of(report).findings
+    return replace(report, findings=(finding,)).fails(_threshold(report)) or (
+        not report.fails(_threshold(report)) and finding in Parts.of(report).findings
     )
 
 
-def _least(report: Report) -> str:
+def _threshold(report: Report) -> str:
     return report.details.fail_on or "violated"
 
 
@@ -168,14 +168,14 @@ def reason(report: Report) -> str:
     """What stopped the model, counted."""
     violated, unproved = report.of(Verdict.VIOLATED), report.of(Verdict.UNPROVED)
     if violated:
-        return counted(len(violated), "violation")
+        return format_count(len(violated), "violation")
     if report.outcome == "failed":
         return "it could not be run"
-    found = f"{len(unproved)} unproved" if unproved else counted(len(report.of(Verdict.WARNING)), "warning")
-    return f"{found}, which fail_on stops" if report.fails(_least(report)) else found
+    found = f"{len(unproved)} unproved" if unproved else format_count(len(report.of(Verdict.WARNING)), "warning")
+    return f"{found}, which fail_on stops" if report.fails(_threshold(report)) else found
 
 
-def fate(report: Report) -> str:
+def describe_table(report: Report) -> str:
     """What became of the table that was published before, as a sentence."""
     if report.details.guard == "watch" and (report.outcome == "published" or report.details.published):
         return "It was published all the same: `guard: watch` stops nothing."
@@ -193,13 +193,13 @@ def fate(report: Report) -> str:
         return f"Nothing was published: the table is as a hook left it before ({report.details.hooked})."
     rows = report.details.previous_rows
     if isinstance(rows, int):
-        return f"The table published before is still there, with its {counted(rows, 'row')}."
+        return f"The table published before is still there, with its {format_count(rows, 'row')}."
     if report.details.previous is False:
         return "Nothing was published: no table of this name existed before, and none exists now."
     return "Nothing was published: the target is as it was."
 
 
-def said(finding: Finding) -> str:
+def message_of(finding: Finding) -> str:
     """A finding's message, or its code's title where it has none."""
     return finding.message or CODES[finding.code].title
 
@@ -214,7 +214,7 @@ def next_steps(findings: Iterable[Finding]) -> dict[str, list[str]]:
     return steps
 
 
-def asked_once(findings: Iterable[Finding]) -> dict[int, str]:
+def find_first_steps(findings: Iterable[Finding]) -> dict[int, str]:
     """The next step by the identity of the first finding that asks for it: further ones need not repeat it."""
     steps: dict[str, int] = {}
     for finding in findings:
@@ -227,7 +227,7 @@ def is_counted(finding: Finding) -> bool:
     return finding.plane in ("batches", "files")
 
 
-def where(origin: Origin) -> str:
+def format_place(origin: Origin) -> str:
     """`file:line:column`, as editors and terminals open it."""
     place = f"{origin.file}:{origin.line}:{origin.column}" if origin.file else f"SQL:{origin.line}:{origin.column}"
     return f"{place} (about)" if origin.approximate else place
@@ -238,14 +238,14 @@ def line_of(origin: Origin) -> str:
     return f"{origin.file}:{origin.line}"
 
 
-def promised(finding: Finding) -> str:
+def promise_label(finding: Finding) -> str:
     """What stands at the finding's `promise`: of what nobody promised, that is the model's contract."""
     return "the contract is at" if finding.code == "PP502" else "promised at"
 
 
-def promised_at(finding: Finding) -> str:
+def format_promise(finding: Finding) -> str:
     """`promised at models/schema.yml:12`."""
-    return f"{promised(finding)} {line_of(finding.promise)}" if finding.promise else ""
+    return f"{promise_label(finding)} {line_of(finding.promise)}" if finding.promise else ""
 
 
 def source_line(report: Report, origin: Origin | None) -> str | None:
@@ -264,7 +264,7 @@ def query_of(report: Report, finding: Finding) -> str | None:
     """What shows the rows that a data test found, or that break a promise, where that stopped the model."""
     tests = report.details.tests or () if finding.code == "PP513" else ()
     found = next((t.query for t in tests if t.name == finding.promised and t.query is not None), None)
-    broken = _broken(report, finding)
+    broken = _find_broken_rows(report, finding)
     return broken.query if found is None and broken is not None else found
 
 
@@ -279,29 +279,29 @@ def short_query(report: Report, finding: Finding, most: int = _LONG) -> str | No
 
 def samples_of(report: Report, finding: Finding) -> list[str]:
     """Some of the rows that break a promise, `column = value` for each column."""
-    broken = _broken(report, finding)
+    broken = _find_broken_rows(report, finding)
     if broken is None or broken.rows is None:
         return []
     names = broken.columns or ()
     cells = [
-        [f"{n} = {'NULL' if value is None else one_line(value)}" for n, value in zip(names, r)] for r in broken.rows
+        [f"{n} = {'NULL' if value is None else join_lines(value)}" for n, value in zip(names, r)] for r in broken.rows
     ]
     return [", ".join(row) for row in cells]
 
 
-def _broken(report: Report, finding: Finding) -> BrokenRows | None:
+def _find_broken_rows(report: Report, finding: Finding) -> BrokenRows | None:
     if finding.verdict not in (Verdict.VIOLATED, Verdict.WARNING):
         return None
     key = (finding.code, finding.promised, finding.field)
     return next((b for b in report.details.broken or () if (b.code, b.promised, b.field) == key), None)
 
 
-def not_tried(report: Report) -> list[str]:
+def list_untried_tests(report: Report) -> list[str]:
     """The data tests that were to run before the publish and could not, each with its reason."""
     return [f"{test.name}: {test.said}" for test in report.details.tests or () if test.status == "not run"]
 
 
-def skipped(reports: Iterable[Report]) -> dict[str, list[str]]:
+def group_skipped(reports: Iterable[Report]) -> dict[str, list[str]]:
     """The models that were not run, by the reason."""
     found: dict[str, list[str]] = {}
     for report in reports:
@@ -310,12 +310,12 @@ def skipped(reports: Iterable[Report]) -> dict[str, list[str]]:
     return found
 
 
-def counted(number: int, word: str) -> str:
+def format_count(number: int, word: str) -> str:
     """`1 row`, `2,000 rows`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """The text without its line breaks."""
     return " ".join(text.split())
 
@@ -326,7 +326,7 @@ _COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\w*\[)")
 `##vso[task.complete]`) or TeamCity's (`##teamcity[...]`)."""
 
 
-def harmless_json(text: str) -> str:
+def neutralize_json(text: str) -> str:
     """The same JSON without `##`: a runner looks for its commands anywhere in a line, inside of a string too.
 
     >>> harmless_json('{"a": "##vso[x]###"}')
@@ -335,21 +335,21 @@ def harmless_json(text: str) -> str:
     return text.replace("##", "#\\u0023")
 
 
-def visible(text: str) -> str:
+def replace_invisible(text: str) -> str:
     """The text without control characters, escape sequences and marks that turn the direction of writing."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else " " if c == "\t" else _UNSEEN for c in text)
 
 
-def harmless(text: str) -> str:
+def neutralize(text: str) -> str:
     r"""Text of others, such as names and messages, as any form shows it: control characters, escape sequences and marks
     that turn the direction of writing are made visible, and no line of it is a command to a runner of CI.
 
     >>> harmless("a\x1b[2Jb"), harmless("x\n ::error::y ##[z]")
     ('a�[2Jb', 'x\n �::error::y ##�[z]')
     """
-    text = visible(text)
+    text = replace_invisible(text)
     if "::" in text or "##" in text:
         text = _COMMAND.sub(lambda found: f"{found[1] or found[2] or ''}{_UNSEEN}", text)
     return text

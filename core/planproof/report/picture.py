@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from planproof.report.model import Report
-from planproof.report.parts import visible
+from planproof.report.parts import replace_invisible
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Verdict
 from planproof_engine.schema import ColumnNames
@@ -52,19 +52,19 @@ class Edge(NamedTuple):
     style: str
 
 
-def picture(report: Report) -> Markup | None:
+def draw_plan(report: Report) -> Markup | None:
     """The SVG of the plan that the report holds (`details.plan`), None where it holds none."""
     plan = report.details.plan or {}
     nodes = plan.get("nodes")
     if not nodes:
         return None
-    broken = _broken(report, nodes[0])
-    boxes = _boxes(nodes, broken)
+    broken = _find_broken(report, nodes[0])
+    boxes = _place_boxes(nodes, broken)
     width = max(box.x for box in boxes) + WIDTH + PAD
     height = max(box.y + box.height for box in boxes) + PAD
-    drawn = _template().render(
+    drawn = _load_template().render(
         boxes=boxes,
-        edges=_edges(nodes, boxes),
+        edges=_make_edges(nodes, boxes),
         width=width,
         height=height,
         box_width=WIDTH,
@@ -77,13 +77,13 @@ def picture(report: Report) -> Markup | None:
     return Markup(drawn)  # The template escapes every text that it is given.
 
 
-def _broken(report: Report, root: Mapping[str, Any]) -> set[int]:
+def _find_broken(report: Report, root: Mapping[str, Any]) -> set[int]:
     """The positions of the output columns that break a promise."""
     fields = ColumnNames(split_name(f.field or "")[0] for f in report.of(Verdict.VIOLATED))
     return {position for column in root["columns"] for position in column[3] if str(column[0]) in fields}
 
 
-def _boxes(nodes: Sequence[Mapping[str, Any]], broken: set[int]) -> list[Box]:
+def _place_boxes(nodes: Sequence[Mapping[str, Any]], broken: set[int]) -> list[Box]:
     levels = _levels(nodes)
     widest = max(levels.count(level) for level in levels)
     boxes: dict[int, Box] = {}
@@ -92,7 +92,7 @@ def _boxes(nodes: Sequence[Mapping[str, Any]], broken: set[int]) -> list[Box]:
         row = [i for i in range(len(nodes)) if levels[i] == level]
         x = PAD + (widest - len(row)) * (WIDTH + GAP) // 2
         for i in row:
-            boxes[i] = _box(nodes[i], x, y, broken)
+            boxes[i] = _make_box(nodes[i], x, y, broken)
             x += WIDTH + GAP
         y += max(boxes[i].height for i in row) + GAP
     return [boxes[i] for i in range(len(nodes))]
@@ -112,9 +112,9 @@ def _levels(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
     return levels
 
 
-def _box(node: Mapping[str, Any], x: int, y: int, broken: set[int]) -> Box:
+def _make_box(node: Mapping[str, Any], x: int, y: int, broken: set[int]) -> Box:
     columns = sorted(node["columns"], key=lambda column: not broken.intersection(column[3]))
-    lines = [_line(column, broken) for column in columns[:_SHOWN]]
+    lines = [_make_line(column, broken) for column in columns[:_SHOWN]]
     more = int(node["more"]) + max(0, len(columns) - _SHOWN)
     if more:
         lines.append(Line(f"and {more} more", "", "dim"))
@@ -123,13 +123,13 @@ def _box(node: Mapping[str, Any], x: int, y: int, broken: set[int]) -> Box:
     return Box(x, y, height, str(node["kind"]), _cut(str(node["what"])), str(node["what"]), style, lines)
 
 
-def _line(column: Sequence[Any], broken: set[int]) -> Line:
+def _make_line(column: Sequence[Any], broken: set[int]) -> Line:
     name, kind, nullable, reached = column
     full = f"{name} {kind}{'' if nullable else ' NOT NULL'}"
     return Line(_cut(full), full, "broken" if broken.intersection(reached) else "column")
 
 
-def _edges(nodes: Sequence[Mapping[str, Any]], boxes: Sequence[Box]) -> list[Edge]:
+def _make_edges(nodes: Sequence[Mapping[str, Any]], boxes: Sequence[Box]) -> list[Edge]:
     edges = []
     for node, box in zip(nodes, boxes):
         inputs = node["inputs"]
@@ -146,13 +146,13 @@ def _cut(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
+def _load_template() -> Template:
     source = files("planproof.report").joinpath("picture.html").read_text(encoding="utf-8")
     environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
+        finalize=lambda value: replace_invisible(value) if type(value) is str else value,
     )
     return environment.from_string(source)

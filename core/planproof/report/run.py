@@ -11,8 +11,8 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from planproof.report.model import WRITERS, Report, worst
-from planproof.report.parts import fails, harmless_json
+from planproof.report.model import WRITERS, Report, find_worst
+from planproof.report.parts import is_failing, neutralize_json
 from planproof_engine.finding import Verdict
 from planproof_engine.records import record
 
@@ -34,7 +34,7 @@ class RunReport:
 
     @property
     def verdict(self) -> Verdict:
-        return worst(self.reports)
+        return find_worst(self.reports)
 
     @property
     def counts(self) -> Counter[str]:
@@ -43,7 +43,7 @@ class RunReport:
 
     def failing(self, fail_on: str | None = None) -> tuple[Report, ...]:
         """The reports at or above `fail_on`; unless it is given, each model's own setting decides."""
-        return tuple(r for r in self.reports if fails(r, fail_on))
+        return tuple(r for r in self.reports if is_failing(r, fail_on))
 
     def exit_code(self, fail_on: str | None = None) -> int:
         """0 nothing at or above `fail_on`, 1 findings, 2 something could not run. Findings go before crashes."""
@@ -64,12 +64,12 @@ class RunReport:
     def to_lines(self, *, brief: bool = False) -> Iterator[str]:
         """What `to_json` gives, one report a line, each written as it comes: a report of many models is never held
         twice. `brief`: as `Report.to_brief`."""
-        head = harmless_json(json.dumps(self._head(), default=str))
+        head = neutralize_json(json.dumps(self._head(), default=str))
         yield f'{head[:-1]}, "reports": ['
         last = len(self.reports) - 1
         for at, report in enumerate(self.reports):
             form = report.to_brief() if brief else report.to_dict()
-            yield harmless_json(json.dumps(form, default=str)) + ("," if at < last else "")
+            yield neutralize_json(json.dumps(form, default=str)) + ("," if at < last else "")
         yield "]}"
 
     def _head(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class RunReport:
         }
 
     def to_json(self, indent: int | None = None) -> str:
-        return harmless_json(json.dumps(self.to_dict(), indent=indent, default=str))
+        return neutralize_json(json.dumps(self.to_dict(), indent=indent, default=str))
 
     @classmethod
     def from_json(cls, text: str) -> RunReport:
@@ -120,17 +120,17 @@ class _Installed(Mapping[str, str]):
     """The installed versions of what a result depends on, read where a form of the report tells them."""
 
     def __getitem__(self, package: str) -> str:
-        return _versions()[package]
+        return _list_versions()[package]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_versions())
+        return iter(_list_versions())
 
     def __len__(self) -> int:
-        return len(_versions())
+        return len(_list_versions())
 
 
 @cache
-def _versions() -> Mapping[str, str]:
+def _list_versions() -> Mapping[str, str]:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from planproof.report.model import Report
-from planproof.report.parts import harmless, said, stops
+from planproof.report.parts import harmless, is_stopping, message_of
 from planproof.report.run import RunReport
 from planproof_engine.finding import CODES, Finding, Verdict
 
@@ -27,21 +27,21 @@ def render(run: RunReport, prefix: str = "") -> str:
     driver = {
         "name": "planproof",
         "version": run.versions.get("planproof", ""),
-        "rules": [_rule(code) for code in codes],
+        "rules": [_make_rule(code) for code in codes],
     }
     log = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
         "invocations": [
-            {"executionSuccessful": not failed, "toolExecutionNotifications": [_notification(r) for r in failed]}
+            {"executionSuccessful": not failed, "toolExecutionNotifications": [_make_notification(r) for r in failed]}
         ],
-        "results": list(_results(found, codes, prefix)),
+        "results": list(_make_results(found, codes, prefix)),
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [log]}, indent=1)
 
 
-def _rule(code: str) -> dict[str, Any]:
+def _make_rule(code: str) -> dict[str, Any]:
     known = CODES[code]
     return {
         "id": code,
@@ -52,7 +52,9 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _results(found: Sequence[tuple[Report, Finding]], codes: Sequence[str], prefix: str) -> Iterator[dict[str, Any]]:
+def _make_results(
+    found: Sequence[tuple[Report, Finding]], codes: Sequence[str], prefix: str
+) -> Iterator[dict[str, Any]]:
     seen: dict[str, int] = {}
     for report, finding in found:
         mark = fingerprint(report, finding)
@@ -61,10 +63,10 @@ def _results(found: Sequence[tuple[Report, Finding]], codes: Sequence[str], pref
         yield {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
-            "level": "error" if stops(report, finding) else LEVELS[finding.verdict],
-            "message": {"text": _text(f"{report.model}: {said(finding)}")},
-            "locations": [_location(report, finding, prefix)],
-            **_related(finding, prefix),
+            "level": "error" if is_stopping(report, finding) else LEVELS[finding.verdict],
+            "message": {"text": _escape_message(f"{report.model}: {message_of(finding)}")},
+            "locations": [_make_location(report, finding, prefix)],
+            **_make_related(finding, prefix),
             "partialFingerprints": {FINGERPRINT: f"{mark}:{number}"},
             "properties": {"verdict": finding.verdict.value, "plane": finding.plane},
         }
@@ -77,7 +79,7 @@ def fingerprint(report: Report, finding: Finding) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
+def _make_location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
     column = f".{finding.field}" if finding.field else ""
     logical = {"fullyQualifiedName": f"{report.model}{column}", "kind": "member" if column else "module"}
     location: dict[str, Any] = {"logicalLocations": [logical]}
@@ -95,7 +97,7 @@ def _location(report: Report, finding: Finding, prefix: str) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": place, "region": region}, **location}
 
 
-def _related(finding: Finding, prefix: str) -> dict[str, Any]:
+def _make_related(finding: Finding, prefix: str) -> dict[str, Any]:
     """Where the promise stands that a finding is about."""
     promise = finding.promise
     if promise is None:
@@ -106,14 +108,12 @@ def _related(finding: Finding, prefix: str) -> dict[str, Any]:
     return {"relatedLocations": [{"id": 1, **location, "message": {"text": "what is promised"}}]}
 
 
-def _notification(report: Report) -> dict[str, Any]:
-    return {
-        "level": "error",
-        "message": {"text": _text(f"{report.model} could not run: {report.error or 'no reason given'}")},
-    }
+def _make_notification(report: Report) -> dict[str, Any]:
+    said = f"{report.model} could not run: {report.error or 'no reason given'}"
+    return {"level": "error", "message": {"text": _escape_message(said)}}
 
 
-def _text(text: str) -> str:
+def _escape_message(text: str) -> str:
     """A message of others. SARIF has `[text](target)` for a link, and a backslash before a bracket that is none."""
     text = harmless(text)
     return text.replace("\\", "\\\\").replace("](", "\\](") if "](" in text else text

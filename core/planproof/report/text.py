@@ -12,27 +12,35 @@ from rich.table import Table
 from rich.text import Text
 
 from planproof.report import compared
-from planproof.report.folding import STYLE, causes, consequences, groups, listed, remarks, unjudged
+from planproof.report.folding import (
+    STYLE,
+    collect_remarks,
+    describe_unjudged,
+    find_causes,
+    find_consequences,
+    group_by_cause,
+    list_names,
+)
 from planproof.report.model import Report
 from planproof.report.parts import (
     Parts,
-    also_open,
-    counted,
-    failure,
-    harmless,
+    describe_failure,
+    describe_open_terms,
+    describe_uncounted,
+    format_count,
+    format_place,
     is_counted,
+    is_stopped,
+    join_lines,
     line_of,
+    list_untried_tests,
+    message_of,
+    neutralize,
     next_steps,
-    not_tried,
-    one_line,
-    promised,
-    said,
+    promise_label,
     samples_of,
     short_query,
     source_line,
-    stopped,
-    uncounted,
-    where,
 )
 from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
@@ -68,7 +76,7 @@ MARKS = {
 }
 
 
-def plain(reports: Iterable[Report], width: int = WIDTH) -> str:
+def render_plain(reports: Iterable[Report], width: int = WIDTH) -> str:
     """The text of `show` without colour."""
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
@@ -79,34 +87,36 @@ def plain(reports: Iterable[Report], width: int = WIDTH) -> str:
 def show(reports: Sequence[Report], console: Console, *, lines: bool = True, seconds: float | None = None) -> None:
     """One line per model, a panel per model that was stopped, what is unproved or a hazard, and a summary.
 
-    `lines` is False where `line` was printed for each report already.
+    `lines` is False where `render_line` was printed for each report already.
     """
     width = min(max((len(r.model) for r in reports), default=0), _LONGEST_NAME)
     if lines:
-        _lines(console, reports, width)
-    below, folded = consequences(reports)
-    for report, *others in groups(causes(reports, folded)):
+        _print_lines(console, reports, width)
+    below, folded = find_consequences(reports)
+    for report, *others in group_by_cause(find_causes(reports, folded)):
         console.print()
-        console.print(panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())]))
-        for part in _queries(report):
+        console.print(
+            render_panel(report, others, [name for r in (report, *others) for name in below.get(r.model, ())])
+        )
+        for part in _render_queries(report):
             console.print(part, soft_wrap=True)
-    _listed(console, "Quarantined", [text for report in reports for text in _quarantined(report)])
+    _print_list(console, "Quarantined", [text for report in reports for text in _render_quarantined(report)])
     for title, verdict in (("Unproved", Verdict.UNPROVED), ("Warnings", Verdict.WARNING)):
-        _listed(console, title, list(_remarks(reports, verdict)))
-    _listed(
+        _print_list(console, title, list(_render_remarks(reports, verdict)))
+    _print_list(
         console,
         "Data tests that did not run before the publish",
-        [Text(harmless(t)) for r in reports for t in not_tried(r)],
+        [Text(neutralize(t)) for r in reports for t in list_untried_tests(r)],
     )
-    style = _style(reports)
+    style = _render_style(reports)
     if style is not None:
         console.print()
         console.print(style, soft_wrap=True)
     console.print()
-    console.print(summary(reports, seconds))
+    console.print(render_summary(reports, seconds))
 
 
-def _listed(console: Console, title: str, remarks: Sequence[Text]) -> None:
+def _print_list(console: Console, title: str, remarks: Sequence[Text]) -> None:
     if not remarks:
         return
     console.print()
@@ -117,13 +127,13 @@ def _listed(console: Console, title: str, remarks: Sequence[Text]) -> None:
             console.print(Text("  ").append_text(row), soft_wrap=True)
 
 
-def _lines(console: Console, reports: Sequence[Report], width: int) -> None:
+def _print_lines(console: Console, reports: Sequence[Report], width: int) -> None:
     """A line per model, and below it what its publish changed. Of a project of thousands of models that is most of the
     text: rich gets many lines at once, and those without colour not at all."""
     for start in range(0, len(reports), _AT_ONCE):
         parts: list[Part] = []
         for report in reports[start : start + _AT_ONCE]:
-            parts += [*_line(report, width), ("\n", "")]
+            parts += [*_build_line(report, width), ("\n", "")]
             changed = change_line(report)
             parts += [(changed.plain, "dim"), ("\n", "")] if changed is not None else []
         if console.color_system is None:
@@ -132,22 +142,22 @@ def _lines(console: Console, reports: Sequence[Report], width: int) -> None:
             console.print(Text.assemble(*parts), soft_wrap=True, end="")
 
 
-def line(report: Report, width: int = 0, counter: str = "") -> Text:
+def render_line(report: Report, width: int = 0, counter: str = "") -> Text:
     """One model: `counter` where there is one, mark, name, kind, rows, seconds, what was proved or counted."""
-    return Text.assemble((f"{counter} " if counter else "", "dim"), *_line(report, width))
+    return Text.assemble((f"{counter} " if counter else "", "dim"), *_build_line(report, width))
 
 
-def _line(report: Report, width: int) -> list[Part]:
-    mark, style = MARKS[_state(report)]
+def _build_line(report: Report, width: int) -> list[Part]:
+    mark, style = MARKS[_state_of(report)]
     rows = f"{report.rows:,} rows" if report.rows is not None else ""
     seconds = f"{report.seconds:.1f} s" if report.seconds is not None else ""
     return [
         (f" {mark} ", style),
-        (f"{harmless(one_line(report.model)):<{width}}  ", ""),
-        (f"{harmless(str(report.details.materialized or '')):<11}", "dim"),
+        (f"{neutralize(join_lines(report.model)):<{width}}  ", ""),
+        (f"{neutralize(str(report.details.materialized or '')):<11}", "dim"),
         (f"{rows:>15}", ""),
         (f"{seconds:>9}  ", "dim"),
-        _said(report),
+        _describe(report),
     ]
 
 
@@ -156,10 +166,10 @@ def change_line(report: Report) -> Text | None:
     change = report.details.change
     if change is None or report.outcome != "published" or not change.is_any:
         return None
-    return Text(harmless(f"     {change.line()}"), "dim")
+    return Text(neutralize(f"     {change.line()}"), "dim")
 
 
-def _state(report: Report) -> str:
+def _state_of(report: Report) -> str:
     if report.outcome in ("failed", "skipped"):
         return report.outcome
     if report.outcome == "rejected":
@@ -167,31 +177,31 @@ def _state(report: Report) -> str:
     return report.verdict.value
 
 
-def _said(report: Report) -> Part:
+def _describe(report: Report) -> Part:
     violated, unproved = len(report.of(Verdict.VIOLATED)), len(report.of(Verdict.UNPROVED))
     if report.outcome in ("failed", "skipped"):
-        return harmless(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim"
+        return neutralize(f"{report.outcome}: {report.error or 'no reason given'}".splitlines()[0]), "dim"
     parts = [] if report.outcome in ("checked", "audited", "compared") else [report.outcome]
     parts += [f"{violated} violated"] if violated else []
     parts += [f"{unproved} unproved"] if unproved else []
     parts += [f"{len(report.details.known)} in the baseline"] if report.details.known else []
-    parts += [_proved(report)]
+    parts += [_describe_proved(report)]
     left = len(report.details.uncounted or ())
     parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
     parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
     parts += [f"{p.plane} read in part" for p in report.planes if p.looked_at == "part"]
-    applied, suggested = _rules(report, applied=True), _rules(report, applied=False)
+    applied, suggested = _list_rules(report, applied=True), _list_rules(report, applied=False)
     parts += [f"rewritten by {', '.join(applied)}"] if applied else []
     parts += [f"could be rewritten by {', '.join(suggested)}"] if suggested else []
-    return harmless(", ".join(part for part in parts if part)), ""
+    return neutralize(", ".join(part for part in parts if part)), ""
 
 
-def _rules(report: Report, *, applied: bool) -> list[str]:
+def _list_rules(report: Report, *, applied: bool) -> list[str]:
     """Each rule once: several may have made one rewriting together."""
     return sorted({rule for r in report.rewrites if r.applied is applied for rule in r.rule.split(" + ")})
 
 
-def _proved(report: Report) -> str:
+def _describe_proved(report: Report) -> str:
     proved = report.of(Verdict.PROVED)
     counted = sum(is_counted(f) for f in proved)
     without = [] if report.has_contract else ["no contract"]
@@ -204,7 +214,7 @@ def _proved(report: Report) -> str:
     return ", ".join(without) or (held if holds else "")
 
 
-def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str] = ()) -> Panel:
+def render_panel(report: Report, others: Sequence[Report] = (), following: Sequence[str] = ()) -> Panel:
     """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table.
     `others` are models that are stopped by the same cause, `following` those that cannot be judged because of it."""
     message, parts = Parts.of(report), list[RenderableType]()
@@ -212,59 +222,59 @@ def panel(report: Report, others: Sequence[Report] = (), following: Sequence[str
     shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
     with_values = [f for f in shown if f.field or f.promised]
     if with_values:
-        parts += [_findings(with_values), Text()]
+        parts += [_make_table(with_values), Text()]
     if shown:
-        parts += [*_reasons(report, shown), Text()]
-    error = message.error if shown else failure(report)
+        parts += [*_render_reasons(report, shown), Text()]
+    error = message.error if shown else describe_failure(report)
     if error:
-        parts += [Text(_brief(error)), Text()]
-    for left in filter(None, (also_open(report), uncounted(report))):
-        parts += [Text(harmless(left), "dim"), Text()]
+        parts += [Text(_shorten(error)), Text()]
+    for left in filter(None, (describe_open_terms(report), describe_uncounted(report))):
+        parts += [Text(neutralize(left), "dim"), Text()]
     if others:
-        many = f"the same in {counted(len(others), 'other model')}: "
-        parts += [Text.assemble((many, "bold"), harmless(listed([other.model for other in others]))), Text()]
+        many = f"the same in {format_count(len(others), 'other model')}: "
+        parts += [Text.assemble((many, "bold"), neutralize(list_names([other.model for other in others]))), Text()]
     if following:
-        parts += [Text(harmless(unjudged(following, 1 + len(others)))), Text()]
+        parts += [Text(neutralize(describe_unjudged(following, 1 + len(others)))), Text()]
     parts.append(Text(message.fate, "bold"))
     mark = (f" {MARKS['violated'][0]} ", "bold red")
-    heading = Text.assemble(mark, (f"{_brief(message.model)} {message.heading} ", "bold"))
+    heading = Text.assemble(mark, (f"{_shorten(message.model)} {message.heading} ", "bold"))
     return Panel(Group(*parts), title=heading, title_align="left", border_style="red", padding=(1, 2))
 
 
-def _findings(findings: Sequence[Finding]) -> Table:
+def _make_table(findings: Sequence[Finding]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("column", "promised", "found", "plane"):
         table.add_column(heading, overflow="fold")
     for f in findings:
-        table.add_row(*(Text(_brief(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
+        table.add_row(*(Text(_shorten(cell or "-")) for cell in (f.field, f.promised, f.found, f.plane)))
     return table
 
 
-def _reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
+def _render_reasons(report: Report, findings: Sequence[Finding]) -> Iterator[RenderableType]:
     quoted: set[str] = set()
     for f in findings:
-        yield Text.assemble((f"{f.code} ", "bold"), _brief(said(f)))
+        yield Text.assemble((f"{f.code} ", "bold"), _shorten(message_of(f)))
         if f.origin is not None:
-            yield Text.assemble(("      at ", "dim"), (harmless(where(f.origin)), "cyan"))
+            yield Text.assemble(("      at ", "dim"), (neutralize(format_place(f.origin)), "cyan"))
         if f.promise is not None:
-            yield Text.assemble((f"      {promised(f)} ", "dim"), (harmless(line_of(f.promise)), "cyan"))
+            yield Text.assemble((f"      {promise_label(f)} ", "dim"), (neutralize(line_of(f.promise)), "cyan"))
         excerpt = quote(report, f.origin)
         if excerpt is not None and excerpt.plain not in quoted:
             quoted.add(excerpt.plain)
             yield excerpt
         for sample in samples_of(report, f):
-            yield Text(f"      {harmless(sample)}")
+            yield Text(f"      {neutralize(sample)}")
     yield Text()
     for step in next_steps(findings):
         yield Text.assemble(("next  ", "dim"), step)
 
 
-def _brief(text: str) -> str:
+def _shorten(text: str) -> str:
     """Text of others; rich takes minutes to break a line of a hundred MB, and JSON has it whole."""
-    return harmless(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)")
+    return neutralize(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)")
 
 
-def _queries(report: Report) -> Iterator[Text]:
+def _render_queries(report: Report) -> Iterator[Text]:
     """The queries that show broken rows, without a frame or an indentation, so that they can be copied."""
     told: set[str] = set()
     for f in Parts.of(report).findings:
@@ -274,8 +284,8 @@ def _queries(report: Report) -> Iterator[Text]:
         told.add(query)
         if report.details.rejected is None and f.code != "PP513":
             these = _THERE if report.outcome == "audited" else _AGAIN
-            yield Text(harmless(f"{f.code}{f' {f.field}' if f.field else ''}: {these}"), "dim")
-        yield Text(f"{harmless(query).strip()}\n", "cyan")
+            yield Text(neutralize(f"{f.code}{f' {f.field}' if f.field else ''}: {these}"), "dim")
+        yield Text(f"{neutralize(query).strip()}\n", "cyan")
 
 
 def quote(report: Report, origin: Origin | None) -> Text | None:
@@ -285,7 +295,7 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
     source = source_line(report, origin)
     if source is None:
         return None
-    at, source = origin.column - 1, harmless(source.replace("\t", " "))
+    at, source = origin.column - 1, neutralize(source.replace("\t", " "))
     cut = max(0, at - 60)
     shown = f"{'…' if cut else ''}{source[cut : cut + 90]}"
     gutter = f"  {origin.line:>5} │ "
@@ -296,36 +306,40 @@ def quote(report: Report, origin: Origin | None) -> Text | None:
     return text
 
 
-def _remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
+def _render_remarks(reports: Sequence[Report], verdict: Verdict) -> Iterator[Text]:
     """A text for each remark, a contract's with its line, and each next step once."""
-    found = [r for r in remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None]
+    found = [
+        r for r in collect_remarks(reports, verdict) if r.finding.code != "PP514" or r.report.details.quarantine is None
+    ]
     for remark in found:
         f = remark.finding
-        named = (_brief(remark.named), "cyan")
-        message = _brief(f"{remark.place}: {remark.message}{remark.promised}")
+        named = (_shorten(remark.named), "cyan")
+        message = _shorten(f"{remark.place}: {remark.message}{remark.promised}")
         yield Text.assemble((f"{f.code} ", "bold"), named, message)
         excerpt = quote(remark.report, f.origin) if verdict is Verdict.UNPROVED and f.code.startswith("PP5") else None
         if excerpt is not None:
             yield excerpt
         if remark.following:
-            yield Text(f"      {harmless(unjudged(remark.following, 1 + len(remark.others)))}", "dim")
+            yield Text(f"      {neutralize(describe_unjudged(remark.following, 1 + len(remark.others)))}", "dim")
     for step, codes in next_steps(remark.finding for remark in found).items():
         yield Text(f"next ({', '.join(codes)}): {step}", "dim")
 
 
-def _quarantined(report: Report) -> Iterator[Text]:
+def _render_quarantined(report: Report) -> Iterator[Text]:
     """How many rows were quarantined, by which terms, and the query that shows them."""
     rows = report.details.quarantine
     if rows is None:
         return
-    name = (harmless(f"{report.model}: "), "cyan")
-    yield Text.assemble(("PP514 ", "bold"), name, harmless(f"{rows.rows:,} of {counted(rows.of, 'row')} quarantined"))
-    yield Text(harmless("; ".join(f"{term}: {number:,}" for term, number in rows.terms.items())), "dim")
+    name = (neutralize(f"{report.model}: "), "cyan")
+    yield Text.assemble(
+        ("PP514 ", "bold"), name, neutralize(f"{rows.rows:,} of {format_count(rows.of, 'row')} quarantined")
+    )
+    yield Text(neutralize("; ".join(f"{term}: {number:,}" for term, number in rows.terms.items())), "dim")
     table = ".".join(quoted_if_needed(part) for part in rows.table.split("."))
-    yield Text(harmless(f"select * from {table} where quarantine_run = '{rows.run}'"), "cyan")
+    yield Text(neutralize(f"select * from {table} where quarantine_run = '{rows.run}'"), "cyan")
 
 
-def _style(reports: Sequence[Report]) -> Text | None:
+def _render_style(reports: Sequence[Report]) -> Text | None:
     """One line for all that is style."""
     found = Counter(f.code for report in reports for f in report.of(Verdict.WARNING) if f.code in STYLE)
     if not found:
@@ -334,11 +348,11 @@ def _style(reports: Sequence[Report]) -> Text | None:
     return Text(f"style: {codes}; `--format json` names each, `planproof explain {min(found)}` says more", "dim")
 
 
-def summary(reports: Sequence[Report], seconds: float | None = None, command: str = "") -> Text:
+def render_summary(reports: Sequence[Report], seconds: float | None = None, command: str = "") -> Text:
     """How many models ended in which way; of two compiles (`command` is `diff`), how many changes."""
     if compared.is_of_two(reports, command):
-        healthy = "bold yellow" if compared.left_out(reports) else "bold green"
-        return Text(compared.counted(reports), "bold red" if any(map(stopped, reports)) else healthy)
+        healthy = "bold yellow" if compared.describe_skipped(reports) else "bold green"
+        return Text(compared.describe_changes(reports), "bold red" if any(map(is_stopped, reports)) else healthy)
     outcomes = Counter(r.outcome for r in reports)
     verdicts = Counter(r.said for r in reports if r.outcome in ("checked", "audited"))
     parts = [f"{len(reports)} model{'' if len(reports) == 1 else 's'}"]
@@ -353,5 +367,5 @@ def summary(reports: Sequence[Report], seconds: float | None = None, command: st
     parts += [f"keys and checks of {left} for a run to count"] if left else []
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
-    bad = any(stopped(r) for r in reports)
+    bad = any(is_stopped(r) for r in reports)
     return Text(" · ".join(parts), "bold red" if bad else "bold green")

@@ -32,30 +32,30 @@ class Ways:
         self.shown: dict[Column, str] = {}
         for report in reports:
             for name, sources in (report.details.lineage or {}).get("columns", ()):
-                own = self._known(report.model, name)
+                own = self._known_column(report.model, name)
                 for source in sources:
-                    other = self._known(str(source[0]), str(source[1]))
+                    other = self._known_column(str(source[0]), str(source[1]))
                     self.made_of.setdefault(own, []).append(other)
                     self.feeds.setdefault(other, []).append(own)
 
-    def of(self, report: Report) -> list[list[Stop]]:
+    def find_ways(self, report: Report) -> list[list[Stop]]:
         """For each column of the model whose promise is violated, its way; a column that stands alone has none."""
         fields = dict.fromkeys(split_name(f.field)[0] for f in report.of(Verdict.VIOLATED) if f.field)
-        ways = [self._way(_key(report.model, name)) for name in fields]
+        ways = [self._follow(_key(report.model, name)) for name in fields]
         return [way for way in ways if len(way) > 1]
 
-    def _way(self, column: Column) -> list[Stop]:
-        before, after = list(_along(column, self.made_of)), list(_along(column, self.feeds))
+    def _follow(self, column: Column) -> list[Stop]:
+        before, after = list(_follow_edges(column, self.made_of)), list(_follow_edges(column, self.feeds))
         names = [(c, False) for c in reversed(before)], [(column, True)], [(c, False) for c in after]
         return [Stop(self.shown.get(c, ".".join(c)), broken) for part in names for c, broken in part]
 
-    def _known(self, relation: str, column: str) -> Column:
+    def _known_column(self, relation: str, column: str) -> Column:
         key = _key(relation, column)
         self.shown.setdefault(key, f"{relation}.{column}")
         return key
 
 
-def _along(column: Column, edges: Mapping[Column, Sequence[Column]]) -> Iterator[Column]:
+def _follow_edges(column: Column, edges: Mapping[Column, Sequence[Column]]) -> Iterator[Column]:
     """From a column along the first edge each time, not in circles and not too far."""
     seen = {column}
     while len(seen) <= DEEPEST:

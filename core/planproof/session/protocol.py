@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from planproof.confidential import without_secrets
+from planproof.confidential import hide_secrets
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.snapshots import Snapshot
 from planproof_engine.conf import Conf
@@ -157,7 +157,7 @@ class SparkFailure(Exception):
     """
 
     def __init__(self, message: str, condition: str | None = None, outside: bool = False) -> None:
-        super().__init__(without_secrets(message))
+        super().__init__(hide_secrets(message))
         self.condition, self.outside = condition, outside
 
     @property

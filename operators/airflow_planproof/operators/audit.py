@@ -136,11 +136,11 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
 def inline_contract(given: ContractForm, where: str) -> Contract:
     """The contract that a DAG file wrote down. Raises `ProjectError` and `ContractError`."""
     from planproof.contract import Contract
-    from planproof.project.contracts import contract_from
+    from planproof.project.contracts import parse_contract
 
     if isinstance(given, Contract):
         return given
-    return contract_from(given, where) if isinstance(given, Mapping) else Contract(given)
+    return parse_contract(given, where) if isinstance(given, Mapping) else Contract(given)
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

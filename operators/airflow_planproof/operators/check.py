@@ -110,11 +110,11 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         request, task = self.request(), self
 
-        class Told(Progress):
-            def read(self, project: Project) -> None:
+        class CheckProgress(Progress):
+            def on_project(self, project: Project) -> None:
                 task.changes = task._changes(project, request.location)
 
-        found = request.reports(None, Told())
+        found = request.reports(None, CheckProgress())
         self.more = {"changes": [change.to_dict() for change in self.changes]}
         return found
 

@@ -158,7 +158,7 @@ class PlanproofOperator(BaseOperator):
 
         Without `do_xcom_push` there is no page, and the address is None.
         """
-        from planproof.report.parts import harmless
+        from planproof.report.parts import neutralize
         from planproof.report.run import run_report
 
         project = str(getattr(self, "project_dir", None) or "")
@@ -167,7 +167,7 @@ class PlanproofOperator(BaseOperator):
         for line in message.summary(reports):
             self.log.info(line)
         for remark in remarks:
-            self.log.info("note: %s", harmless(remark))
+            self.log.info("note: %s", neutralize(remark))
         self.compiled_sql = message.statements((r.model, r.sql) for r in reports)
         self.rewritten_sql = message.statements((r.model, r.executed_sql) for r in reports if r.executed_sql != r.sql)
         render_again(context["ti"])

@@ -72,9 +72,9 @@ class PlanproofSparkOperator(PlanproofOperator):
         return thread.run()
 
     def told(self, report: Report) -> None:
-        from planproof.report.parts import harmless, one_line
+        from planproof.report.parts import join_lines, neutralize
 
-        self.log.info("%s: %s, %s", harmless(one_line(report.model)), report.outcome, report.said)
+        self.log.info("%s: %s, %s", neutralize(join_lines(report.model)), report.outcome, report.said)
 
     def on_kill(self) -> None:
         """Cancels the Spark job; Airflow calls this when the task is killed or its `execution_timeout` is over."""
@@ -88,21 +88,21 @@ class PlanproofSparkOperator(PlanproofOperator):
 
         task = self
 
-        class Told(Progress):
-            def begins(self, node: ProjectNode) -> None:
+        class RunProgress(Progress):
+            def on_model_begin(self, node: ProjectNode) -> None:
                 spark.watch(session)
 
-            def ended(self, report: Report) -> None:
+            def on_model_end(self, report: Report) -> None:
                 task.told(report)
                 spark.check()
 
-            def noted(self, remark: str) -> None:
+            def on_remark(self, remark: str) -> None:
                 task.notes.append(remark)
 
         with request_session(request) as session:
             spark.watch(session)
             self.log.info("Spark work begins on %s", session.capabilities.kind)
-            return request.reports(session, Told())
+            return request.reports(session, RunProgress())
 
 
 @contextmanager

@@ -54,9 +54,9 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
             thread = self._running = SparkWork(lambda spark: self._looked(spark, request))
             reports = thread.run()
         waiting = [report.model for report in reports if report.details.absent]
-        from planproof.report.parts import fails
+        from planproof.report.parts import is_failing
 
-        broken = [report for report in reports if fails(report, self.least)]
+        broken = [report for report in reports if is_failing(report, self.least)]
         if broken and self.wait_on_violation:
             waiting += [f"{report.model} ({len(report.findings)} findings)" for report in broken]
         if waiting and (self.wait_on_violation or not broken):
@@ -72,11 +72,11 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
         spark.watch(session)
         from planproof.project.request import Progress
 
-        class Told(Progress):
-            def ended(self, report: Report) -> None:
+        class AuditProgress(Progress):
+            def on_model_end(self, report: Report) -> None:
                 spark.check()
 
-        return [_seen(session, report) for report in request.reports(session, Told())]
+        return [_seen(session, report) for report in request.reports(session, AuditProgress())]
 
 
 def _seen(session: Session, report: Report) -> Report:

@@ -126,7 +126,7 @@ def _report_change(job: Job, publication: JournaledPublication) -> TableChange |
         draft.add_own_error("files", error)
         return None
     if draft.settings.changes != "off":
-        draft.set_details(change=found if draft.settings.changes == "values" else found.without_values())
+        draft.set_details(change=found if draft.settings.changes == "values" else found.drop_values())
     return found
 
 
