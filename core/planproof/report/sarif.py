@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from planproof.report.model import Report
-from planproof.report.parts import harmless, is_stopping, message_of
+from planproof.report.parts import is_stopping, message_of, neutralize
 from planproof.report.run import RunReport
 from planproof_engine.finding import CODES, Finding, Verdict
 
@@ -115,5 +115,5 @@ def _make_notification(report: Report) -> dict[str, Any]:
 
 def _escape_message(text: str) -> str:
     """A message of others. SARIF has `[text](target)` for a link, and a backslash before a bracket that is none."""
-    text = harmless(text)
+    text = neutralize(text)
     return text.replace("\\", "\\\\").replace("](", "\\](") if "](" in text else text
