@@ -169,7 +169,7 @@ def test_a_broken_columns_way_leads_through_the_models():
     details = [made("shop.stg", "n", ("raw.t", "n")), made("shop.mart", "total", ("shop.stg", "n"))]
     broken = Finding(Verdict.VIOLATED, "PP505", "files", "total")
     reports = [Report(name, "rejected", (broken,) if name == "shop.mart" else (), details=d) for d, name in details]
-    (way,) = Ways(reports).of(reports[1])
+    (way,) = Ways(reports).find_ways(reports[1])
     assert [(stop.name, stop.broken) for stop in way] == [
         ("raw.t.n", False),
         ("shop.stg.n", False),

@@ -50,7 +50,7 @@ class Opened:
 class _Editing:
     """What is edited differs from what dbt compiled, and is judged as it is."""
 
-    def changed(self, node: ProjectNode) -> str | None:
+    def find_change(self, node: ProjectNode) -> str | None:
         return None
 
 
