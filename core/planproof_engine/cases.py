@@ -54,25 +54,29 @@ def _planned(query: str, env: Environment) -> LogicalPlan:
     A model must be a query, so that `planproof.plan` refuses these, as Spark does where one is written to a table.
     """
     from planproof_engine.api import plan
-    from planproof_engine.sql.parse import parse, parse_statement
 
     try:
         return plan(query, environment=replace(env, text=query))
     except AnalysisError as error:
-        if error.condition != "PARSE_SYNTAX_ERROR":
+        if error.condition != "PARSE_SYNTAX_ERROR" or not _is_other_statement(query, env.conf):
             raise
-        rejection = error
+        origin = error.origin
+    raise Unknown("a statement that is no query", origin)
+
+
+def _is_other_statement(text: str, conf: Conf) -> bool:
+    from planproof_engine.sql.parse import parse, parse_statement
+
     try:
-        parse(query, env.conf)
+        parse(text, conf)
+        return False  # A text inside of the query has the error: the schema of from_json, say.
     except AnalysisError:
         pass
-    else:
-        raise rejection  # A text inside of the query has the error: the schema of from_json, say.
     try:
-        parse_statement(query, env.conf)
+        parse_statement(text, conf)
+        return True
     except AnalysisError:
-        raise rejection from None
-    raise Unknown("a statement that is no query", rejection.origin)
+        return False
 
 
 def _conf(case: Mapping[str, Any]) -> Conf:

@@ -58,7 +58,7 @@ def deeply(work: Callable[[], T]) -> T:
     finally:
         _lower_limit()
     if not found:
-        raise failed[-1]
+        raise failed.pop()  # A frame that holds the error it raises would keep all frames above it, too.
     return found[0]
 
 

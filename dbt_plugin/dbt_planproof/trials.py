@@ -252,7 +252,8 @@ class Trials:
         ]
         for test in found:
             if test.status == "not run":
-                log.info(f"planproof: {test.name} runs where dbt runs it: {test.said}")
+                said = f"does not run over the staged rows of {staged.target.last}: {test.said}"
+                log.info(f"planproof: {test.name} {said}")
         return found
 
     def _collect_tests(self) -> dict[str, list[Any]]:

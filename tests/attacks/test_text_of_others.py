@@ -6,6 +6,7 @@ import json
 import re
 import time
 import unicodedata
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -66,6 +67,17 @@ def test_json_is_no_command_either(text: str, form: str) -> None:
     assert not re.search(r"##\w*\[", "".join(run.to_lines()))
     assert form != "json" or text in texts(json.loads(shown))
     assert text in texts(json.loads("".join(run.to_lines())))
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "[here](https://a.b)", r"[here\](https://a.b)"])
+def test_a_message_of_sarif_is_text(text: str) -> None:
+    """Code scanning shows it beside the pull request, with links where it has them."""
+    failed = replace(foreign(text), outcome="failed")
+    log = json.loads(render(run_report("check", [failed], datetime.now(timezone.utc)), "sarif"))["runs"][0]
+    for one in (*log["results"], *log["invocations"][0]["toolExecutionNotifications"]):
+        shown = one["message"]["text"]
+        assert not {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - KEPT
+        assert not re.search(r"(?<!\\)(?:\\\\)*\]\(", shown)
 
 
 def texts(form: Any) -> set[str]:

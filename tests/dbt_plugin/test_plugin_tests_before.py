@@ -133,6 +133,25 @@ def test_a_test_that_needs_models_which_come_later_is_left_to_dbt() -> None:
     assert trials._why_more(node("a_test", "own", "text"), "own") is None
 
 
+def test_the_log_does_not_say_that_dbt_runs_a_test_which_a_later_publish_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of two models waits for the second one, and runs before that one is published."""
+    from dbt_planproof import trials
+    from planproof.publish.data_tests.trial import report_not_run
+
+    told: list[str] = []
+    nothing: Any = None
+    known = trials.Trials(nothing, ThisThread())
+    waiting = report_not_run("a_test", "it reads beside, which is not built yet")
+    monkeypatch.setattr(trials.log, "info", told.append)
+    monkeypatch.setattr(known, "_collect_tests", lambda: {"model.shop.own": [nothing]})
+    monkeypatch.setattr(known, "_begin", lambda *args: waiting)
+    staged: Any = SimpleNamespace(target=RelationName(("db", "own")), count_together=lambda questions: {})
+    assert known.run_before(trials.TestsBefore(known, "model.shop.own"), staged) == [waiting]
+    assert told == [
+        "planproof: a_test does not run over the staged rows of own: it reads beside, which is not built yet"
+    ]
+
+
 def test_what_was_found_counts_for_the_rows_that_it_was_found_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hook, or somebody else, may write to the table between its publish and the test's turn."""
     from dbt_planproof import trials

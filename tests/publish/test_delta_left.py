@@ -137,6 +137,15 @@ def test_what_may_be_needed_stays_until_it_is_given_up(tmp_path: Path, case: str
     assert files(tmp_path) == {name for name in before if not name.startswith(".planproof")}
 
 
+def test_a_log_that_says_a_great_version_is_not_counted_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logged(tmp_path / "t", None)
+    (tmp_path / "t/_delta_log/00000000000000099999.json").write_text("{}")
+    read, asked = LocalStore.read, list[str]()
+    monkeypatch.setattr(LocalStore, "read", lambda self, location: asked.append(location) or read(self, location))
+    assert told(Lake(tmp_path, "t"), left(tmp_path)) == ["PP609"]
+    assert len(asked) < 50
+
+
 def test_a_living_owner_is_fenced_before_its_rows_are_deleted(tmp_path: Path) -> None:
     logged(tmp_path / "t", None)
     location = left(tmp_path, owner=replace(Owner.here(RUN), pid=os.getppid(), started=None))

@@ -179,7 +179,10 @@ def run_isolated(
     `size`, and `NoProcess` where the host lets no program start."""
     is_raised, found = _reader.call(function, arguments, seconds, size or _half_of_memory())
     if is_raised:
-        raise found
+        try:
+            raise found
+        finally:
+            del found  # A frame that holds the error it raises would keep all frames above it, too.
     given: T = found
     return given
 

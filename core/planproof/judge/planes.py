@@ -175,12 +175,15 @@ def _read_logical(
             raise
         reason, refusal = draft.add_too_large(over, Verdict.WARNING), None
     except (Unknown, RecursionError) as error:
-        unknown = error if isinstance(error, Unknown) else Unknown("a query nested this deep")
-        reason, refusal = f"planproof does not know {unknown.construct}", None
+        construct, origin = _unknown_part(error)
+        reason, refusal = f"planproof does not know {construct}", None
         verdict = Verdict.UNPROVED if alone else Verdict.WARNING
-        draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_place_origin(draft, unknown.origin))])
+        draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_place_origin(draft, origin))])
     except AnalysisError as error:
-        reason, refusal = f"[{error.condition}] {error.message}", error.with_traceback(None)  # Its frames hold it.
+        reason, refusal = (
+            f"[{error.condition}] {error.message}",
+            error.at(error.origin),
+        )  # Frames that hold it, it holds.
         if alone:
             draft.add([_foreseen_finding(error, doubts.rejected(error))])
     except Exception as error:
@@ -192,6 +195,10 @@ def _read_logical(
     for invariant in ("I1", "I4", "I6"):
         draft.mark_not_enforced(invariant, f"no logical plan: {reason}")
     return None, refusal
+
+
+def _unknown_part(error: Unknown | RecursionError) -> tuple[str, Origin | None]:
+    return (error.construct, error.origin) if isinstance(error, Unknown) else ("a query nested this deep", None)
 
 
 def _add_plan(draft: Draft, plan: LogicalPlan) -> None:

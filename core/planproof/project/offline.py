@@ -129,7 +129,7 @@ class OfflineCheck:
         frozen = (joined(parts) for parts in self.frozen.relations if parts not in self.stored)
         self.names = (*dict.fromkeys(node.relation for node in self.stored.values()), *frozen)
         # The catalog asks the check that holds it: weakly, so that a service is rid of both when a check ends.
-        here = proxy(self)
+        here: OfflineCheck = proxy(self)
         self.catalog = NotedCatalog(lambda parts: here._find_asked(parts), lambda: here._other_names())
 
     def visit(self, node: ProjectNode) -> Report | None:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from planproof.report.model import Report
-from planproof.report.parts import is_stopping, message_of
+from planproof.report.parts import is_stopping, message_of, neutralize
 from planproof.report.run import RunReport
 from planproof_engine.finding import CODES, Finding, Verdict
 
@@ -64,7 +64,7 @@ def _make_results(
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": "error" if is_stopping(report, finding) else LEVELS[finding.verdict],
-            "message": {"text": f"{report.model}: {message_of(finding)}"},
+            "message": {"text": _escape_message(f"{report.model}: {message_of(finding)}")},
             "locations": [_make_location(report, finding, prefix)],
             **_make_related(finding, prefix),
             "partialFingerprints": {FINGERPRINT: f"{mark}:{number}"},
@@ -109,4 +109,11 @@ def _make_related(finding: Finding, prefix: str) -> dict[str, Any]:
 
 
 def _make_notification(report: Report) -> dict[str, Any]:
-    return {"level": "error", "message": {"text": f"{report.model} could not run: {report.error or 'no reason given'}"}}
+    said = f"{report.model} could not run: {report.error or 'no reason given'}"
+    return {"level": "error", "message": {"text": _escape_message(said)}}
+
+
+def _escape_message(text: str) -> str:
+    """A message of others. SARIF has `[text](target)` for a link, and a backslash before a bracket that is none."""
+    text = neutralize(text)
+    return text.replace("\\", "\\\\").replace("](", "\\](") if "](" in text else text

@@ -77,12 +77,13 @@ class Cursor:
         """Goes back to a rule's first token, where a syntax error may come of a keyword's first reading: the last such
         keyword has the second one from now on. Raises the error where no keyword is left, and `Unknown` where there are
         too many."""
-        if error.condition != "PARSE_SYNTAX_ERROR":
-            raise error
-        if self._furthest is None or _start_of(self._furthest) < _start_of(error):
-            self._furthest = error
+        here = error.at(error.origin)  # Frames that hold an error which holds them would not be freed.
+        if here.condition != "PARSE_SYNTAX_ERROR":
+            raise here from None
+        if self._furthest is None or _start_of(self._furthest) < _start_of(here):
+            self._furthest = here
         if not self.may_be_read_anew(start):
-            raise self._furthest from None
+            raise self._furthest.at(self._furthest.origin) from None
         if self._left == 0:
             raise Unknown("so many keywords that may be names", self._furthest.origin) from None
         self._left -= 1

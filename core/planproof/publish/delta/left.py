@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof.publish.delta.actions import LOG
-from planproof.publish.delta.staging import PREFIX, forget_log, is_made_by_publish, read_commits_since, read_note_name
+from planproof.publish.delta.staging import PREFIX, forget_log, is_committed_since, is_made_by_publish, read_note_name
 from planproof.publish.notes.believed import (
     is_same_location,
     refuse_links,
@@ -153,11 +153,9 @@ def _is_committed(tables: DeltaTables, store: Store, note: Note) -> bool | None:
     if not store.exists(join(note.location, LOG)):
         return False
     now, folder = tables.state(note.location), note.folder.rpartition("/")[2]
-    commits = read_commits_since(tables, store, note.location, note.base)
+    found = is_committed_since(tables, store, note.location, note.base, folder)
     # A note is a claim: what the table names is never taken for a dead publish's.
-    if any(is_made_by_publish(commit, folder) for commit in commits) or tables.has_files_in(now, folder):
-        return True
-    return None if None in commits else False
+    return True if found or tables.has_files_in(now, folder) else found
 
 
 def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> None:
@@ -165,9 +163,9 @@ def take_back(session: Session, store: Store, bad_rows: QuarantinedFiles) -> Non
     table, folder, base = _find_table(session, bad_rows.table), bad_rows.folder, bad_rows.base
     if table is None or folder is None or base is None:
         return
-    commits = read_commits_since(_open_tables(session), store, _place(table), base)
+    found = is_committed_since(_open_tables(session), store, _place(table), base, folder.rpartition("/")[2])
     delete_rows(session, bad_rows)
-    if None in commits or any(is_made_by_publish(commit, folder.rpartition("/")[2]) for commit in commits):
+    if found is not False:
         forget_log(store, folder)  # Older versions name its files, until VACUUM deletes them.
     elif store.exists(join(folder, LOG)):
         store.delete(folder)

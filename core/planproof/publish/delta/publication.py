@@ -143,7 +143,8 @@ class DeltaPublication(NotedPublication):
     def _list_added_by_others(self) -> list[dict[str, Any]] | None:
         """The files that others have added since this was staged where its own rows belong; None where that is not all
         they did, or the log does not say it."""
-        commits = read_commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
+        said = read_commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
+        commits = [commit for _, commit in said]
         if None in commits:
             return None
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
@@ -14,6 +16,7 @@ from planproof.session.store import Store, decode_uri
 from planproof_engine.quoting import quoted
 
 PREFIX = "planproof_"
+_COMMIT = re.compile(r"([0-9]{20})\.json")
 _NOTED = "_planproof"
 """A file in the log of a staged table, which holds where the note of its publish lies."""
 
@@ -90,8 +93,7 @@ class StagedTable:
     def find_committed_version(self) -> int | None:
         """The version by which the table that it lies in has its files."""
         said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
-        first = max(self.base.version, -1) + 1
-        return next((at for at, commit in enumerate(said, first) if is_made_by_publish(commit, self.folder)), None)
+        return next((version for version, commit in said if is_made_by_publish(commit, self.folder)), None)
 
     def forget_log(self) -> None:
         """The files are the other table's now."""
@@ -109,10 +111,31 @@ def forget_log(store: Store, location: str) -> None:
         store.delete(join(location, LOG))
 
 
-def read_commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> list[str | None]:
-    """The commits of a table's log after a version, the oldest first; None for one whose file is gone."""
+def read_commits_since(tables: DeltaTables, store: Store, location: str, base: int) -> Iterator[tuple[int, str | None]]:
+    """The versions of a table's log after one, with their commits, the oldest first; None for versions in a row whose
+    files are gone, at the first of them: a log may say any number of itself."""
     log, now = join(decode_uri(location), LOG), tables.state(location).version
-    return [store.read(join(log, f"{version:020}.json")) for version in range(max(base, -1) + 1, now + 1)]
+    after = max(base, -1) + 1
+    there = sorted(int(found[1]) for found in map(_COMMIT.fullmatch, store.names(log)) if found)
+    for version in there:
+        if after <= version <= now:
+            if after < version:
+                yield after, None
+            yield version, store.read(join(log, f"{version:020}.json"))
+            after = version + 1
+    if after <= now:
+        yield after, None
+
+
+def is_committed_since(tables: DeltaTables, store: Store, location: str, base: int, folder: str) -> bool | None:
+    """Whether a commit after a version has the files of a publish, by their folder; None where none has, and some are
+    gone."""
+    is_gone = False
+    for _, commit in read_commits_since(tables, store, location, base):
+        if is_made_by_publish(commit, folder):
+            return True
+        is_gone = is_gone or commit is None
+    return None if is_gone else False
 
 
 def is_made_by_publish(commit: str | None, folder: str) -> bool:
