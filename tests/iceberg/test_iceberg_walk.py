@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model
-from planproof.publish.iceberg.publication import Commit
+from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.report.model import Report
 from planproof.session.iceberg import IcebergTransaction
 
@@ -117,7 +117,7 @@ class Walk:
                 self.act()
                 left.append(self.held())
 
-        write, begin = self.guard.session.write, Commit.commit
+        write, begin = self.guard.session.write, IcebergPublication.commit
         verify, verified = IcebergTransaction._verify, IcebergTransaction._verify_committed
 
         def written(sql: str) -> Any:
@@ -153,7 +153,7 @@ class Walk:
         )
         with monkeypatch.context() as patch:
             patch.setattr(self.guard.session, "write", written)
-            patch.setattr(Commit, "commit", beginning)
+            patch.setattr(IcebergPublication, "commit", beginning)
             patch.setattr(IcebergTransaction, "_verify", verifying)
             patch.setattr(IcebergTransaction, "_verify_committed", verifying_after)
             once("before")

@@ -118,7 +118,7 @@ def kill() -> None:
 def victim(home: Path, step: str) -> None:
     """Publishes every case, and dies when all of them stand at the step."""
     from planproof import Guard
-    from planproof.publish.iceberg.publication import Commit
+    from planproof.publish.iceberg.publication import IcebergPublication
     from planproof.session.iceberg import IcebergTransaction
 
     spark = session(home)
@@ -137,9 +137,9 @@ def victim(home: Path, step: str) -> None:
         return dying
 
     where, name, *how = {
-        "begin": (Commit, "set_apart", True),
-        "writing": (Commit, "close", True),
-        "audit": (Commit, "note", True, "audit"),
+        "begin": (IcebergPublication, "set_apart", True),
+        "writing": (IcebergPublication, "close", True),
+        "audit": (IcebergPublication, "note", True, "audit"),
         "commit": (IcebergTransaction, "commit", False),
         "committed": (IcebergTransaction, "commit", True),
     }[step]
@@ -177,14 +177,14 @@ def connected(home: Path) -> Any:
 def branched(home: Path, step: str) -> None:
     """As `victim`, over the Thrift server: every case whose columns stay, a connection each."""
     from planproof import Guard
-    from planproof.publish.iceberg.publication import Commit
+    from planproof.publish.iceberg.publication import IcebergPublication
     from planproof.publish.notes.notebook import Notebook
     from planproof.session.branches import BranchChange
 
     arrived = threading.Barrier(len(BRANCHED), action=kill)
     where, name, is_after, named = {
         "begin": (BranchChange, "place_files", True, None),
-        "audit": (Commit, "note", True, "audit"),
+        "audit": (IcebergPublication, "note", True, "audit"),
         "commit": (BranchChange, "commit", False, None),
         "forwarded": (BranchChange, "_drop", False, None),
         "committed": (Notebook, "delete", False, None),

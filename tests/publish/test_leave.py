@@ -139,7 +139,7 @@ def test_a_publish_that_begins_while_the_state_is_deleted_keeps_its_lock(
         begun.append(lock.acquire(store, f"file:{folder}", "another", "theirs", "another"))
         return []
 
-    monkeypatch.setattr("planproof.publish.transaction.leave.notes", begin)
+    monkeypatch.setattr("planproof.publish.transaction.leave.list_notes", begin)
     move_home(session, store, [f"file:{folder}"])
     begun[-1].fence()
     begun[-1].release()

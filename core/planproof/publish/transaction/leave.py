@@ -87,7 +87,7 @@ def move_home(session: Session, store: Store, roots: Iterable[str], force: bool 
         if link is not None:
             reports.append(report_link(link))
             continue
-        for file in _list_notes(store, root):
+        for file in _list_moves(store, root):
             move = _Move(session, store, holdings, root, file)
             reports.append(settle(move, file))
             if move.version is not None:
@@ -352,7 +352,7 @@ def _delete_state(store: Store, root: str) -> None:
         or lock.list_slugs(store, root)
         or list_notes(store, root)
     )
-    if not busy and not _list_notes(store, root):
+    if not busy and not _list_moves(store, root):
         for folder in ("locks", "journal", "leaving", "staged"):
             place = join(root, STATE, folder)
             for name in store.names(place):
@@ -361,5 +361,5 @@ def _delete_state(store: Store, root: str) -> None:
         store.prune(join(root, STATE))
 
 
-def _list_notes(store: Store, root: str) -> list[str]:
+def _list_moves(store: Store, root: str) -> list[str]:
     return [name for name in store.names(join(root, STATE, "leaving")) if name.endswith(".json")]

@@ -192,7 +192,7 @@ def unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
 
 
 def is_number(node: q.Node) -> bool:
-    """Whether it is a literal that stands without quotes."""
+    """Whether it is a number as it is written."""
     return isinstance(node, q.Literal) and not node.is_string
 
 
