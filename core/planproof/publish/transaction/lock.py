@@ -44,7 +44,7 @@ class Locked(Stopped):
 class Evicted(Stopped):
     """Another run took the table over while this one was at work. This one must not touch it any more."""
 
-    note_end, transient = "evicted", True
+    end, transient = "evicted", True
 
     def __init__(self, table: str) -> None:
         super().__init__(f"evicted: another run, or `recover --force`, has taken {table} over")
@@ -96,17 +96,17 @@ class Watch:
     """What was seen of renewals, and when, by this process's own clock."""
 
     def __init__(self) -> None:
-        self._remembered: dict[str, tuple[str | None, float]] = {}
+        self._seen: dict[str, tuple[str | None, float]] = {}
 
     def begin(self, store: Store, location: str) -> None:
         """The lease of this lock is watched from now on."""
-        self._remembered.setdefault(location, (store.read(_renewal_file(location)), time.monotonic()))
+        self._seen.setdefault(location, (store.read(_renewal_file(location)), time.monotonic()))
 
     def is_over(self, store: Store, location: str) -> bool:
         """Waits until the owner renews its lock, or gives it back, or its lease is over; True where the table is free
         then."""
         self.begin(store, location)
-        renewal, since = self._remembered[location]
+        renewal, since = self._seen[location]
         while store.exists(location):
             if store.read(_renewal_file(location)) != renewal:
                 return False
