@@ -33,7 +33,7 @@ _FILE = re.compile(r"(?P<slug>[^.]+)(?:\.(?P<epoch>\d{1,9}))?\.(?:json|past)")
 class Locked(Stopped):
     """Another run holds the table; `holder` is None where the lock file cannot be read."""
 
-    note_end, transient = "locked", True
+    end, transient = "locked", True
 
     def __init__(self, table: str, holder: Owner | None) -> None:
         who = str(holder) if holder else "an owner that cannot be read"
