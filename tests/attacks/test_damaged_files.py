@@ -58,7 +58,7 @@ def test_a_pipe_that_took_a_files_place_since_it_was_listed_is_not_waited_for(tm
     path = str(tmp_path / "a.parquet")
     os.mkfifo(path)
     program = "import sys; from planproof.arrow import footers as f; f.__dict__[sys.argv[1]](sys.argv[2])"
-    groups = "import sys; from planproof.arrow import footers as f; list(f.row_groups([sys.argv[2]]))"
+    groups = "import sys; from planproof.arrow import footers as f; list(f.read_row_groups([sys.argv[2]]))"
     for text in (program, groups):
         ran = subprocess.run([sys.executable, "-c", text, "metadata_of", path], capture_output=True, timeout=60)
         assert b"no regular file" in ran.stderr

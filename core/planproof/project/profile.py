@@ -39,7 +39,7 @@ _THRIFT = {
 class Profile:
     """One target: dbt-spark's connection method, the schema, and the session's settings as dbt-spark sets them.
 
-    `server` names a Thrift server as `planproof.session.served` takes it; it is empty for another method.
+    `server` names a Thrift server as `planproof.session.open_thrift` takes it; it is empty for another method.
     """
 
     name: str

@@ -124,7 +124,7 @@ def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reache
 
 def _raise_others(node: q.Block, error: AnalysisError, env: Environment, outer: Scope | None) -> None:
     """Raises what else is wrong with the block, where Spark looks at that before it refuses what `error` is about."""
-    of_windows = error.condition.startswith("INVALID_WINDOW_SPEC")
+    of_windows = error.condition.startswith("INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC")
     if not error.condition.startswith(CHECKED_LAST) or env.lenient or (env.conf.before("4.0") and not of_windows):
         return
     try:
