@@ -156,7 +156,10 @@ def test_a_defect_of_the_gate_stops_or_leaves_a_node_in_every_phase(
     ("part", "ask"),
     [
         ("has_promised_columns", lambda gate: gate.check_contract(QUERY)),
-        ("is_columns_query", lambda gate: gate.columns(f"select * from ( {QUERY} ) as __dbt_sbq where false limit 0")),
+        (
+            "is_columns_query",
+            lambda gate: gate.find_columns(f"select * from ( {QUERY} ) as __dbt_sbq where false limit 0"),
+        ),
     ],
 )
 def test_so_does_one_where_dbt_asks_for_columns(part: str, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:

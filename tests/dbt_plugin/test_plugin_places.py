@@ -79,7 +79,7 @@ def test_a_renamed_table_points_at_its_files_again(location: str, managed: bool,
     ran: list[str] = []
     adapter: Any = SimpleNamespace(execute_now=ran.append)
     stored = StoredTable("s.t", "table", PhysicalSchema(), (), "parquet", location, managed, {})
-    session = SimpleNamespace(registered={"`s`.`t`": stored}.get)
+    session = SimpleNamespace(registered_table={"`s`.`t`": stored}.get)
     reach: Any = SimpleNamespace(method="session", find_refusal=lambda: None, open_session=lambda: session)
     sql = "alter table s.t rename to s.u"
     assert rename_with_rows(adapter, reach, read_head(sql)) is moved

@@ -29,10 +29,10 @@ CONDITIONS = (
 def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A count of what a filter keeps, held against none, is an exists: it makes no array and stops at the first match.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(count_to_exists, "size(filter(words, w -> w IS NOT NULL)) > 0")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(count_to_exists, "size(filter(words, w -> w IS NOT NULL)) > 0")
     'exists(words, w -> w IS NOT NULL)'
-    >>> rewritten(count_to_exists, "size(filter(xs, x -> x > 7)) = 0")
+    >>> rewrite_example(count_to_exists, "size(filter(xs, x -> x > 7)) = 0")
     '(NOT exists(xs, x -> coalesce(x > 7, false)))'
 
     Only when the filter's test
@@ -45,9 +45,9 @@ def count_to_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - a null of the test keeps nothing: where it may be null it counts as false;
     - no flag changes: the size of NULL may be -1.
 
-    >>> rewritten(count_to_exists, "size(filter(xs, x -> x / 2 > 1)) > 1")
+    >>> rewrite_example(count_to_exists, "size(filter(xs, x -> x / 2 > 1)) > 1")
     'size(filter(xs, x -> x / 2 > 1)) > 1'
-    >>> rewritten(count_to_exists, "size(filter(xs, x -> 1 / x > 1)) > 0")
+    >>> rewrite_example(count_to_exists, "size(filter(xs, x -> 1 / x > 1)) > 0")
     'size(filter(xs, x -> 1 / x > 1)) > 0'
     """
     return map_lambdas(plan, lambda expr: transform_down(expr, lambda e: _rewrite(e, conf, registry)))

@@ -32,14 +32,14 @@ CONDITIONS = (
 def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas that use one side of a map's entries get that side alone, which Parquet can be read by.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(entries_to_sides, "size(map_filter(attrs, (k, v) -> v.b > 1D))")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(entries_to_sides, "size(map_filter(attrs, (k, v) -> v.b > 1D))")
     'size(filter(map_values(attrs), v -> v.b > 1D))'
-    >>> rewritten(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")
+    >>> rewrite_example(entries_to_sides, "exists(map_entries(attrs), e -> e.key = 'k1')")
     "exists(map_keys(attrs), e -> e = 'k1')"
-    >>> rewritten(entries_to_sides, "map_values(map_filter(attrs, (k, v) -> v.b > 1D))")
+    >>> rewrite_example(entries_to_sides, "map_values(map_filter(attrs, (k, v) -> v.b > 1D))")
     'filter(map_values(attrs), v -> v.b > 1D)'
-    >>> rewritten(entries_to_sides, "map_values(transform_values(attrs, (k, v) -> v.a))")
+    >>> rewrite_example(entries_to_sides, "map_values(transform_values(attrs, (k, v) -> v.a))")
     'transform(map_values(attrs), v -> v.a)'
 
     Only when
@@ -49,7 +49,7 @@ def entries_to_sides(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - nor one of a lambda inside, over an array that is made of a key;
     - no struct names a field after it: `struct(e.value)` has a field `value`.
 
-    >>> rewritten(entries_to_sides, "size(map_filter(attrs, (k, v) -> k = v.c))")
+    >>> rewrite_example(entries_to_sides, "size(map_filter(attrs, (k, v) -> k = v.c))")
     'size(map_filter(attrs, (k, v) -> k = v.c))'
     """
 

@@ -26,8 +26,8 @@ _PAYS = (BYTE, SHORT, INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists that compares each element with one value is array_contains.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(exists_to_contains, "exists(xs, x -> x = 7)")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(exists_to_contains, "exists(xs, x -> x = 7)")
     'array_contains(xs, 7)'
 
     Only when the value
@@ -37,9 +37,9 @@ def exists_to_contains(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - is deterministic: `exists` computes it for each element;
     - does not use the element.
 
-    >>> rewritten(exists_to_contains, "exists(xs, x -> x = k)")
+    >>> rewrite_example(exists_to_contains, "exists(xs, x -> x = k)")
     'exists(xs, x -> x = k)'
-    >>> rewritten(exists_to_contains, "exists(xs, x -> x = coalesce(k, 0) + 1)")
+    >>> rewrite_example(exists_to_contains, "exists(xs, x -> x = coalesce(k, 0) + 1)")
     'exists(xs, x -> x = coalesce(k, 0) + 1)'
 
     Both sides have the element's type (a comparison that casts the elements is another one). It pays with whole numbers

@@ -24,10 +24,10 @@ CONDITIONS = (
 def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists within an exists that compares elements for equality is arrays_overlap.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(array(k, 7), y -> y = x))")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(exists_to_overlap, "exists(xs, x -> exists(array(k, 7), y -> y = x))")
     'arrays_overlap(xs, array(k, 7))'
-    >>> rewritten(exists_to_overlap, "exists(words, w -> exists(map_keys(attrs), y -> y = w))")
+    >>> rewrite_example(exists_to_overlap, "exists(words, w -> exists(map_keys(attrs), y -> y = w))")
     'if((size(words) = 0), false, arrays_overlap(words, map_keys(attrs)))'
 
     Only when the inner array
@@ -37,7 +37,7 @@ def exists_to_overlap(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - is deterministic: `exists` computes it for each element;
     - does not use the element.
 
-    >>> rewritten(exists_to_overlap, "exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))")
+    >>> rewrite_example(exists_to_overlap, "exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))")
     'exists(xs, x -> exists(slice(xs, k, 1), y -> y = x))'
 
     It pays for types that Spark looks up in a hash set. Spark's old `exists`, which takes a null of its body for false,

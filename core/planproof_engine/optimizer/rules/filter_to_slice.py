@@ -25,10 +25,10 @@ CONDITIONS = (
 def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A filter that asks for small indexes alone is a slice.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < 3)")
     'slice(xs, 1, 3)'
-    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k)")
+    >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < k)")
     'slice(xs, 1, greatest(coalesce(k, 0), 0))'
 
     Only when the bound is an int that, as a literal,
@@ -42,9 +42,9 @@ def filter_to_slice(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - is deterministic: `filter` computes it for each element;
     - uses none of the variables of the lambda.
 
-    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < -1)")
+    >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < -1)")
     'filter(xs, (x, i) -> i < -1)'
-    >>> rewritten(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
+    >>> rewrite_example(filter_to_slice, "filter(xs, (x, i) -> i < k + 1)")
     'filter(xs, (x, i) -> i < k + 1)'
     """
     return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))

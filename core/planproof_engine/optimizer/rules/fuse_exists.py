@@ -25,8 +25,8 @@ CONDITIONS = (
 def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An exists (or forall) over a transform computes each element when it tests it, up to the one that decides.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(fuse_exists, "exists(transform(words, w -> upper(w)), u -> u LIKE 'A%')")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(fuse_exists, "exists(transform(words, w -> upper(w)), u -> u LIKE 'A%')")
     "exists(words, w1 -> upper(w1) LIKE 'A%')"
 
     Only when the transform's body
@@ -38,7 +38,7 @@ def fuse_exists(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     - no struct names a field after it: `struct(u)` has a field `u`.
 
-    >>> rewritten(fuse_exists, "exists(transform(xs, x -> 1 / x), y -> y > 1)")
+    >>> rewrite_example(fuse_exists, "exists(transform(xs, x -> 1 / x), y -> y > 1)")
     'exists(transform(xs, x -> 1 / x), y -> y > 1)'
 
     It pays where the test uses the transformed element once, outside of lambdas of its own. Elements that are structs

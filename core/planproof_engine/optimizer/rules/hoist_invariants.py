@@ -61,8 +61,8 @@ CONDITIONS = (
 def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """An expression that no element changes is computed once per row in place of once per element.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(hoist_invariants, "transform(ds, x -> x / aggregate(ds, 0D, (a, y) -> a + y))")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(hoist_invariants, "transform(ds, x -> x / aggregate(ds, 0D, (a, y) -> a + y))")
     'transform(array(aggregate(ds, 0D, (a, y) -> a + y)), v1 -> transform(ds, x -> x / v1))[0]'
 
     Only when the expression
@@ -85,11 +85,11 @@ def hoist_invariants(plan: Plan, conf: Conf, registry: Registry) -> Plan:
       expression's does not;
     - no flag changes: `[0]` makes the result nullable.
 
-    >>> rewritten(hoist_invariants, "transform(xs, x -> x / aggregate(xs, 0, (a, y) -> a + y))")
+    >>> rewrite_example(hoist_invariants, "transform(xs, x -> x / aggregate(xs, 0, (a, y) -> a + y))")
     'transform(array(if((size(xs) > 0), aggregate(xs, 0, (a, y) -> a + y), NULL)), v1 -> transform(xs, x -> x / v1))[0]'
-    >>> rewritten(hoist_invariants, "filter(xs, x -> x > k AND x > aggregate(xs, 0, (a, y) -> a + y))")
+    >>> rewrite_example(hoist_invariants, "filter(xs, x -> x > k AND x > aggregate(xs, 0, (a, y) -> a + y))")
     'filter(xs, x -> x > k AND x > aggregate(xs, 0, (a, y) -> a + y))'
-    >>> rewritten(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
+    >>> rewrite_example(hoist_invariants, "transform(array('a'), w -> concat(w, upper(name)))")
     "transform(array('a'), w -> concat(w, upper(name)))"
 
     It pays where the expression costs more than arithmetic, a lookup, cutting a text or `array_max`. A constant is left

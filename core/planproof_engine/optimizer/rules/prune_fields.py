@@ -38,10 +38,10 @@ CONDITIONS = (
 def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """Lambdas over an array of structs get the fields that they read, so that Parquet reads no others.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(prune_fields, "aggregate(items, 0D, (a, i) -> a + i.price * i.qty)")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(prune_fields, "aggregate(items, 0D, (a, i) -> a + i.price * i.qty)")
     'aggregate(arrays_zip(items.`qty`, items.`price`), 0D, (a, i) -> a + i.price * i.qty)'
-    >>> rewritten(prune_fields, "exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)")
+    >>> rewrite_example(prune_fields, "exists(filter(items, i -> i.qty > 1), i -> i.qty = 7)")
     'exists(filter(items.`qty`, i -> i > 1), i -> i = 7)'
 
     Only when
@@ -53,7 +53,7 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - no struct names a field after it: `struct(i.price)` has a field `price`, `struct(i)` one called `i`;
     - no string has a collation of its own: Spark weighs the strings of the structs, too.
 
-    >>> rewritten(prune_fields, "exists(items, i -> i IS NULL)")
+    >>> rewrite_example(prune_fields, "exists(items, i -> i IS NULL)")
     'exists(items, i -> i IS NULL)'
 
     It pays where the array is a column of a scan or a path in one, nothing else in the query reads it as a whole, Spark

@@ -30,8 +30,8 @@ CONDITIONS = (
 def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A loop that the body of a lambda says twice runs once per element.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(share_loops, "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(share_loops, "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))")
     'transform(ds, x -> transform(array(size(filter(ds, y -> y > x))), v1 -> v1 / (1D + v1))[0])'
 
     Only when the loop
@@ -45,7 +45,7 @@ def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - no struct names a field after it;
     - no string has a collation of its own.
 
-    >>> rewritten(share_loops, "transform(xs, x -> if(x > 1, aggregate(xs, 0, (a, y) -> a + y * x), "
+    >>> rewrite_example(share_loops, "transform(xs, x -> if(x > 1, aggregate(xs, 0, (a, y) -> a + y * x), "
     ...     "aggregate(xs, 0, (a, y) -> a + y * x) + 1))")
     'transform(xs, x -> if(x > 1, aggregate(xs, 0, (a, y) -> a + y * x), aggregate(xs, 0, (a, y) -> a + y * x) + 1))'
 

@@ -27,15 +27,15 @@ CONDITIONS = (
 def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """`nullif` and `between` without the projection that Spark makes for an operand that they need twice.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(spell_out, "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(spell_out, "aggregate(items, 0D, (a, i) -> a + i.price) / nullif(size(items), 0)")
     'aggregate(items, 0D, (a, i) -> a + i.price) / if((size(items) = 0), NULL, size(items))'
-    >>> rewritten(spell_out, "exists(items, i -> i.qty > 1) AND size(items) BETWEEN 2 AND 4")
+    >>> rewrite_example(spell_out, "exists(items, i -> i.qty > 1) AND size(items) BETWEEN 2 AND 4")
     'exists(items, i -> i.qty > 1) AND ((size(items) >= 2) AND (size(items) <= 4))'
 
     An operand that takes a loop is bound:
 
-    >>> rewritten(spell_out, "size(items) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0)")
+    >>> rewrite_example(spell_out, "size(items) / nullif(aggregate(items, 0, (a, i) -> a + i.qty), 0)")
     'size(items) / transform(array(aggregate(items, 0, (a, i) -> a + i.qty)), v1 -> nullif(v1, 0))[0]'
 
     Only when the operand
@@ -47,7 +47,7 @@ def spell_out(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
     - no flag changes: `[0]` makes the result nullable.
 
-    >>> rewritten(spell_out, "nullif(size(items), 0)")
+    >>> rewrite_example(spell_out, "nullif(size(items), 0)")
     'nullif(size(items), 0)'
 
     What is not deterministic is left alone. It pays where Spark reads all fields of an array for that projection alone,

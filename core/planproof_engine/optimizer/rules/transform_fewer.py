@@ -34,12 +34,12 @@ CONDITIONS = (
 def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A transform whose elements are counted, sliced, or read at one end works on no others.
 
-    >>> from planproof.example import rewritten
-    >>> rewritten(transform_fewer, "slice(transform(words, w -> upper(w)), 2, k)")
+    >>> from planproof.example import rewrite_example
+    >>> rewrite_example(transform_fewer, "slice(transform(words, w -> upper(w)), 2, k)")
     'transform(slice(words, 2, k), w -> upper(w))'
-    >>> rewritten(transform_fewer, "get(transform(words, w -> upper(w)), 0)")
+    >>> rewrite_example(transform_fewer, "get(transform(words, w -> upper(w)), 0)")
     'get(transform(slice(words, 1, 1), w -> upper(w)), 0)'
-    >>> rewritten(transform_fewer, "size(transform(words, w -> upper(w)))")
+    >>> rewrite_example(transform_fewer, "size(transform(words, w -> upper(w)))")
     'size(words)'
 
     Only when the body
@@ -48,9 +48,9 @@ def transform_fewer(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     - is deterministic, as the row's other calls of a generator get other numbers else;
     - does not use the index, which counts from where the slice begins (but where only the size is asked for).
 
-    >>> rewritten(transform_fewer, "slice(transform(xs, x -> 1 / x), 1, 3)")
+    >>> rewrite_example(transform_fewer, "slice(transform(xs, x -> 1 / x), 1, 3)")
     'slice(transform(xs, x -> 1 / x), 1, 3)'
-    >>> rewritten(transform_fewer, "slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)")
+    >>> rewrite_example(transform_fewer, "slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)")
     'slice(transform(words, (w, i) -> repeat(w, i)), 2, 1)'
     """
     return map_lambdas(plan, lambda expr: transform_up(expr, lambda e: _rewrite(e, conf, registry)))
