@@ -50,7 +50,7 @@ def secrets_of(name: str, value: str) -> list[str]:
 def hide_secrets(message: str) -> str:
     """What a file system, a metastore or a database said of a failure, without what it was told in confidence.
 
-    >>> without_secrets("no answer of jdbc:mysql://ada:pw@db/m?user=ada&password=pw; fs.s3a.secret.key = abc")
+    >>> hide_secrets("no answer of jdbc:mysql://ada:pw@db/m?user=ada&password=pw; fs.s3a.secret.key = abc")
     'no answer of jdbc:mysql://ada:***@db/m?user=ada&password=***; fs.s3a.secret.key = ***'
     """
     parts, at = [], 0

@@ -13,7 +13,7 @@ def keep_own_lines(own: str, unchanged: str, changed: str) -> str:
     """The text `own` with what `changed` has beside `unchanged`, which is `own` as the writer writes it.
 
     >>> plain, more = "a:\\n  - b: 1\\n  - c: 2\\n", "a:\\n  - b: 1\\n    d: 3\\n  - c: 2\\n"
-    >>> print(with_own_lines("a:\\n- b:   1\\n- c: 2\\n", plain, more))
+    >>> print(keep_own_lines("a:\\n- b:   1\\n- c: 2\\n", plain, more))
     a:
     - b:   1
       d: 3

@@ -95,7 +95,7 @@ def split_columns(given: Sequence[str]) -> tuple[str, ...]:
     """The columns of `partition_by` and `clustered_by`: dbt-spark puts each text into its statement as it is, which may
     be in backticks, or name several columns.
 
-    >>> listed_columns(["day", "`the hour`, zone"])
+    >>> split_columns(["day", "`the hour`, zone"])
     ('day', 'the hour', 'zone')
     """
     names: list[str] = []

@@ -41,7 +41,7 @@ _AMBIGUOUS = re.compile(r"^Reference (\S+) is ambiguous")
 
 def join_alternatives(sources: Iterable[str]) -> str:
     """
-    >>> either(["the source a", "the source b", "the source a"])
+    >>> join_alternatives(["the source a", "the source b", "the source a"])
     'the source a or the source b'
     """
     found = [*dict.fromkeys(sources)]

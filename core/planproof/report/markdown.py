@@ -73,7 +73,7 @@ def render(reports: Sequence[Report], command: str = "") -> str:
 def escape(text: str) -> str:
     """The text on one line: what Markdown or HTML would read as markup is made plain, and nobody is mentioned.
 
-    >>> print(escaped("a_b | <c>"))
+    >>> print(escape("a_b | <c>"))
     a\\_b \\| \\<c\\>
     """
     return _MARKUP.sub(r"\\\1", neutralize(join_lines(text))).replace("@", "@\u200b")

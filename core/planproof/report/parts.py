@@ -329,7 +329,7 @@ _COMMAND = re.compile(r"(?m)^([^\S\n]*)(?=::)|(##)(?=\w*\[)")
 def neutralize_json(text: str) -> str:
     """The same JSON without `##`: a runner looks for its commands anywhere in a line, inside of a string too.
 
-    >>> harmless_json('{"a": "##vso[x]###"}')
+    >>> neutralize_json('{"a": "##vso[x]###"}')
     '{"a": "#\\\\u0023vso[x]#\\\\u0023#"}'
     """
     return text.replace("##", "#\\u0023")
@@ -346,7 +346,7 @@ def neutralize(text: str) -> str:
     r"""Text of others, such as names and messages, as any form shows it: control characters, escape sequences and marks
     that turn the direction of writing are made visible, and no line of it is a command to a runner of CI.
 
-    >>> harmless("a\x1b[2Jb"), harmless("x\n ::error::y ##[z]")
+    >>> neutralize("a\x1b[2Jb"), neutralize("x\n ::error::y ##[z]")
     ('a�[2Jb', 'x\n �::error::y ##�[z]')
     """
     text = replace_invisible(text)

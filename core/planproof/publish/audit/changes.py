@@ -195,7 +195,7 @@ def _count_distinct(extent: Extent, keys: set[Any] | None) -> int | None:
 def format_bound(value: Any) -> str:
     """A bound as people read it.
 
-    >>> text_of(True), text_of(1.5), text_of(date(2026, 11, 21))
+    >>> format_bound(True), format_bound(1.5), format_bound(date(2026, 11, 21))
     ('true', '1.5', '2026-11-21')
     """
     if isinstance(value, bool):

@@ -260,7 +260,7 @@ def _decide(finding: Finding, number: int, what: str) -> Finding:
 
 def word_singular(what: str) -> str:
     """
-    >>> singular("rows hold another value"), singular("values wrap")
+    >>> word_singular("rows hold another value"), word_singular("values wrap")
     ('row holds another value', 'value wraps')
     """
     noun, verb, *rest = what.split()

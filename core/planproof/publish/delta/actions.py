@@ -98,9 +98,9 @@ def relocate(path: str, folder: str, location: str) -> str:
     """A path of the staged log as the target's log has it: its own files from the target's folder on, the target's as
     they were, others whole.
 
-    >>> within("part-0.parquet", "planproof_1", "file:/lake/t")
+    >>> relocate("part-0.parquet", "planproof_1", "file:/lake/t")
     'planproof_1/part-0.parquet'
-    >>> within("file:///lake/t/d=1/part-0.parquet", "planproof_1", "file:/lake/t")
+    >>> relocate("file:///lake/t/d=1/part-0.parquet", "planproof_1", "file:/lake/t")
     'd=1/part-0.parquet'
     """
     if not re.match("[a-z][a-z0-9+.-]*:|/", path):

@@ -108,7 +108,7 @@ def _map_type(t: DataType, leaf: Callable[[DataType], DataType], name: Callable[
 def make_compatible_name(name: str) -> str:
     """A name of letters, digits and underscores that begins with no digit; other characters are spelt out.
 
-    >>> filed("order id"), filed("2nd"), filed("net_amount")
+    >>> make_compatible_name("order id"), make_compatible_name("2nd"), make_compatible_name("net_amount")
     ('order_x20id', '_2nd', 'net_amount')
     """
     start = name[:1] if name[:1].isalpha() or name[:1] == "_" else _spell_out(name[:1])

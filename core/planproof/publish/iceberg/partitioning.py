@@ -27,11 +27,11 @@ class Partition(NamedTuple):
 def parse_partition(text: str) -> Partition:
     """What a model, or Spark's description of a table, says of one partition.
 
-    >>> partition("day(`At`)") == partition("days( at )")
+    >>> parse_partition("day(`At`)") == parse_partition("days( at )")
     True
-    >>> partition("truncate(`odd col`, 2)") == partition("TRUNCATE(2, odd col)")
+    >>> parse_partition("truncate(`odd col`, 2)") == parse_partition("TRUNCATE(2, odd col)")
     True
-    >>> partition("bucket(4, id)") == partition("bucket(8, id)")
+    >>> parse_partition("bucket(4, id)") == parse_partition("bucket(8, id)")
     False
     """
     call = _CALL.fullmatch(text.strip())

@@ -118,7 +118,7 @@ def tidy(store: Store, root: str) -> None:
 def taken_mark(location: str) -> str:
     """What lies beside a note once a recovery has taken its table from an owner that may be alive.
 
-    >>> mark("orders.run_1.json")
+    >>> taken_mark("orders.run_1.json")
     'orders.run_1.evicted'
     """
     return f"{location.removesuffix('.json')}.{_EVICTED}"

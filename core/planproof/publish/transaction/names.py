@@ -43,7 +43,7 @@ def refuse_unspeakable(session: Session, texts: Iterable[str | None], what: str)
 def make_slug(table: str) -> str:
     """A table's name as one file name, and as part of another table's name; odd names get a digest.
 
-    >>> slug("Orders"), slug("a b")
+    >>> make_slug("Orders"), make_slug("a b")
     ('orders', 'a_b_c8687a08')
     """
     lowered = table.lower()
@@ -72,7 +72,7 @@ def is_within(location: str, root: str) -> bool:
 def path_below(location: str, root: str) -> str:
     """The path of a location from `root` on, in which it lies.
 
-    >>> below("file:/lake/t/d=1/a", "/lake/t")
+    >>> path_below("file:/lake/t/d=1/a", "/lake/t")
     'd=1/a'
     """
     return _normalize_scheme(location)[len(_normalize_scheme(root)) :].strip("/")

@@ -36,7 +36,7 @@ class PartitionLocation:
 def parse_values(partition: str) -> list[tuple[str, str | None]]:
     """Column and value of each level; None for NULL.
 
-    >>> values("d=2024-01-01/p=a%2Fb/n=__HIVE_DEFAULT_PARTITION__")
+    >>> parse_values("d=2024-01-01/p=a%2Fb/n=__HIVE_DEFAULT_PARTITION__")
     [('d', '2024-01-01'), ('p', 'a/b'), ('n', None)]
     """
     found = []
@@ -49,7 +49,7 @@ def parse_values(partition: str) -> list[tuple[str, str | None]]:
 def format_spec(partition: str) -> str:
     """The partition as a PARTITION clause holds it.
 
-    >>> print(spec("d=2024-01-01/n=__HIVE_DEFAULT_PARTITION__"))
+    >>> print(format_spec("d=2024-01-01/n=__HIVE_DEFAULT_PARTITION__"))
     `d` = '2024-01-01', `n` = null
     """
     return ", ".join(
