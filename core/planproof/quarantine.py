@@ -42,8 +42,10 @@ class Quarantine:
     def has_room_for(self, bad: int, rows: int) -> bool:
         """Whether `bad` of so many rows may be quarantined: never all of them.
 
-        >>> Quarantine(share=1.0).has_room_for(1, 100), Quarantine(most=1).has_room_for(2, 100), Quarantine().has_room_for(3, 3)
-        (True, False, False)
+        >>> Quarantine(share=1.0).has_room_for(1, 100), Quarantine(most=1).has_room_for(2, 100)
+        (True, False)
+        >>> Quarantine().has_room_for(3, 3)
+        False
         """
         if bad >= rows:
             return False

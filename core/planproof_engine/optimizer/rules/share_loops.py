@@ -31,7 +31,8 @@ def share_loops(plan: Plan, conf: Conf, registry: Registry) -> Plan:
     """A loop that the body of a lambda says twice runs once per element.
 
     >>> from planproof.example import rewrite_example
-    >>> rewrite_example(share_loops, "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))")
+    >>> twice = "transform(ds, x -> size(filter(ds, y -> y > x)) / (1D + size(filter(ds, y -> y > x))))"
+    >>> rewrite_example(share_loops, twice)
     'transform(ds, x -> transform(array(size(filter(ds, y -> y > x))), v1 -> v1 / (1D + v1))[0])'
 
     Only when the loop
