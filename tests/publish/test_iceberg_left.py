@@ -40,7 +40,7 @@ class Lakes:
 
     def transactions(self) -> Any:
         return SimpleNamespace(
-            names_any=lambda *asked: self.names,
+            has_files_in=lambda *asked: self.names,
             complete=split_name,
             namespace_location=lambda database: str(self.root),
             table=self.table,
