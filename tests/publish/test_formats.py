@@ -28,7 +28,9 @@ def session(tables: Any = None, kind: str = "classic") -> Any:
 
 
 def tables(holds: bool = True, refusal: str | None = None) -> Any:
-    return SimpleNamespace(holds=lambda name: holds, refusal=lambda: refusal, complete=lambda name: ("lake", "db", "t"))
+    return SimpleNamespace(
+        is_in_catalog=lambda name: holds, refusal=lambda: refusal, complete=lambda name: ("lake", "db", "t")
+    )
 
 
 def test_each_format_has_its_room() -> None:
