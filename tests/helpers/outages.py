@@ -46,7 +46,7 @@ MODELS = {
 LASTING = 1_000_000
 OURS = ("planproof", "dbt_planproof", "airflow_planproof")
 DEPTH = 2
-PASSING = ("_told",)
+PASSING = ("_run",)
 """What only hands a statement on."""
 
 

@@ -83,6 +83,7 @@ class Wired:
     """A session or store whose named calls go through `failing`."""
 
     def __init__(self, inner: Any, failing: Failing, names: tuple[str, ...], **more: Any) -> None:
+        assert all(hasattr(inner, name) for name in names)
         self._inner, self._failing, self._names = inner, failing, names
         self.__dict__.update(more)
 
@@ -93,7 +94,7 @@ class Wired:
 
 def wired(session: Any, failing: Failing) -> Any:
     store = Wired(store_of(session), failing, ("read", "write", "create", "delete", "move", "names", "exists"))
-    names = ("rows", "write", "table", "registered", "partitions", "files")
+    names = ("rows", "write", "table", "registered_table", "partitions", "files")
     return Wired(session, failing, names, store=store)
 
 

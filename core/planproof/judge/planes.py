@@ -180,10 +180,8 @@ def _read_logical(
         verdict = Verdict.UNPROVED if alone else Verdict.WARNING
         draft.add([Finding(verdict, "PP111", "logical", message=reason, origin=_place_origin(draft, origin))])
     except AnalysisError as error:
-        reason, refusal = (
-            f"[{error.condition}] {error.message}",
-            error.at(error.origin),
-        )  # Frames that hold it, it holds.
+        # A copy: the error that was raised keeps this frame alive, which would keep the error.
+        reason, refusal = f"[{error.condition}] {error.message}", error.at(error.origin)
         if alone:
             draft.add([_foreseen_finding(error, doubts.rejected(error))])
     except Exception as error:

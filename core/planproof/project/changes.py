@@ -91,7 +91,7 @@ class SchemaChange:
 @record(frozen=True, slots=True)
 class Comparison:
     """Two projects, or sources and their freeze file, side by side. `unread` says what could not be compared, why;
-    `remarks` what is true of the two as a whole; `compare_shapes` how many relations were."""
+    `remarks` what is true of the two as a whole; `compared` how many relations were."""
 
     changes: tuple[SchemaChange, ...]
     unread: Mapping[str, str] = field(default_factory=dict)

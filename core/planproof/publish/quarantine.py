@@ -28,7 +28,7 @@ from planproof.publish.bad_rows import (
     format_name,
 )
 from planproof.publish.materialize.materialization import Job, Publication
-from planproof.publish.materialize.table import drop_constraints
+from planproof.publish.materialize.table import relax_schema
 from planproof.publish.protocol import Format, QuarantineTable, Steps
 from planproof.publish.staged_write import StagedWrite
 from planproof.publish.transaction.names import Names, Refused, quarantine_of
@@ -170,7 +170,7 @@ def tidy(job: Job, format: Format[Any]) -> None:
     oldest = (datetime.now(timezone.utc) - timedelta(days=settings.quarantine.days)).date().isoformat()
     try:
         name, table = quarantine_of(job.names.target).quoted, format.quarantine()
-        table.expire(name, _open(job.session, table, name, drop_constraints(job.examined.promised)), oldest)
+        table.expire(name, _open(job.session, table, name, relax_schema(job.examined.promised)), oldest)
     except (Unquarantinable, Refused, AnalysisError, SparkFailure) as error:
         message = f"{job.model.name} was published; its quarantine could not be tidied: {error}"
         job.draft.add([Finding(Verdict.WARNING, "PP515", "catalog", message=message)])
@@ -217,7 +217,7 @@ def _count_bad_rows(job: Job, staged: StagedWrite, names: Names) -> BadRows:
         raise Unquarantinable(str(failure)) from failure
     rows, bad, *each = (int(number or 0) for number in row)
     counts = {term.said: number for term, number in zip(terms, each)}
-    return BadRows(names, marked, columns, drop_constraints(schema), tuple(terms), bad, rows, counts)
+    return BadRows(names, marked, columns, relax_schema(schema), tuple(terms), bad, rows, counts)
 
 
 def _order_columns(staged: PhysicalSchema, model: PhysicalSchema) -> PhysicalSchema:

@@ -28,7 +28,7 @@ INVARIANTS = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "D1")
 
 @record(frozen=True, slots=True)
 class PlaneReading:
-    """How a plane came to its claim: `read`, `not present` or `mark_unreadable`, with the reason for the last two.
+    """How a plane came to its claim: `read`, `not present` or `unreadable`, with the reason for the last two.
 
     `looked_at` is `all`, `sample`, `part` (the rest could not be read) or `none`. Of a plane that was read, `what` says
     of what: row groups, files.

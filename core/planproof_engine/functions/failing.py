@@ -130,7 +130,7 @@ def _beyond(first: int) -> Rule:
 
 
 def _without_end(args: Sequence[Expr], data_type: DataType) -> bool:
-    """`build_sequence` that goes the wrong way, or nowhere."""
+    """`sequence` that goes the wrong way, or nowhere."""
     values = [_known(a, int) for a in args]
     if len(values) < 3 or None in values:
         return False

@@ -77,7 +77,7 @@ class Cursor:
         """Goes back to a rule's first token, where a syntax error may come of a keyword's first reading: the last such
         keyword has the second one from now on. Raises the error where no keyword is left, and `Unknown` where there are
         too many."""
-        here = error.at(error.origin)  # Frames that hold an error which holds them would not be freed.
+        here = error.at(error.origin)  # A copy: an error that its own frame keeps is not freed.
         if here.condition != "PARSE_SYNTAX_ERROR":
             raise here from None
         if self._furthest is None or _start_of(self._furthest) < _start_of(here):

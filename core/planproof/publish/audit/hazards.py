@@ -54,7 +54,7 @@ def decide_hazards(draft: Draft, session: Session, examined: Examined, facts: Fa
         if found is None:
             continue
         came_true = found.verdict is Verdict.VIOLATED
-        found = _word_as_promised(draft, check, found)
+        found = _report_promised(draft, check, found)
         if check.finding.code == LOSSY and found.verdict is Verdict.VIOLATED and _is_left_out(draft, session, check):
             came_true = False
             why = "rows that lose a value are left out later on"
@@ -80,7 +80,7 @@ def _is_promised(draft: Draft, check: Check) -> bool:
     return contract is not None and not ColumnNames(contract.schema.names).isdisjoint(check.reaches)
 
 
-def _word_as_promised(draft: Draft, check: Check, found: Finding) -> Finding:
+def _report_promised(draft: Draft, check: Check, found: Finding) -> Finding:
     is_promised = draft.model.contract is not None and (check.finding.code != LOSSY or _is_promised(draft, check))
     return found if is_promised else downgrade_unpromised(found)
 
@@ -251,16 +251,16 @@ def _is_warning_of(finding: Finding, hazard: Finding) -> bool:
 
 def _decide(finding: Finding, number: int, what: str) -> Finding:
     if number:
-        said = f"{finding.message}; counted: {number} {what if number != 1 else word_singular(what)}"
+        said = f"{finding.message}; counted: {number} {what if number != 1 else make_singular(what)}"
         return replace(finding, verdict=Verdict.VIOLATED, plane="files", message=said)
     why = f"0 {what}, counted over the model's sources"
     message = f"{finding.message}; {why}"
     return replace(finding, verdict=Verdict.PROVED, plane="files", message=message, evidence=why)
 
 
-def word_singular(what: str) -> str:
+def make_singular(what: str) -> str:
     """
-    >>> word_singular("rows hold another value"), word_singular("values wrap")
+    >>> make_singular("rows hold another value"), make_singular("values wrap")
     ('row holds another value', 'value wraps')
     """
     noun, verb, *rest = what.split()

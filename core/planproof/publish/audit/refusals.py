@@ -40,10 +40,10 @@ def find_met_null(job: Job, failure: SparkFailure) -> bool:
         job.draft.add([Finding(Verdict.VIOLATED, "PP505", "executed", field, "NOT NULL", "a null", message, origin)])
         if job.draft.fails:
             return True
-    raise Refused(word_forbidden_null(job, path)) from failure
+    raise Refused(describe_forbidden_null(job, path)) from failure
 
 
-def word_forbidden_null(job: Job, path: Path) -> str:
+def describe_forbidden_null(job: Job, path: Path) -> str:
     """What is said of a null that a table's own schema forbids, and what to do."""
     first = "first DROP IDENTIFIER FIELDS, then " if job.target and "identifier-fields" in job.target.properties else ""
     return (

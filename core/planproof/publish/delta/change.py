@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
-from planproof.publish.delta.own_terms import drop_own_terms, word_forbidden_row
+from planproof.publish.delta.own_terms import describe_forbidden_row, drop_own_terms
 from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.refusals import refuse_change
 from planproof.publish.materialize.evolution import Evolution, plan_evolution
@@ -69,7 +69,7 @@ class Change:
         try:
             return write(job, staging, change.after)
         except SparkFailure as failure:
-            publication.forbidden = word_forbidden_row(job, failure)
+            publication.forbidden = describe_forbidden_row(job, failure)
             if publication.forbidden is None:
                 raise
             if not drop_own_terms(job, publication.staged):
@@ -81,7 +81,7 @@ class Change:
         try:
             return write(job, publication.entry.staging, columns)
         except SparkFailure as failure:
-            said = word_forbidden_row(job, failure)
+            said = describe_forbidden_row(job, failure)
             if said is None:
                 raise
             raise Refused(said) from failure

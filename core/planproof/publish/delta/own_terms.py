@@ -25,7 +25,7 @@ _CHECK = "delta.constraints."
 """Begins the properties that hold a table's checks."""
 
 
-def word_forbidden_row(job: Job, failure: SparkFailure) -> str | None:
+def describe_forbidden_row(job: Job, failure: SparkFailure) -> str | None:
     """What is said of a row that the table by itself forbids, and what to do; None for another failure."""
     found = _BROKEN.search(str(failure))
     if found is None:

@@ -163,9 +163,9 @@ class DeltaPublication(NotedPublication):
         if gone:
             self.step("refused")
             self.stop_if_evicted()
-            raise Refused(self._refuse_gone_text(gone, files), transient=True)
+            raise Refused(self._describe_gone(gone, files), transient=True)
 
-    def _refuse_gone_text(self, gone: int, files: int) -> str:
+    def _describe_gone(self, gone: int, files: int) -> str:
         return (
             f"{self.entry.model}: {gone} of {files} files that were audited are gone or changed, as by VACUUM without "
             "a retention or a forced recovery; nothing was published. Run the model again"
@@ -189,7 +189,7 @@ class DeltaPublication(NotedPublication):
                 f"{self.entry.target} to an older version"
             )
         self.step("refused")
-        raise Refused(self._refuse_gone_text(gone, files), transient=True)
+        raise Refused(self._describe_gone(gone, files), transient=True)
 
     def _settle_what_is_gone(self) -> None:
         try:

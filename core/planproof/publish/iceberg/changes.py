@@ -19,7 +19,7 @@ from planproof.publish.materialize.evolution import Evolution, plan_evolution
 from planproof.publish.materialize.incremental import find_misfits, list_assignments, list_changed_values
 from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.table import drop_constraints
+from planproof.publish.materialize.table import relax_schema
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
@@ -72,7 +72,7 @@ class Change:
     def _audit(self, job: Job, publication: IcebergPublication) -> None:
         examined = drop_declared_lengths(job.examined)
         counted = replace(job, examined=examined._replace(checks=(*examined.checks, *list_changed_values(job))))
-        facts = written = read(counted, publication, drop_constraints(publication.transaction.schema()), told=False)
+        facts = written = read(counted, publication, relax_schema(publication.transaction.schema()), told=False)
         if job.model.incremental_strategy == "merge" and facts is not None:
             # What a merge writes anew holds old rows too: only where there is no null at all, the new ones hold none.
             facts = replace(facts, rows=None, nulls={path: n for path, n in facts.nulls.items() if not n})

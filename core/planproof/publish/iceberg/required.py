@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 
-from planproof.publish.audit.refusals import word_forbidden_null
+from planproof.publish.audit.refusals import describe_forbidden_null
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
@@ -65,7 +65,7 @@ def restore(job: Job, publication: IcebergPublication, written: Facts | None) ->
         if not _holds_null(job, publication, name, written):
             kept.append(name)
         elif name not in own or name in proved:
-            raise Refused(word_forbidden_null(job, (name,)))
+            raise Refused(describe_forbidden_null(job, (name,)))
     if kept:
         publication.transaction.require(kept)
     if own:

@@ -12,7 +12,7 @@ from planproof.publish.audit.staged import audit_files
 from planproof.publish.materialize import stage
 from planproof.publish.materialize.evolution import Evolution, plan_evolution
 from planproof.publish.materialize.materialization import Job
-from planproof.publish.materialize.table import drop_constraints, refuse_foreign
+from planproof.publish.materialize.table import refuse_foreign, relax_schema
 from planproof.publish.transaction.begin import begin_publication
 from planproof.publish.transaction.names import Refused
 from planproof.publish.transaction.publication import JournaledPublication
@@ -64,7 +64,7 @@ class Increment:
         audit_files(
             replace(job, examined=counted),
             publication,
-            drop_constraints(self.published_schema(job, publication)),
+            relax_schema(self.published_schema(job, publication)),
             flags=False,
         )
 
@@ -82,9 +82,7 @@ def list_assignments(job: Job) -> list[assigned.Assignment]:
     """What becomes of the delta's columns in the stored table's types."""
     assert job.target is not None
     policy = str(job.session.setting("spark.sql.storeAssignmentPolicy")).upper() == "ANSI"
-    return assigned.check(
-        job.model.name, drop_constraints(job.target.schema), drop_constraints(job.examined.promised), policy
-    )
+    return assigned.check(job.model.name, relax_schema(job.target.schema), relax_schema(job.examined.promised), policy)
 
 
 def find_overflow(job: Job, failure: SparkFailure) -> bool:
@@ -217,7 +215,7 @@ def _find_drift(job: Job, target: StoredTable) -> list[Finding]:
         SparkFailure,
     ):  # The delta is not at fault. `planproof audit` says what is wrong with the files.
         return []
-    found = drift.check(drop_constraints(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
+    found = drift.check(relax_schema(target.schema), footers, target.partition_by, job.session.conf.case_sensitive)
     return [replace(f, message=f"{job.model.name}: {f.message}") for f in found if f.verdict is Verdict.VIOLATED]
 
 

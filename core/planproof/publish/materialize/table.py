@@ -32,12 +32,12 @@ class Table:
 
     def stage(self, job: Job, publication: JournaledPublication) -> str:
         if publication.entry.swap.repoints:
-            return stage.write(publication, job.examined, drop_constraints(job.examined.promised))
+            return stage.write(publication, job.examined, relax_schema(job.examined.promised))
         return stage.create(publication, job.model, job.examined, job.target)
 
     def audit(self, job: Job, publication: JournaledPublication) -> None:
         if job.after_quarantine:  # The plan of the good rows is planproof's own.
-            audit_files(job, publication, drop_constraints(self.published_schema(job, publication)), flags=False)
+            audit_files(job, publication, relax_schema(self.published_schema(job, publication)), flags=False)
             return
         # A rewritten text has the same schema; which flags Spark's optimizer tightens may differ.
         planes = publication.planes or job.session.add_plans(job.examined.runs)
@@ -83,7 +83,7 @@ def _is_same_schema(stored: PhysicalSchema, planned: PhysicalSchema) -> bool:
     return stored.as_nullable() == planned.as_nullable()
 
 
-def drop_constraints(schema: PhysicalSchema) -> PhysicalSchema:
+def relax_schema(schema: PhysicalSchema) -> PhysicalSchema:
     """The schema with every flag nullable and without char and varchar lengths, as a Parquet file is read."""
     from planproof_engine.schema import PhysicalField
 

@@ -130,7 +130,7 @@ def _sequence_check(args: Args, conf: Conf) -> Mismatch | None:
     moments = (is_datetime(start) or start == DATE) and (step is None or _is_interval(step))
     if same_type(start, stop) and (numbers or moments):
         return None
-    return Mismatch("SEQUENCE_WRONG_INPUT_TYPES", "`build_sequence` needs bounds of one integral, date or timestamp type and a fitting step.")
+    return Mismatch("SEQUENCE_WRONG_INPUT_TYPES", "`sequence` needs bounds of one integral, date or timestamp type and a fitting step.")
 
 
 def _sequence_type(args: Args, conf: Conf) -> DataType:
