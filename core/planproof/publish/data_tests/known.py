@@ -141,8 +141,9 @@ _PATTERNS = [(kind, _compile_pattern(text)) for kind, text in _TEXTS]
 def parse_question(sql: str) -> Question | None:
     """What a compiled test asks, where it is one of dbt's own and says nothing else.
 
-    >>> parse_question("select id from shop.orders where id is null")
-    Question(kind='not_null', relation=('shop', 'orders'), column='id', values=(), other=(), field='')
+    >>> found = parse_question("select id from shop.orders where id is null")
+    >>> found.kind, found.relation.parts, found.column
+    ('not_null', ('shop', 'orders'), 'id')
     """
     for kind, pattern in _PATTERNS:
         found = pattern.fullmatch(sql)
