@@ -17,6 +17,7 @@ from planproof_engine.analysis.expressions.modifiers import (
     ordered_arguments,
     refuse_modifiers,
 )
+from planproof_engine.analysis.expressions.named import name_argument, placed, refuse_positional
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.stars import NO_STARS, expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
@@ -220,21 +221,9 @@ def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
                 continue
             _refuse_names(function, node, ctx)
             name = _parameter(argument.name.text, ctx)
-            if name in named:
-                raise ctx.env.rejected(
-                    "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
-                    f"`{function.name}` gets its parameter `{name}` twice.",
-                    node,
-                )
-            named[name] = argument.value
-        elif named:
-            raise ctx.env.rejected(
-                "UNEXPECTED_POSITIONAL_ARGUMENT",
-                f"`{function.name}` gets a positional argument behind the named argument `{next(reversed(named))}`: "
-                "rearrange them so that the positional ones come first.",
-                node,
-            )
+            name_argument(named, name, argument.value, function.name, node, ctx)
         else:
+            refuse_positional(named, function.name, node, ctx)
             arguments.append(argument)
     return _placed(function, arguments, named, node, ctx) if named else arguments
 
@@ -291,36 +280,11 @@ def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
 def _placed(
     function: Signature, positional: list[Argument], named: dict[str, q.Node], node: q.Node, ctx: Context
 ) -> list[Argument]:
-    names = tuple(_parameter(n, ctx) for n in function.names)
-    unknown = [n for n in named if n not in names]
-    if unknown:
-        raise ctx.env.rejected(
-            "UNRECOGNIZED_PARAMETER_NAME", f"`{function.name}` has no parameter named `{unknown[0]}`.", node
-        )
-    twice = [n for n in names[: len(positional)] if n in named]
-    if twice:
-        raise ctx.env.rejected(
-            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
-            f"`{function.name}` gets its parameter `{twice[0]}` twice.",
-            node,
-        )
-    found = list(positional)
-    for at in range(len(positional), len(function.names)):
-        given = named.get(names[at])
-        if given is not None:
-            found.append(given)
-            continue
-        parameter = function.inputs[at] if at < len(function.inputs) else None
-        default = parameter.default if isinstance(parameter, Optional) else None
-        if any(n in named for n in names[at:]):
-            if default is None:
-                raise ctx.env.rejected(
-                    "REQUIRED_PARAMETER_NOT_FOUND",
-                    f"`{function.name}` needs its parameter `{function.names[at]}`.",
-                    node,
-                )
-            found.append(default)
-    return found
+    inputs = [*function.inputs, *[None] * len(function.names)]
+    defaults = (o.default if isinstance(o, Optional) else None for o in inputs)
+    names = (_parameter(n, ctx) for n in function.names)
+    parameters: list[tuple[str, Argument | None]] = [*zip(names, defaults)]
+    return placed(function.name, parameters, positional, named, node, ctx)
 
 
 def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:

@@ -12,6 +12,7 @@ from typing import Any
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import row
+from planproof_engine.analysis.expressions.named import name_argument, placed, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
@@ -176,27 +177,32 @@ def _misused(routine: Routine, condition: str, node: q.Node, ctx: Context) -> An
 
 def _arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
     """The given arguments, and the parameters as columns that hold them."""
-    parameters = routine.node.parameters
-    names = [p.name.text for p in parameters]
-    given: dict[str, Expr] = {}
-    for at, argument in enumerate(node.arguments):
+    parameters = [(ctx.key(p.name.text), _default(p, routine, ctx)) for p in routine.node.parameters]
+    given: list[Expr] = []
+    named: dict[str, Expr] = {}
+    for argument in node.arguments:
         if isinstance(argument, q.Kwarg):
-            given[ctx.key(argument.name.text)] = bind(argument.value, ctx)
+            name_argument(named, ctx.key(argument.name.text), bind(argument.value, ctx), routine.name, node, ctx)
             continue
-        if at >= len(parameters):
-            raise _wrong_count(routine, node, ctx)
-        given[ctx.key(names[at])] = bind(argument, ctx)
+        refuse_positional(named, routine.name, node, ctx)
+        given.append(bind(argument, ctx))
+    if named:
+        given = placed(routine.name, parameters, given, named, node, ctx, whole=True)
+    values = [*given, *(default for _, default in parameters[len(given) :] if default is not None)]
+    if len(values) != len(parameters):
+        raise _wrong_count(routine, node, ctx)
+    qualifier = (routine.name.split(".")[-1],)
     columns = []
-    for parameter, name in zip(parameters, names):
-        value = given.get(ctx.key(name))
-        if value is None:
-            if parameter.default is None:
-                raise _wrong_count(routine, node, ctx)
-            value = bind(parameter.default, Context(evolve(ctx.env, text=routine.text), Scope(())))
-        value = _cast(value, _type_of(parameter), node, ctx)
-        qualifier = (routine.name.split(".")[-1],)
-        columns.append(Column(fresh_id(), name, value.type, value.nullable, qualifier, _known(value)))
-    return tuple(given.values()), tuple(columns)
+    for parameter, value in zip(routine.node.parameters, values):
+        held = _cast(value, _type_of(parameter), node, ctx)
+        name = parameter.name.text
+        columns.append(Column(fresh_id(), name, held.type, held.nullable, qualifier, _known(held)))
+    return tuple(given), tuple(columns)
+
+
+def _default(parameter: q.ColumnDef, routine: Routine, ctx: Context) -> Expr | None:
+    env = evolve(ctx.env, text=routine.text)
+    return None if parameter.default is None else bind(parameter.default, Context(env, Scope(())))
 
 
 def _type_of(column: q.ColumnDef) -> DataType:

@@ -1,0 +1,68 @@
+"""Named arguments, put into their parameters' places. Source: `NamedParametersSupport.defaultRearrange`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from planproof_engine.analysis.context import Context
+from planproof_engine.sql import nodes as q
+
+T = TypeVar("T")
+
+
+def name_argument(named: dict[str, T], name: str, value: T, routine: str, node: q.Node, ctx: Context) -> None:
+    """Adds a named argument. Raises `AnalysisError` where the parameter has one."""
+    if name in named:
+        raise ctx.env.rejected(
+            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
+            f"`{routine}` gets its parameter `{name}` twice.",
+            node,
+        )
+    named[name] = value
+
+
+def refuse_positional(named: Mapping[str, object], routine: str, node: q.Node, ctx: Context) -> None:
+    """Refuses a positional argument behind those that are named."""
+    if named:
+        raise ctx.env.rejected(
+            "UNEXPECTED_POSITIONAL_ARGUMENT",
+            f"`{routine}` gets a positional argument behind the named argument `{next(reversed(list(named)))}`: "
+            "rearrange them so that the positional ones come first.",
+            node,
+        )
+
+
+def placed(
+    routine: str,
+    parameters: Sequence[tuple[str, T | None]],
+    positional: Sequence[T],
+    named: Mapping[str, T],
+    node: q.Node,
+    ctx: Context,
+    *,
+    whole: bool = False,
+) -> list[T]:
+    """An argument for each parameter (`whole`), or up to the last one that is named; `parameters` are names and
+    defaults."""
+    names = [name for name, _ in parameters]
+    unknown = [n for n in named if n not in names]
+    if unknown:
+        raise ctx.env.rejected(
+            "UNRECOGNIZED_PARAMETER_NAME", f"`{routine}` has no parameter named `{unknown[0]}`.", node
+        )
+    twice = [n for n in names[: len(positional)] if n in named]
+    if twice:
+        raise ctx.env.rejected(
+            "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
+            f"`{routine}` gets its parameter `{twice[0]}` twice.",
+            node,
+        )
+    found = list(positional)
+    told = len(names) if whole else 1 + max(map(names.index, named))
+    for name, default in parameters[len(positional) : told]:
+        value = named.get(name, default)
+        if value is None:
+            raise ctx.env.rejected("REQUIRED_PARAMETER_NOT_FOUND", f"`{routine}` needs its parameter `{name}`.", node)
+        found.append(value)
+    return found
