@@ -105,7 +105,7 @@ def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None 
             "Cannot mix year-month and day-time fields in one interval literal.",
             origin,
         )
-    return _day_time(units, origin)
+    return _day_time(units, conf, origin)
 
 
 def _year_month(units: list[tuple[Number, str]]) -> Literal:
@@ -128,15 +128,12 @@ def _fields(start: str, end: str) -> str:
 _LONGEST = 2**63 - 1
 
 
-def _day_time(units: list[tuple[Number, str]], origin: Origin | None = None) -> Literal:
+def _day_time(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
     """Each part is cut to microseconds before the parts are added."""
     micros = sum(int(v * (_DAYS[u] * _MICROS["day"] if u in _DAYS else _MICROS[u])) for v, u in units)
     if not -_LONGEST - 1 <= micros <= _LONGEST:
-        raise AnalysisError(
-            "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
-            "Integer overflow while operating with intervals.",
-            origin,
-        )
+        condition = "ArithmeticException" if conf.before("4.1") else "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION"
+        raise AnalysisError(condition, "Integer overflow while operating with intervals.", origin)
     as_fields = {"second" if u in _SECOND_PARTS else "day" if u in _DAYS else u for _, u in units}
     present = [u for u in DAY_TIME_UNITS if u in as_fields]
     return day_time(micros, present[0], present[-1])
@@ -166,6 +163,11 @@ def _calendar(units: list[tuple[Number, str]]) -> Literal:
     months = int(sum(v * (12 if u == "year" else 1) for v, u in units if u in YEAR_MONTH_UNITS))
     days = int(sum(v * _DAYS.get(u, 1) for v, u in units if u in ("day", "week")))
     micros = int(sum(v * _MICROS[u] for v, u in units if u in _MICROS and u != "day"))
+    return _literal(months, days, micros)
+
+
+def _literal(months: int, days: int, micros: int) -> Literal:
+    """An interval of the calendar."""
     return Literal((months, days, micros), CALENDAR_INTERVAL, f"INTERVAL '{calendar_text(months, days, micros)}'")
 
 
@@ -195,14 +197,9 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     text = part.value.text.strip()
     negative = part.negative != text.startswith("-")
     body = text.lstrip("+-")
-    if conf.legacy_interval:
-        raise Unknown("an interval with TO under spark.sql.legacy.interval.enabled", origin)
     if start == "year" and end == "month":
-        found = re.fullmatch(r"(\d+)-(\d{1,2})", body)
-        if not found or int(found[2]) > 11:
-            raise _malformed(text, start, end, origin)
-        months = int(found[1]) * 12 + int(found[2])
-        return year_month(-months if negative else months, "year", "month")
+        months = _months(body, negative, conf, origin)
+        return _literal(months, 0, 0) if conf.legacy_interval else year_month(months, "year", "month")
     known = start in DAY_TIME_UNITS and end in DAY_TIME_UNITS
     units = DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if known else ()
     if len(units) < 2:
@@ -226,10 +223,26 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
         if int(Number(number)) > most:
             text = f"requirement failed: {unit} {number} outside range [0, {most}]."
             raise AnalysisError("_LEGACY_ERROR_TEMP_0063", text, origin)
+    sign = -1 if negative else 1
     micros = int(sum(Number(n) * _MICROS[u] for n, u in zip(numbers, units)))
+    if conf.legacy_interval:
+        days, rest = divmod(micros, _MICROS["day"]) if start == "day" else (0, micros)
+        return _literal(0, sign * days, sign * rest)
     if micros > _LONGEST + negative:
         raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.", origin)
-    return day_time(-micros if negative else micros, start, end)
+    return day_time(sign * micros, start, end)
+
+
+def _months(body: str, negative: bool, conf: Conf, origin: Origin | None) -> int:
+    """The months of `years-months`, which an int holds (`IntervalUtils.toYMInterval`)."""
+    found = re.fullmatch(r"(\d+)-(\d{1,2})", body)
+    if not found or int(found[2]) > 11:
+        raise _malformed(body, "year", "month", origin)
+    months = (int(found[1]) * 12 + int(found[2])) * (-1 if negative else 1)
+    if not -(2**31) <= months < 2**31:
+        condition = "_LEGACY_ERROR_TEMP_0063" if conf.before("4.0") else "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING"
+        raise AnalysisError(condition, f"Error parsing {body!r} to interval: an int holds its months.", origin)
+    return months
 
 
 def _malformed(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
