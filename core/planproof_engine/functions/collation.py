@@ -154,8 +154,14 @@ def _winner(strings: Sequence[Expr]) -> String | None:
 
 def refuse_open(function: str, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
-    if function in COMPARING and any(string_of(a.type) == OPEN for a in args):
-        raise _open(function)
+    found = open_collation(function, args)
+    if found is not None:
+        raise found
+
+
+def open_collation(function: str, args: Sequence[Expr]) -> Mismatch | None:
+    """The mismatch of a function that compares strings, where it has been given some of an open collation."""
+    return _open(function) if function in COMPARING and any(string_of(a.type) == OPEN for a in args) else None
 
 
 def _open(function: str) -> Mismatch:

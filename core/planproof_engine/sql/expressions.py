@@ -189,7 +189,7 @@ def _is(c: Cursor, left: q.Node, start: int) -> q.Node:
 def _in(c: Cursor, left: q.Node) -> q.Node:
     start = c.start
     c.take("(")
-    if is_query_at(c, c.i) and not _calls_values(c):
+    if is_query_at(c, c.i) and not _is_member(c):
         if c.kind == "SELECT" and c.peek() == "STRING_LITERAL" and c.peek(2) in (")", ","):
             c.keep_error(
                 "UNSUPPORTED_TYPED_LITERAL",
@@ -214,9 +214,12 @@ def _in(c: Cursor, left: q.Node) -> q.Node:
     return q.In(left, members)
 
 
-def _calls_values(c: Cursor) -> bool:
-    """Whether Spark reads `values (1)` as a call of a function: behind IN it tries expressions before queries."""
-    return c.kind == "VALUES" and c.peek() == "(" and c.kinds[find_closing(c, c.i + 1) + 1] in (",", ")")
+def _is_member(c: Cursor) -> bool:
+    """Whether Spark reads `(select 1)` as a value, and `values (1)` as a call of a function: behind IN it tries
+    expressions before queries."""
+    opening = c.i if c.kind == "(" else c.i + 1
+    beside = c.kind == "(" or (c.kind == "VALUES" and c.peek() == "(")
+    return beside and c.kinds[find_closing(c, opening) + 1] in (",", ")")
 
 
 def _quantified_like(c: Cursor, left: q.Node, kind: str, negated: bool, start: int) -> q.Node:

@@ -15,7 +15,7 @@ from planproof_engine.analysis.blocks.groupby import aliases_of, nameless
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions.binding import unresolved
 from planproof_engine.analysis.names.scope import Scope, ambiguous
-from planproof_engine.analysis.refusals.checks import Subquery, is_grouping
+from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import (
     Alias,
     Call,
@@ -154,14 +154,18 @@ class Aggregated:
     `extended`: HAVING made the Aggregate compute more than its items, or windows stand among the items. Spark then puts
     a projection over the Aggregate. ORDER BY reaches through it to grouping columns and `grouping(..)`, but not to
     other grouping expressions or aggregates.
+    `given` are the items as they were before grouping sets changed their flags. `by_grouping`: HAVING reads a
+    `grouping(..)` that no item has.
     """
 
     keys: Keys
     items: Sequence[Expr]
+    given: Sequence[Expr]
     expanded: Sequence[Expr] = ()
     extended: bool = False
     of_sets: bool = False
     repeated: bool = False
+    by_grouping: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
     _shown: frozenset[int] | None = None
@@ -171,8 +175,8 @@ class Aggregated:
         """The output that has the expression's value."""
         if self._by_value is None:
             self._by_value = {}
-            for item in self.items:
-                inner = item.child if isinstance(item, Alias) else item
+            for item, given in zip(self.items, self.given):
+                inner = given.child if isinstance(given, Alias) else given
                 self._by_value.setdefault(canonical(inner), column_of(item))
         return self._by_value.get(canonical(expr))
 
@@ -239,6 +243,8 @@ class Aggregated:
                 return evolve(e, args=(evolve(negated, span=None, repeats=True),))
         if is_aggregate(e) or e in self.keys:
             self.extended |= not is_grouping(e)
+            if is_grouping(e) and ctx.clause == "HAVING":
+                self.by_grouping = not any(is_grouping(g) for i in self.items for g in i.walk())
             return e
         if isinstance(e, Column):
             return self._by_name(e, node, ctx)
@@ -251,15 +257,39 @@ class Aggregated:
 
         So computed keys are reached by name alone, and plain columns that are grouped by, of ORDER BY since Spark 4.2.
         """
+        having = ctx.clause == "HAVING"
         if not isinstance(e, Column):
-            return self._of_having(e, node, ctx) if ctx.clause == "HAVING" and e in self.keys else None
+            if having and e in self.keys:
+                return self._of_having(e, node, ctx)
+            repeats = having and isinstance(e, Call) and (holds_aggregate(e) or not _calls_function(e, node))
+            return self._computed(e) if repeats else None
         if e.id in self._named:
             self.extended = True
             return self._named[e.id].child
-        sorts = ctx.clause != "HAVING" and ctx.lacks("sorting grouping sets by what is not shown")
+        sorts = not having and ctx.lacks("sorting grouping sets by what is not shown")
         if sorts or e not in self.keys:
             return self._by_name(e, node, ctx)
-        return self._computed(e) or e
+        computed = self._computed(e)
+        self.extended |= having and computed is None
+        return computed or e
+
+    def refuse_behind_grouping(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> None:
+        """What ORDER BY cannot reach where HAVING reads a `grouping(..)`: a projection then stands between them
+        (`ResolveGroupingAnalytics.tryResolveHavingCondition`)."""
+        shown = {column_of(i).id for i in self.items}
+        if not self.by_grouping or any(c.name == "grouping" for c in operator.find_all(q.Call)):
+            return
+        calls = [e for e in expr.walk() if is_aggregate(e)]
+        of_set = any(map(is_grouping, calls))
+        lost = [c.name for c in expr.walk() if isinstance(c, Column) and c.id not in shown]
+        if lost and not calls and ctx.lacks("sorting grouping sets by what is not shown"):
+            return
+        if of_set or lost:
+            text = f"Resolved attribute(s) `{'spark_grouping_id' if of_set else lost[0]}` missing from the aggregation."
+            raise ctx.env.rejected("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, operator)
+        if any(c.holds(Column) for c in calls):
+            text = f'A query operator contains one or more unsupported expressions: "{pretty(expr)}".'
+            raise ctx.env.rejected("UNSUPPORTED_EXPR_FOR_OPERATOR", text, operator)
 
     def refuse_expanded(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """A sort of an older Spark finds a key that is not shown twice within an aggregate function: as it was, and as
@@ -305,10 +335,7 @@ class Aggregated:
         """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then
         (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so its columns are looked for above."""
         computed = self._computed(key)
-        called = {str(call.name).lower() for call in node.find_all(q.Call)}
-        if not any(
-            isinstance(e, Call) and not called.isdisjoint((e.function.name, e.shown.lower())) for e in key.walk()
-        ):
+        if not _calls_function(key, node):
             self.extended |= computed is None
             return computed or key
         column = next((e for e in key.walk() if isinstance(e, Column)), None)
@@ -343,6 +370,13 @@ class Aggregated:
                     f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
                     node,
                 )
+
+
+def _calls_function(expr: Expr, node: q.Node) -> bool:
+    """Whether the expression holds a function that `node` calls by its name, and not operators alone."""
+    called = {str(call.name).lower() for call in node.find_all(q.Call)}
+    calls = (e for e in expr.walk() if isinstance(e, Call))
+    return any(not called.isdisjoint((e.function.name, e.shown.lower())) for e in calls)
 
 
 def _outside(expr: Expr) -> Iterator[Expr]:

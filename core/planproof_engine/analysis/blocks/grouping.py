@@ -27,6 +27,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_outer,
 )
+from planproof_engine.analysis.refusals.correlation import must_aggregate
 from planproof_engine.expr import (
     Call,
     Column,
@@ -87,18 +88,30 @@ def aggregate(
             "The grouping contains an unsupported expression: a generator, which stands in the SELECT list.",
             group or node,
         )
+    given = items
     if sets is not None:
         absent = left_out(groups, sets)
         items = [nulled(i, absent, ctx.conf) for i in items]
     items = proved_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
-    over = Aggregated(keys, items, expanded, of_sets=sets is not None, repeated=_repeats(sets))
+    over = Aggregated(keys, items, given, expanded, of_sets=sets is not None, repeated=_repeats(sets))
     having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
         plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
+    if sets is None:
+        _refuse_unrepeated([*items, *(plan.expressions if having is not None else ())], groups, group or node, ctx)
     return Grouped(plan, items, over)
+
+
+def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
+    """Refuses a correlated scalar subquery of GROUP BY that neither an item nor HAVING repeats: Spark rewrites it among
+    what the Aggregate computes."""
+    wanted = [e for g in groups for e in g.walk() if isinstance(e, ScalarSubquery) and correlated(e)]
+    held = Keys(e for i in items for e in i.walk() if isinstance(e, ScalarSubquery)) if wanted else Keys(())
+    if any(e not in held for e in wanted):
+        raise must_aggregate(node, ctx.env)
 
 
 def _repeats(sets: Sets | None) -> bool:

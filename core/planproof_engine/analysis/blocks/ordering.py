@@ -249,6 +249,7 @@ class _Clause:
             return key
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
+            over.refuse_behind_grouping(key.child, node, self.node, block.ctx)
             return evolve(key, child=over.settled(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = frozenset(c.id for c in self.plan.output)

@@ -29,7 +29,13 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import CHECKED_LAST, ambiguous_name, is_checked, is_of_aggregate
+from planproof_engine.analysis.refusals.earlier import (
+    CHECKED_LAST,
+    ambiguous_name,
+    calls_window,
+    is_checked,
+    is_of_aggregate,
+)
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -320,7 +326,17 @@ def _aggregates_beside_windows(expr: Expr) -> bool:
 
 
 def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
-    bound = bind(condition, evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY"))
+    lacking = ctx.env.rejected(
+        "QUALIFY_REQUIRES_WINDOW_FUNCTION", "QUALIFY needs a window function in the SELECT list or in it.", condition
+    )
+    over_items = evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY")
+    try:
+        bound = bind(condition, over_items)
+    except AnalysisError as error:
+        has_window = found & WINDOW or calls_window(condition)
+        if error.condition == "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE" and not has_window:
+            raise lacking from None
+        raise
     if over is not None:
         _refuse_ungrouped(bound, items, over, condition, ctx)
     else:
@@ -329,9 +345,5 @@ def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found:
     if within & AGGREGATE:
         raise _aggregating(bound, over, condition, ctx)
     if not (within | found) & WINDOW:
-        raise ctx.env.rejected(
-            "QUALIFY_REQUIRES_WINDOW_FUNCTION",
-            "QUALIFY needs a window function in the SELECT list or in it.",
-            condition,
-        )
+        raise lacking
     return Filter(of_having(bound, condition, ctx.env), plan)

@@ -10,12 +10,13 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import binary, negate
 from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, bind_member, call, unresolved
-from planproof_engine.analysis.expressions.calls import bind_call, starred
+from planproof_engine.analysis.expressions.calls import bind_call, plain_call, starred
 from planproof_engine.analysis.expressions.constants import bare_call, spelt_name
 from planproof_engine.analysis.expressions.quantified import quantified_like
 from planproof_engine.analysis.names.scope import ambiguous, extract, fields_of, item, placed, resolve
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
+from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import (
     UNNUMBERED,
@@ -39,8 +40,8 @@ from planproof_engine.functions.names import OF_BOOLEANS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
-from planproof_engine.sql.names import name_parts
-from planproof_engine.types import BOOLEAN, STRING, VARIANT, DataType, Map, String, without_lengths
+from planproof_engine.sql.names import drop_parentheses, name_parts
+from planproof_engine.types import BOOLEAN, STRING, VARIANT, Array, DataType, Map, String, without_lengths
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -164,7 +165,15 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
     try:
         key = bind(node.index, within)
     except AnalysisError as error:
-        if not isinstance(child.type, Map) or not error.condition.startswith("UNRESOLVED_COLUMN."):
+        if not is_checked(error):
+            raise
+        given = child.type
+        if not isinstance(given, (Array, Map)):
+            item(child, literals.NULL, ctx.conf, ctx.env.registry)  # A rule looks at it, whatever its key is.
+        of_texts = (
+            isinstance(given, Map) and isinstance(given.key, String) and bool(name_parts(drop_parentheses(node.index)))
+        )
+        if not of_texts or not error.condition.startswith("UNRESOLVED_COLUMN."):
             raise
         condition = error.condition.replace("COLUMN", "MAP_KEY")
         raise AnalysisError(
@@ -235,7 +244,12 @@ def _neg(node: q.Neg, ctx: Context) -> Expr:
 
 
 def _between(node: q.Between, ctx: Context) -> Expr:
-    operands = [bind(part, ctx) for part in (node.operand, node.low, node.high)]
+    parts = (node.operand, node.low, node.high)
+    if not ctx.conf.before("4.0") and any(is_star(part, ctx) for part in parts):
+        written = q.Call("between", parts)
+        written.span = node.span
+        return spanned(plain_call(written, ctx), node)  # A function, among whose arguments a star is expanded.
+    operands = [bind(part, ctx) for part in parts]
     value, *bounds = operands
     low, high = (binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
     if ctx.conf.before("4.0"):

@@ -163,9 +163,10 @@ def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Conte
     members: list[Expr] = []
     for at, field in enumerate(data_type.fields):
         value: Expr = GetField(struct, at, field.type, struct.nullable or field.nullable)
+        value = Alias(value, field.name, fresh_id())
         if at in by_field:
             if _whole(by_field[at], star, ctx):
                 continue
-            value = _pruned(value, by_field[at], star, ctx)
+            value = Alias(_pruned(value, by_field[at], star, ctx), field.name, fresh_id())
         members += [Literal(field.name, STRING, field.name), value]
     return call("named_struct", members, ctx, star)

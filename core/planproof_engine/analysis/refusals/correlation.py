@@ -115,12 +115,12 @@ def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
     aggregate = inner.child if isinstance(inner, Filter) else inner
     if not isinstance(aggregate, Aggregate):
         if not _one_row(inner):
-            raise _must_aggregate(node, env)
+            raise must_aggregate(node, env)
         return
     computed = (*aggregate.items, inner.condition) if isinstance(inner, Filter) else aggregate.items
     calls = (e for i in computed for e in i.walk() if isinstance(e, Call))
     if not any(c.function.category is Category.AGGREGATE for c in calls):
-        raise _must_aggregate(node, env)
+        raise must_aggregate(node, env)
     grouped = {e.id for g in aggregate.groups for e in g.walk() if isinstance(e, Column)}
     if grouped - set(_correlated_columns(plan)):
         raise env.rejected(
@@ -130,7 +130,8 @@ def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
         )
 
 
-def _must_aggregate(node: q.Node, env: Environment) -> Exception:
+def must_aggregate(node: q.Node, env: Environment) -> Exception:
+    """The error for a correlated scalar subquery that may give several rows."""
     return env.rejected(
         f"{_CATEGORY}.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY",
         "Correlated scalar subqueries must be aggregated to return at most one row.",

@@ -222,7 +222,7 @@ def window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> Ana
     """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
     if not is_checked(error) and error.condition not in _OF_WINDOWS:
         return None
-    where = next((w for w in _wheres(tree) if _holds_window(w)), None)
+    where = next((w for w in _wheres(tree) if calls_window(w)), None)
     clause = "HAVING" if isinstance(where, q.Having) else "WHERE"
     text = f"Window functions are not allowed in the {clause} clause."
     return None if where is None else env.rejected("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, where)
@@ -277,7 +277,7 @@ def window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) ->
     for call in tree.find_all(q.Call):
         function = env.registry.find(call.name) if isinstance(call.name, str) else None
         aggregates = function is not None and function.category is Category.AGGREGATE and call.over is None
-        if aggregates and any(map(_holds_window, call.arguments)):
+        if aggregates and any(map(calls_window, call.arguments)):
             text = "It is not allowed to use a window function inside an aggregate."
             return env.rejected("_LEGACY_ERROR_TEMP_1031", text, call)
     return None
@@ -300,8 +300,8 @@ def _wheres(node: q.Node) -> Iterator[q.Where | q.Having]:
             yield from _wheres(child)
 
 
-def _holds_window(node: q.Node) -> bool:
+def calls_window(node: q.Node) -> bool:
     """Whether a window stands in the expression, outside of its subqueries."""
     if isinstance(node, q.Query):
         return False
-    return (isinstance(node, q.Call) and node.over is not None) or any(map(_holds_window, node.children))
+    return (isinstance(node, q.Call) and node.over is not None) or any(map(calls_window, node.children))

@@ -13,7 +13,7 @@ from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
 from planproof_engine.functions import arithmetic as a
 from planproof_engine.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof_engine.functions.collation import collated
+from planproof_engine.functions.collation import collated, open_collation
 from planproof_engine.functions.families.line import Table, binary, fn, lines
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -51,7 +51,7 @@ def same_operands(
         left, right = args[0].type, args[1].type
         decimals = isinstance(left, Decimal) and isinstance(right, Decimal) and symbol not in _EXACT
         if not decimals and not same_type(left, right, conf.case_sensitive):
-            return Mismatch(
+            return open_collation(symbol, args) or Mismatch(
                 "BINARY_OP_DIFF_TYPES",
                 f'the left and right operands of `{symbol}` have incompatible types ("{left.sql}" and "{right.sql}").',
             )

@@ -8,6 +8,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch, TypeRule
 from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import different_types, met, unexpected
+from planproof_engine.functions.collation import open_collation
 from planproof_engine.types import STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Map, is_string, same_type, walk
 from planproof_engine.types.coercion import merged_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
@@ -115,9 +116,13 @@ def checks(*rules: Check) -> Check:
 
 def one_type(name: str) -> Check:
     """Refuses arguments of different types (DATA_DIFF_TYPES)."""
-    return lambda args, conf: (
-        None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else different_types(name, args)
-    )
+
+    def check(args: Args, conf: Conf) -> Mismatch | None:
+        if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]):
+            return None
+        return open_collation(name, args) or different_types(name, args)
+
+    return check
 
 
 def orderable(args: Args, conf: Conf) -> Mismatch | None:

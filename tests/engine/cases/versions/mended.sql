@@ -286,3 +286,34 @@ select week from days group by rollup(week, count(*))
 select coalesce(cast(note as string), 'it\\s') from days
 with k(a, b) as (select week, max(week), 1 from days) select * from k
 select * from (select week, note from days) pivot (max(week) over () for note in ('a'))
+select 1 in ((select 1)), 1 in ((select 1 union select 2)), 1 in ((values (1)))
+select id from customers where (id, name) in ((select customer_id, status from orders))
+select id from customers where id in ((select customer_id from orders) union (select week from days))
+select id from customers where id in ((with q as (select week from days) select * from q))
+select to_json(struct(* except (buyer.address.city))) from (select buyer, id from orders)
+select count(*) from days group by (select max(id) from customers where customers.id = days.week)
+select count(*), (select max(id) from customers where customers.id = days.week) + 1 from days group by (select max(id) from customers where customers.id = days.week)
+select count(*) from days group by (select max(id) from customers where customers.id = days.week) having (select max(id) from customers where customers.id = days.week) > 1
+select count(*) from days group by rollup((select max(id) from customers where customers.id = days.week))
+select interval '178956970-8' year to month
+select interval '-178956970-8' year to month, interval '178956970-7' year to month
+select week from days qualify rank() = 1
+select week, rank() over (order by week) from days qualify rank() = 1
+select map(1, 2)[nope], props['x'] from orders
+select props[nope] from orders
+select props[(nope)], limits[nope.x] from orders, customers
+select buyer[nope] from orders
+select id[nope] from orders
+select note, count(*) > 1 as c from days group by cube(note) having count(*) > 1 order by first(note)
+select note, week + 1 as k from days group by cube(note, week + 1) having week + 1 > 1 order by count(*)
+select note, week + 1 as k from days group by cube(note, week) having week + 1 > 1 order by first(day)
+select note, count(*) as c from days group by rollup(note, week) having week > 1 order by count(*)
+select note from days group by rollup(note) having grouping(note) = 0 order by max(week)
+select note from days group by rollup(note) having grouping(note) = 0 order by max(note)
+select note, count(*) as c from days group by rollup(note) having grouping(note) = 0 order by count(*)
+select note, count(*) as c from days group by rollup(note) having grouping(note) = 0 order by grouping_id()
+select note, week from days group by rollup(note, week) having grouping(note) = 0 order by grouping(week), grouping_id(note, week)
+select (x || y) in ('a', z), (x || y) = z from (select 'a' collate unicode as x, 'b' collate utf8_lcase as y, 'c' collate unicode_ci as z)
+from nowhere |> aggregate max(sum(week) over ()) group by note
+from days |> aggregate lag(week) over (order by week) as w
+select * between 0 and 1 from (select 1 as d)
