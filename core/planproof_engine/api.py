@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.blocks.rules_first import of_constants
+from planproof_engine.analysis.blocks.rules_first import find_constant_error
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import unresolved_routine
 from planproof_engine.analysis.growth import Growth
@@ -190,7 +190,7 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
         earlier = unbound_parameter(tree, env) or unreadable_literal(tree, env) or undefined_window(tree, env)
-        earlier = earlier or unresolved_routine(tree, error, env) or of_constants(tree, error, env)
+        earlier = earlier or unresolved_routine(tree, error, env) or find_constant_error(tree, error, env)
         earlier = earlier or window_in_where(tree, error, env) or subquery_in_lambda(tree, error, env)
         earlier = earlier or window_in_aggregate(tree, error, env)
         raise _answered(earlier or error, env) from None

@@ -17,9 +17,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from planproof import Catalog, Conf
-from planproof_engine.analysis.blocks.evidence import left_out, nulled
+from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.blocks.setops import widened
+from planproof_engine.analysis.blocks.setops import build_set_operation
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.names.scope import extract
 from planproof_engine.expr import nodes as x
@@ -351,8 +351,10 @@ def aggregate(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     if groups and _chance(draw, 3):
         everything = tuple(range(len(groups)))
         sets = tuple(dict.fromkeys((everything, everything[:1], ())))
-        absent = left_out(groups, sets)
-        return p.Aggregate(groups, tuple(nulled(i, absent, conf) for i in _named_items(draw, items)), child, sets)
+        absent = find_left_out_keys(groups, sets)
+        return p.Aggregate(
+            groups, tuple(make_keys_nullable(i, absent, conf) for i in _named_items(draw, items)), child, sets
+        )
     made: p.Plan = p.Aggregate(groups, _named_items(draw, items), child)
     if _chance(draw, 3):
         condition = _call("isnotnull", [_aggregate_call(draw, scope, 0)], conf)
@@ -388,7 +390,7 @@ def set_operation(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     kind, keeps = _one(draw, ["union", "intersect", "except"]), draw(st.booleans())
     env = Environment("", catalog(), conf, builtin(), bind_query)
     try:
-        return widened(kind, sides[0], sides[1], keeps, env, q.Select())
+        return build_set_operation(kind, sides[0], sides[1], keeps, env, q.Select())
     except AnalysisError:
         return left
 
@@ -474,7 +476,7 @@ def recursion(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     items = tuple(i if i.type == c.type else c for i, c in zip(items, inner))
     step = p.Project(items, p.Filter(predicate(draw, scope, 1), p.Named(("r",), itself, inner)))
     env = Environment("", catalog(), conf, builtin(), bind_query)
-    both = widened("union", anchor, step, True, env, q.Select())
+    both = build_set_operation("union", anchor, step, True, env, q.Select())
     output = tuple(replace(c, id=fresh_id(), nullable=b.nullable) for c, b in zip(shown, both.output))
     return p.Recursion(itself, both, output)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
-from planproof_engine.analysis.blocks.evidence import left_out, nulled, proved_by_groups
-from planproof_engine.analysis.blocks.groupby import Sets, group_expressions, unaliased
-from planproof_engine.analysis.blocks.joins import of_having
+from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
+from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
+from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
@@ -75,7 +75,7 @@ def aggregate(
     keys = Keys(groups, within=within, of_sets=sets is not None)
     if sets is not None:
         _check_grouping_calls(items, groups, node, ctx)
-    for item, source in zip(items, _sources(node, items)):
+    for item, source in zip(items, _list_item_nodes(node, items)):
         if first_window_in_aggregate(item) is not None:
             raise ctx.env.rejected(
                 "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
@@ -88,20 +88,20 @@ def aggregate(
             group or node,
         )
     if sets is not None:
-        absent = left_out(groups, sets)
-        items = [nulled(i, absent, ctx.conf) for i in items]
-    items = proved_by_groups(items, groups, sets, ctx.conf)
+        absent = find_left_out_keys(groups, sets)
+        items = [make_keys_nullable(i, absent, ctx.conf) for i in items]
+    items = prove_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
-    over = Aggregated(keys, items, expanded, of_sets=sets is not None, repeated=_repeats(sets))
+    over = Aggregated(keys, items, expanded, of_sets=sets is not None, repeated=_has_repeated_sets(sets))
     having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
-        plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
+        plan = Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)
     return Grouped(plan, items, over)
 
 
-def _repeats(sets: Sets | None) -> bool:
+def _has_repeated_sets(sets: Sets | None) -> bool:
     """Whether two grouping sets are the same one: Spark's Expand then numbers them behind the grouping id."""
     return sets is not None and len(set(map(frozenset, sets))) < len(sets)
 
@@ -123,7 +123,7 @@ def _holds_star(node: q.Node, ctx: Context) -> bool:
     return is_star(node, ctx) or (not isinstance(node, q.Query) and any(_holds_star(c, ctx) for c in node.children))
 
 
-def _having(
+def _bind_having(
     node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
     named = over.names(ctx, every=True)
@@ -137,13 +137,13 @@ def _having(
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls([bound], groups, node, ctx)
-    settled = over.settled(bound, node, block, ctx)
+    settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
-        settled = nulled(settled, left_out(groups, sets), ctx.conf)
-    return of_having(settled, node, ctx.env)
+        settled = make_keys_nullable(settled, find_left_out_keys(groups, sets), ctx.conf)
+    return cast_condition(settled, node, ctx.env)
 
 
-def _sources(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
+def _list_item_nodes(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
     nodes = list(node.items)
     return nodes if len(nodes) == len(items) else [node] * len(items)
 
@@ -152,7 +152,7 @@ def check_grouped(
     expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context, block: q.Node, keys: Keys | None = None
 ) -> None:
     """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
-    bad = next(_ungrouped(unaliased(expr), keys if keys is not None else Keys(groups)), None)
+    bad = next(_find_ungrouped(drop_alias(expr), keys if keys is not None else Keys(groups)), None)
     if bad is None:
         return
     if isinstance(bad, ScalarSubquery):
@@ -184,7 +184,7 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
     return next(around, node)
 
 
-def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
+def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
     if isinstance(expr, (Literal, Outer)) or (expr in keys and not holds_window(expr)):
         # Spark takes windows out of the Aggregate before it compares its items with its keys.
         return
@@ -210,7 +210,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
             # was expanded, which is no key.
             yield from (c for a in expr.call.children for c in columns_outside(a))
     for child in children:
-        yield from _ungrouped(child, keys)
+        yield from _find_ungrouped(child, keys)
 
 
 def columns_outside(expr: Expr) -> Iterator[Column]:

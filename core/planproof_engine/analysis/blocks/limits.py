@@ -13,7 +13,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.types import INT
 
 
-def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
+def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     """LIMIT and OFFSET take a constant, whose value is not negative."""
     if isinstance(node, q.Var):
         return plan
@@ -26,7 +26,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
         raise env.rejected(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )
-    value = _value(count)
+    value = _find_value(count)
     if value is None:
         raise env.rejected(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
     if isinstance(value, int) and value < 0:
@@ -38,7 +38,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     return Limit(key, plan, (count,))
 
 
-def _value(count: Expr) -> object:
+def _find_value(count: Expr) -> object:
     """The constant's value where a literal, perhaps under casts, tells it; 0 where nothing does."""
     while type(count).__name__ == "Cast":
         count = count.children[0]

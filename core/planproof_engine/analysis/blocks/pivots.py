@@ -31,7 +31,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
     keys = [bind(c, ctx) for c in node.columns]
-    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
+    aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
         if isinstance(key.type, Map):
             raise env.rejected(
@@ -43,7 +43,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     # row.
     picked = _is_picked([a for _, a in aggregates])
     made: list[Column] = []
-    values = [_value(v, keys, ctx) for v in node.values]
+    values = [_bind_value(v, keys, ctx) for v in node.values]
     for group in groups:
         refuse_group(group, node, env)
     for name, _ in values:
@@ -55,7 +55,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     return Pivot(groups, *parts, child, (*groups, *made))
 
 
-def star_over_pivot(block: q.Block, source: Plan, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_star_error(block: q.Block, source: Plan, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for `x.*` right over PIVOT, where there is no `x`: where Spark picks what it aggregated per value, it
     reads its own names of the aggregates as some that a query wrote, and cannot."""
     if error.condition != "CANNOT_RESOLVE_STAR_EXPAND" or block.where is not None or block.from_ is None:
@@ -67,13 +67,13 @@ def star_over_pivot(block: q.Block, source: Plan, error: AnalysisError, env: Env
 
 
 def _is_picked(aggregates: Sequence[Expr]) -> bool:
-    return all(map(_first_of_its_value, aggregates))
+    return all(map(_picks_first, aggregates))
 
 
 _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
-def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
+def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if any(True for _ in columns_outside(bound)):
@@ -88,12 +88,12 @@ def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
 
 
-def _first_of_its_value(aggregate: Expr) -> bool:
+def _picks_first(aggregate: Expr) -> bool:
     """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
     return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
 
 
-def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
     """A value, and its alias or the value as a string."""
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
@@ -101,7 +101,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
         raise ctx.env.rejected(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
-    members = _members(value, keys)
+    members = _split_value(value, keys)
     if members is None:
         raise ctx.env.rejected(
             "PIVOT_VALUE_DATA_TYPE_MISMATCH",
@@ -121,7 +121,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
-    texts = [_text(m, ctx, node) for m in members]
+    texts = [_cast_to_text(m, ctx, node) for m in members]
     return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
 
 
@@ -142,7 +142,7 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
 _TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 
 
-def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
+def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
     """The parts of a value, one for each pivot column; None where the value has another number of parts."""
     if len(keys) == 1:
         return (value,)
@@ -153,7 +153,7 @@ def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
 _BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
 
 
-def _text(value: Expr, ctx: Context, node: q.Node) -> str:
+def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     """The value cast to a string."""
     if isinstance(value, Literal):
         if value.value is None:
@@ -163,10 +163,10 @@ def _text(value: Expr, ctx: Context, node: q.Node) -> str:
         if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
             return value.text
     if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
-        return _text(value.child, ctx, node)
+        return _cast_to_text(value.child, ctx, node)
     if isinstance(value, Call) and value.function.name in _BRACKETS:
         opened, closed = _BRACKETS[value.function.name]
-        return opened + ", ".join(_text(a, ctx, node) for a in value.args) + closed
+        return opened + ", ".join(_cast_to_text(a, ctx, node) for a in value.args) + closed
     if same_type(value.type, STRING) and is_computable(value):
         return str(constant(value, "PIVOT"))
     raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
@@ -214,7 +214,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
-        branches.append(setops.cast_to(branch, wanted, env))
+        branches.append(setops.cast_columns(branch, wanted, env))
     if len(branches) == 1:
         return branches[0]
     output = branches[0].output

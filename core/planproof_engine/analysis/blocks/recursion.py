@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from planproof_engine.analysis.blocks.setops import cast_to, widened
+from planproof_engine.analysis.blocks.setops import build_set_operation, cast_columns
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
@@ -33,7 +33,7 @@ from planproof_engine.types.coercion import wider
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
 
-def recursive_cte(
+def bind_recursive_cte(
     cte: q.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
 ) -> Plan:
     """`anchor UNION ALL step`: the anchor gives names and types.
@@ -73,24 +73,24 @@ def recursive_cte(
     step = env.bind_query(query.right, inner, outer)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
-        types = [_merged(t, c.type, cte, env) for t, c in zip(types, step.output)]
-        anchor = cast_to(anchor, _differing(anchor, types, env), env)
+        types = [_merge(t, c.type, cte, env) for t, c in zip(types, step.output)]
+        anchor = cast_columns(anchor, _list_differing_types(anchor, types, env), env)
     _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
     if len(step.output) == len(types):
-        step = cast_to(step, _differing(step, types, env), env)
-    both = widened("union", anchor, step, True, env, cte)
+        step = cast_columns(step, _list_differing_types(step, types, env), env)
+    both = build_set_operation("union", anchor, step, True, env, cte)
     made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
     return Recursion(itself, both, tuple(made))
 
 
-def _differing(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
+def _list_differing_types(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
     """Of each column the type that it is to have; None where it has that type but for nested flags."""
     cased = env.conf.case_sensitive
     return [None if same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
 
 
-def _merged(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
+def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
     """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 takes the longer one of two
     decimals of one scale (`StructType.merge`)."""
     if same_type(first, then, env.conf.case_sensitive) or wider(first, then, env.conf) == first:
@@ -121,13 +121,13 @@ def refers(query: q.Node, name: str) -> bool:
 
 
 def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
-    if env.lacks("recursion as it is") and _references(step, itself) > 1:
+    if env.lacks("recursion as it is") and _count_references(step, itself) > 1:
         raise env.rejected(
             "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
         )
 
 
-def _references(plan: Plan, itself: Plan) -> int:
+def _count_references(plan: Plan, itself: Plan) -> int:
     within = (e.plan for e in plan.all_expressions() if isinstance(e, Subquery))
     return sum(n is itself for n in plan.walk()) + sum(n is itself for inner in within for n in inner.walk())
 

@@ -21,7 +21,7 @@ SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "excep
 """What the plan calls the operations of the tree."""
 
 
-def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
+def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""
     if len(left.output) != len(right.output):
         raise env.rejected(
@@ -33,14 +33,14 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
     pairs = list(zip(left.output, right.output))
     # Where the types of some column differ, the rule casts all columns, so that equal ones may get looser nested flags.
     differ = any(not same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
-    targets = [_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
-    plan = combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
+    targets = [_find_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
+    plan = combine(kind, cast_columns(left, targets, env), cast_columns(right, targets, env), keeps_all)
     if kind != "union" or not keeps_all:
         refuse_rows(plan.output, node, env)
     return plan
 
 
-def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
+def _find_target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
     found = wider(left.type, right.type, env.conf)
     # In a union the names of struct fields may differ. Such types need no cast.
     if found is None and kind == "union" and united(left.type, right.type) is not None:
@@ -57,7 +57,7 @@ def _target(left: Column, right: Column, kind: str, at: int, env: Environment, n
     return found
 
 
-def cast_to(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
+def cast_columns(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
     """The plan under a projection that casts its columns; the plan itself where nothing changes."""
     if all(t is None or c.type == t for c, t in zip(plan.output, targets)):
         return plan
@@ -70,7 +70,7 @@ def cast_to(plan: Plan, targets: Sequence[DataType | None], env: Environment) ->
     return Project(tuple(items), plan)
 
 
-def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
+def combine(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
     """The operation itself. A union keeps the first input's names and relations, and merges the flags of both."""
     pairs = list(zip(left.output, right.output))
     if kind == "union":
@@ -78,7 +78,7 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
         plan = SetOperation(kind, (left, right), True, output)
         return plan if keeps_all else Distinct(plan)
     if kind == "intersect":
-        output = tuple(_both(a, b) for a, b in pairs)
+        output = tuple(_intersect_columns(a, b) for a, b in pairs)
         return SetOperation(kind, (left, right), keeps_all, output)
     return SetOperation(kind, (left, right), keeps_all, left.output)
 
@@ -107,7 +107,7 @@ def union_column(a: Column, b: Column) -> Column:
     return evolve(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)
 
 
-def _both(a: Column, b: Column) -> Column:
+def _intersect_columns(a: Column, b: Column) -> Column:
     """A row of an intersection is in both inputs, so either side's evidence holds for it."""
     known = a.evidence or b.evidence
     nullable = a.nullable and b.nullable

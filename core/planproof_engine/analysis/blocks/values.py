@@ -26,7 +26,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
     _refuse_subqueries(node, ctx)
-    rows = [_row(r, ctx) for r in node.rows]
+    rows = [_list_row_values(r, ctx) for r in node.rows]
     named = node.alias.columns if node.alias is not None else ()
     width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):
@@ -40,7 +40,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     columns, typed = [], []
     for i in range(width):
         values = [r[i] for r in rows]
-        target = _column_type(values, env, node)
+        target = _find_column_type(values, env, node)
         cells = [cast_unless_same(v, target, env.conf) for v in values]
         typed.append(cells)
         columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
@@ -110,7 +110,7 @@ def _is_no_constant(expr: Expr, env: Environment) -> bool:
     return isinstance(expr, (Outer, Lambda))
 
 
-def _row(node: q.Node, ctx: Context) -> list[Expr]:
+def _list_row_values(node: q.Node, ctx: Context) -> list[Expr]:
     """The values of a row: `(1, 2)`, `struct(1, 2)`, and what stands in parentheses of its own."""
     while isinstance(node, q.Paren):
         node = node.operand
@@ -120,10 +120,10 @@ def _row(node: q.Node, ctx: Context) -> list[Expr]:
         members = node.arguments
     else:
         members = [node]
-    return [_uncoerced(bind(n.operand if isinstance(n, q.Alias) else n, ctx)) for n in members]
+    return [_undo_coercion(bind(n.operand if isinstance(n, q.Alias) else n, ctx)) for n in members]
 
 
-def _uncoerced(expr: Expr) -> Expr:
+def _undo_coercion(expr: Expr) -> Expr:
     """The value as it is before `TypeCoercion`, which runs after VALUES is computed: `nanvl` takes a float beside a
     double as it is, and gives a float."""
     if not isinstance(expr, Call) or expr.function.name != "nanvl":
@@ -134,7 +134,7 @@ def _uncoerced(expr: Expr) -> Expr:
     return evolve(expr, args=(first.child, *expr.args[1:]), type=FLOAT)
 
 
-def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
+def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
     first = values[0].type
     if all(v.type == first for v in values):
         return first

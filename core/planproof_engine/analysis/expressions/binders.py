@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from planproof_engine.analysis.blocks.evidence import guarded
+from planproof_engine.analysis.blocks.evidence import prove_by_branches
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
 from planproof_engine.analysis.expressions.arithmetic import binary, negate
@@ -336,7 +336,7 @@ def _with_guards(bound: Expr, ctx: Context) -> Expr:
     """CASE or IF with the evidence that its conditions give."""
     if not isinstance(bound, Call) or not bound.nullable or bound.known or bound.function.name not in ("when", "if"):
         return bound
-    known = guarded(bound, ctx.conf)
+    known = prove_by_branches(bound, ctx.conf)
     return bound if known is None else evolve(bound, known=known)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from planproof_engine.analysis.blocks.evidence import never_null_over_rows
+from planproof_engine.analysis.blocks.evidence import prove_over_rows
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.constants import folded
@@ -78,7 +78,7 @@ def _evidence(function: Call, frame: str, ctx: Context) -> str | None:
         return None
     if function.function.category is Category.WINDOW:
         return function.known
-    return never_null_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
+    return prove_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
 
 
 def _named(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
