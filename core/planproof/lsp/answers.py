@@ -12,6 +12,8 @@ from planproof.lsp.workspace import Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.infer import group_by_file, infer_node
 from planproof.project.manifest import ProjectNode
+from planproof.project.reads import LARGEST
+from planproof.regular import read_regular
 from planproof.report.markdown import escape
 from planproof.report.parts import join_lines, neutralize
 from planproof_engine.catalog import split_name
@@ -215,9 +217,12 @@ def _find_node(workspace: Workspace, kind: str, words: list[str]) -> ProjectNode
 def _find_declaration(workspace: Workspace, node: ProjectNode, column: str | None) -> Spot | None:
     """Where a node stands, and in it the column: the select item of a model, the name in a YAML file."""
     path = workspace.path(node)
-    if path is None or not path.is_file():
+    if path is None:
         return None
-    text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
+    try:
+        text = read_regular(path, LARGEST).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError:
+        return None
     if node.kind == "model" and column is not None and node.file is not None:
         place = _find_item(workspace, node, text, column)
         if place is not None:

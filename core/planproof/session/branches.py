@@ -257,6 +257,9 @@ class BranchChange:
     def is_gone(self) -> bool:
         return self._tables.table(self._table) is None
 
+    def is_exchanged(self) -> bool:
+        return False
+
     def is_committed(self) -> bool:
         """Where the answer was lost, the server may still be at it: without the branch it cannot be."""
         written = self.branch_snapshot()

@@ -57,6 +57,9 @@ class _Committed:
     def find_late_rows(self, publication: IcebergPublication) -> str:
         return ""
 
+    def is_exchanged(self, publication: IcebergPublication) -> bool:
+        return publication.transaction.is_exchanged()
+
     def settle(self, publication: IcebergPublication) -> Ending:
         ending = publication.settle()
         if ending == "finished" and publication.on_top is not None:
