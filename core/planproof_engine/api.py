@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, TypeVar
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.blocks.rules_first import find_constant_error
 from planproof_engine.analysis.context import Environment
-from planproof_engine.analysis.expressions.calls import unresolved_routine
+from planproof_engine.analysis.expressions.calls import find_unresolved_routine
 from planproof_engine.analysis.growth import Growth
-from planproof_engine.analysis.hazard_counts import Counting, counting_query, is_in_subquery, reads_one
+from planproof_engine.analysis.hazard_counts import Counting, is_in_subquery, make_counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.refusals.earlier import (
-    subquery_in_lambda,
-    unbound_parameter,
-    undefined_window,
-    unreadable_literal,
-    window_in_aggregate,
-    window_in_where,
+    find_subquery_in_lambda,
+    find_unbound_parameter,
+    find_undefined_window,
+    find_unreadable_literal,
+    find_window_in_aggregate,
+    find_window_in_where,
 )
-from planproof_engine.analysis.script.immediate import is_immediate, parsed
-from planproof_engine.analysis.versions import as_called
+from planproof_engine.analysis.script.immediate import is_immediate, parse_query
+from planproof_engine.analysis.versions import rename_condition
 from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
@@ -183,16 +183,18 @@ def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     for key, value in sorted(env.conf.unfollowed):
         raise Unknown(f"the setting {key}={value}")
     try:
-        env, tree = parsed(sql, env)
+        env, tree = parse_query(sql, env)
     except AnalysisError as error:
         raise _answered(error, env) from None
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        earlier = unbound_parameter(tree, env) or unreadable_literal(tree, env) or undefined_window(tree, env)
-        earlier = earlier or unresolved_routine(tree, error, env) or find_constant_error(tree, error, env)
-        earlier = earlier or window_in_where(tree, error, env) or subquery_in_lambda(tree, error, env)
-        earlier = earlier or window_in_aggregate(tree, error, env)
+        earlier = (
+            find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_undefined_window(tree, env)
+        )
+        earlier = earlier or find_unresolved_routine(tree, error, env) or find_constant_error(tree, error, env)
+        earlier = earlier or find_window_in_where(tree, error, env) or find_subquery_in_lambda(tree, error, env)
+        earlier = earlier or find_window_in_aggregate(tree, error, env)
         raise _answered(earlier or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
@@ -212,7 +214,7 @@ def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown
             name = ".".join(re.findall("`([^`]+)`", said))
             return Unknown(f"the function {name}, which is none of Spark's", error.origin)
         return Unknown(f"whether Databricks takes this: Spark answers {error.condition}, {said}", error.origin)
-    return as_called(error, env.conf.spark)
+    return rename_condition(error, env.conf.spark)
 
 
 def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
@@ -235,7 +237,7 @@ def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str, env: Environme
     if is_immediate(sql):
         return ()
     cut = [
-        (s, s.count, counting_query(tree, sql, s.count, lambda one: _is_accepted(one, env)))
+        (s, s.count, make_counting_query(tree, sql, s.count, lambda one: _is_accepted(one, env)))
         for s in suspected
         if s.count is not None
     ]

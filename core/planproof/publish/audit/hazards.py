@@ -24,7 +24,7 @@ from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
 from planproof_engine.quoting import quoted
 from planproof_engine.schema import ColumnNames
-from planproof_engine.texts import drop_terminators, together
+from planproof_engine.texts import drop_terminators, join_counts
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
@@ -181,7 +181,7 @@ def _count_each(session: Session, checks: Sequence[Check]) -> list[int | None]:
     """One number for each check; an empty list where Spark cannot count."""
     first = checks[0]
     counts = [check.counting for check in checks if check.counting is not None]
-    sql = together(counts) if counts else first.sql
+    sql = join_counts(counts) if counts else first.sql
     try:
         return [int(number or 0) for number in session.rows(sql or "")[0]]
     except (AnalysisError, SparkFailure):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names
 from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions.binding import unresolved
-from planproof_engine.analysis.names.scope import Scope, ambiguous
+from planproof_engine.analysis.expressions.binding import make_unresolved_error
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.refusals.checks import Subquery, is_grouping
 from planproof_engine.expr import (
     Alias,
@@ -209,7 +209,7 @@ class Aggregated:
         calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
         if any(is_grouping(e) for call in calls for e in call.walk()):
             text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
-            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
+            raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""
@@ -217,8 +217,8 @@ class Aggregated:
             self._made = frozenset(i.id for i in self.items if isinstance(i, Alias))
         calls = (e for e in expr.walk() if is_aggregate(e))
         for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in self._made):
-            namesake = bool(ctx.scope.matches((column.name,))[0])
-            raise ctx.env.rejected(
+            namesake = bool(ctx.scope.find_matches((column.name,))[0])
+            raise ctx.env.make_error(
                 f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
                 f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
                 operator,
@@ -271,7 +271,7 @@ class Aggregated:
         calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
         twice = (c for e in calls for c in e.walk() if isinstance(c, Column) and c.id not in shown and c in self.keys)
         for column in twice:
-            raise make_unresolved_error(column, self.items, node, ctx)
+            raise make_missing_output_error(column, self.items, node, ctx)
 
     def _refuse_groupings(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
@@ -285,11 +285,11 @@ class Aggregated:
             c for c in (_list_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown
         ]
         if arguments and unseen and (having or ctx.lacks("grouping() of what is not shown")):
-            raise make_unresolved_error(unseen[0], self.items, node, ctx)
+            raise make_missing_output_error(unseen[0], self.items, node, ctx)
         if calls and self.repeated:
             # `findGroupingExprs` looks for the grouping id as the last key.
             text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
-            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
+            raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
         renamed = {i.child for i in self.items if isinstance(i, Alias)}
         self.refuse_computed_grouping(expr, node, ctx, {a for a in unseen if a in renamed})
 
@@ -303,7 +303,7 @@ class Aggregated:
             if found is not None:
                 one = call.function.name == "grouping"
                 text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
-                raise ctx.env.rejected(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
+                raise ctx.env.make_error(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
 
     def _resolve_having_key(self, key: Expr, node: q.Node, ctx: Context) -> Expr | None:
         """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then
@@ -317,7 +317,7 @@ class Aggregated:
             return computed or key
         column = next((e for e in key.walk() if isinstance(e, Column)), None)
         if column is not None:
-            raise make_unresolved_error(column, self.items, node, ctx)
+            raise make_missing_output_error(column, self.items, node, ctx)
         return None
 
     def _find_by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
@@ -325,9 +325,9 @@ class Aggregated:
         output = dict.fromkeys(map(column_of, self.items))
         named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
         if len(named) > 1 and ctx.clause == "HAVING":
-            raise ambiguous((column.name,), named, ctx.env.origin(node))
+            raise make_ambiguous_error((column.name,), named, ctx.env.origin(node))
         if len(named) != 1:
-            raise make_unresolved_error(column, self.items, node, ctx)
+            raise make_missing_output_error(column, self.items, node, ctx)
         return named[0]
 
     def _check_outer(self, subquery: Subquery, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
@@ -335,14 +335,14 @@ class Aggregated:
         plain = {c.id for c in plain_outer_columns(subquery)}
         for column in (o.column for o in outer_references(subquery.plan)):
             if column.id in made and column.id not in plain:
-                raise ctx.env.rejected(
+                raise ctx.env.make_error(
                     "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
                     f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
                     node,
                 )
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
-                raise ctx.env.rejected(
+                raise ctx.env.make_error(
                     "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
                     f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
                     node,
@@ -371,11 +371,11 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
     return (o.column for o in outer_references(subquery.plan) if o.column.id not in within)
 
 
-def make_unresolved_error(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
+def make_missing_output_error(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
     output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
     for named in sorted(node.find_all(q.Column, q.Dot), key=lambda n: n.span != column.span):
         parts = name_parts(named)
         if any(ctx.key(p) == ctx.key(column.name) for p in parts):
-            return unresolved(parts, evolve(ctx, scope=output), named)
-    return unresolved((column.name,), evolve(ctx, scope=output), node)
+            return make_unresolved_error(parts, evolve(ctx, scope=output), named)
+    return make_unresolved_error((column.name,), evolve(ctx, scope=output), node)

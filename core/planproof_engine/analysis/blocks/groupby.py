@@ -83,7 +83,7 @@ class _Clause:
     def names_all(self) -> bool:
         """Whether ALL is a column or an alias here."""
         key = self.ctx.key("all")
-        return key in self.named or bool(self.ctx.scope.matches(("all",))[0])
+        return key in self.named or bool(self.ctx.scope.find_matches(("all",))[0])
 
     def list_all(self, group: q.Group) -> tuple[Expr, ...]:
         """GROUP BY ALL: every item without an aggregate function."""
@@ -91,7 +91,7 @@ class _Clause:
             raise self._make_lateral_error(group)
         groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not holds_aggregate(i)))
         if not groups and any(_has_column_outside(i) for i in self.items):
-            raise self.ctx.env.rejected(
+            raise self.ctx.env.make_error(
                 "UNRESOLVED_ALL_IN_GROUP_BY",
                 "Cannot infer grouping columns for GROUP BY ALL based on the select clause. "
                 "Please explicitly specify the grouping columns.",
@@ -102,7 +102,7 @@ class _Clause:
         return groups
 
     def _make_lateral_error(self, node: q.Node) -> Exception:
-        return self.ctx.env.rejected(
+        return self.ctx.env.make_error(
             "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
             "Referencing a lateral column alias via GROUP BY alias/ALL is not supported.",
             node,
@@ -147,7 +147,7 @@ class _Clause:
             return item.id if isinstance(item, Alias) else 0
         parts = name_parts(node)
         named = self.named.get(self.ctx.key(parts[0]), []) if len(parts) == 1 else []
-        return named[0].id if named and not self.ctx.scope.matches(parts)[0] else 0
+        return named[0].id if named and not self.ctx.scope.find_matches(parts)[0] else 0
 
     def _add_key(self, bound: Expr, item: int) -> int:
         at = self._places.setdefault((drop_names(bound), item), len(self.found))
@@ -161,7 +161,7 @@ class _Clause:
             return self._ordinal(int(node.text), node)
         star = _find_star(node)
         if star is not None:
-            raise self.ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
+            raise self.ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
         bound = bind(node, self.ctx)
         if self.named.used:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
@@ -172,8 +172,8 @@ class _Clause:
             if self.ctx.grouping is not None and not is_grouping(found) and self.ctx.scope.columns:
                 # What Expand reads is computed below it, where the aggregate has no GROUP BY.
                 text = f"The query does not include a GROUP BY clause for `{pretty(bound)}` of its grouping sets."
-                raise self.ctx.env.rejected("MISSING_GROUP_BY", text, node)
-            raise self.ctx.env.rejected_at(
+                raise self.ctx.env.make_error("MISSING_GROUP_BY", text, node)
+            raise self.ctx.env.make_error_at(
                 "GROUP_BY_AGGREGATE",
                 f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",
                 found.span,
@@ -184,7 +184,7 @@ class _Clause:
 
     def _ordinal(self, at: int, node: q.Node) -> Expr:
         if not 1 <= at <= len(self.items):
-            raise self.ctx.env.rejected(
+            raise self.ctx.env.make_error(
                 "GROUP_BY_POS_OUT_OF_RANGE",
                 f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}]).",
                 node,
@@ -194,7 +194,7 @@ class _Clause:
             raise self._make_lateral_error(node)
         chosen = drop_alias(item)
         if holds_aggregate(chosen):
-            raise self.ctx.env.rejected(
+            raise self.ctx.env.make_error(
                 "GROUP_BY_POS_AGGREGATE",
                 f"GROUP BY {at} refers to an expression that contains an aggregate function.",
                 node,

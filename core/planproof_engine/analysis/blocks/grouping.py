@@ -15,14 +15,14 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
-from planproof_engine.analysis.names.scope import empty
+from planproof_engine.analysis.names.scope import make_empty_scope
 from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
     contents,
-    correlated,
-    first_window_in_aggregate,
+    find_first_window,
     holds_window,
+    is_correlated,
     is_grouping,
     refuse_in_filter,
     refuse_outer,
@@ -64,11 +64,11 @@ def aggregate(
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
         shown = next(pretty(g) for g in groups if is_volatile(g))
-        raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", group or node)
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", group or node)
     late = next(filter(stays_volatile, groups), None)
     if late is not None:
         text = f"Non-deterministic expression '{pretty(late)}' should not appear in grouping expression"
-        raise ctx.env.rejected("INTERNAL_ERROR", text, group or node)
+        raise ctx.env.make_error("INTERNAL_ERROR", text, group or node)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
@@ -76,13 +76,13 @@ def aggregate(
     if sets is not None:
         _check_grouping_calls(items, groups, node, ctx)
     for item, source in zip(items, _list_item_nodes(node, items)):
-        if first_window_in_aggregate(item) is not None:
-            raise ctx.env.rejected(
+        if find_first_window(item) is not None:
+            raise ctx.env.make_error(
                 "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
             )
         check_grouped(item, groups, source, ctx, node, keys)
     if contents(groups) & GENERATOR:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "The grouping contains an unsupported expression: a generator, which stands in the SELECT list.",
             group or node,
@@ -110,7 +110,7 @@ def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
     """What a position counts, a star would shift; Spark looks for one within expressions, too."""
     members = [m for m in node.group.keys if is_position(m)] if node.group is not None else []
     if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "STAR_GROUP_BY_POS",
             "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
             members[0],
@@ -130,7 +130,7 @@ def _bind_having(
     for found in named.values():
         # Windows are computed above HAVING. An item that only repeats an alias on its left is the same column.
         found[:] = {a.id: a for a in found if not holds_window(a.child)}.values()
-    ctx = evolve(ctx, clause="HAVING", shown=empty(None, ctx.conf))
+    ctx = evolve(ctx, clause="HAVING", shown=make_empty_scope(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
     bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
@@ -156,20 +156,20 @@ def check_grouped(
     if bad is None:
         return
     if isinstance(bad, ScalarSubquery):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
             "A correlated scalar subquery is neither in GROUP BY nor inside an aggregate function. Add it to GROUP BY "
             "using ordinal position, or wrap it in first().",
             _subquery_node(bad, node),
         )
     if not groups:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "MISSING_GROUP_BY",
             "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
             f"OVER clauses: `{bad.name}` is neither grouped nor aggregated.",
             block,
         )
-    raise ctx.env.rejected(
+    raise ctx.env.make_error(
         "MISSING_AGGREGATION",
         f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
         "GROUP BY clause. Add it to GROUP BY, or take one value of each group, as any_value() does.",
@@ -197,7 +197,7 @@ def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]
         # It becomes a column of its own below the grouping, as the window does.
         yield from (e for e in expr.walk() if isinstance(e, Column))
         return
-    if isinstance(expr, ScalarSubquery) and correlated(expr):
+    if isinstance(expr, ScalarSubquery) and is_correlated(expr):
         yield expr
         return
     if isinstance(expr, (Exists, InSubquery)):
@@ -226,13 +226,13 @@ def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in (e for item in items for e in item.walk() if is_grouping(e)):
         if call.function.name == "grouping" and call.args[0] not in Keys(groups):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "GROUPING_COLUMN_MISMATCH",
                 f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
                 node,
             )
         if call.function.name == "grouping_id" and call.args and call.args != groups:
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "GROUPING_ID_COLUMN_MISMATCH",
                 "Columns of grouping_id do not match the grouping columns.",
                 node,

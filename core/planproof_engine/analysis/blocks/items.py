@@ -87,7 +87,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
     for node in nodes:
         refuse_named_star(node, ctx)
     for at, node in enumerate(nodes):
-        call = generators.call_of(node, ctx)
+        call = generators.find_call(node, ctx)
         if call is not None:
             generated[at] = _bind_generator(node, call, nodes[:at], ctx)
             scope = ctx.scope
@@ -125,14 +125,14 @@ def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: C
     """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
     here."""
     try:
-        return generators.in_select(node, call, ctx)
+        return generators.bind_in_select(node, call, ctx)
     except AnalysisError as error:
         if is_checked(error):
             _check_types(before, ctx)
         left = {ctx.key(n.alias.text) for n in before if isinstance(n, q.Alias)}
         named = {ctx.key(parts[0]) for n in call.find_all(q.Column) if (parts := name_parts(n))}
         if ctx.conf.before("4.0") and error.condition.startswith("UNRESOLVED_COLUMN") and left & named:
-            raise ctx.env.unknown("an alias of the SELECT list in a generator", node) from None
+            raise ctx.env.make_unknown("an alias of the SELECT list in a generator", node) from None
         raise
 
 
@@ -196,7 +196,7 @@ def bind_named_item(node: q.Node, ctx: Context) -> Expr:
         text = (
             f'Multi part aliasing ({names}) is not supported with "{pretty(bound)}" as it is not a generator function.'
         )
-        raise ctx.env.rejected("MULTI_ALIAS_WITHOUT_GENERATOR", text, node)
+        raise ctx.env.make_error("MULTI_ALIAS_WITHOUT_GENERATOR", text, node)
     if isinstance(node, q.Alias):
         return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
     bound = bind(node, ctx)
@@ -275,7 +275,7 @@ def _find_lateral_error(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx:
         window = isinstance(e, Window)
         if not (window or is_aggregate(e)) or not any(isinstance(c, Column) and c.id in ids for c in e.walk()):
             continue
-        error = ctx.env.rejected(
+        error = ctx.env.make_error(
             f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}",
             f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
             nodes[0],

@@ -11,7 +11,14 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import AGGREGATE, SUBQUERY, WINDOW, content, correlated, refuse_generator
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    SUBQUERY,
+    WINDOW,
+    content,
+    is_correlated,
+    refuse_generator,
+)
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
@@ -68,14 +75,14 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
     found = content(condition)
     refuse_generator(found, "JOIN", node, env)
     if is_volatile(condition):
-        raise env.rejected_at(
+        raise env.make_error_at(
             "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
             "The operator expects a deterministic expression, but a join's condition is not.",
             find_keyword(node, env),
             node,
         )
-    if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and correlated(e) for e in condition.walk()):
-        raise env.rejected_at(
+    if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and is_correlated(e) for e in condition.walk()):
+        raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
             "Correlated scalar subqueries can only be used in filters, aggregations, projections, and UPDATE/MERGE/"
             "DELETE commands.",
@@ -96,7 +103,7 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
     if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
-        raise env.rejected(
+        raise env.make_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             f"A join's condition takes no aggregate and no window function: {pretty(plan.condition)}.",
             node,
@@ -126,7 +133,7 @@ def require_boolean(condition: Expr, what: str, node: q.Node, env: Environment) 
     if condition.type == BOOLEAN:
         return condition
     code = "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE" if what == "join condition" else "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
-    raise env.rejected(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
+    raise env.make_error(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
 
 
 def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
@@ -135,7 +142,7 @@ def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
         return condition
     refused = refused_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
     if refused is not None:
-        raise env.mismatch(refused, node)
+        raise env.make_mismatch_error(refused, node)
     return cast(condition, BOOLEAN, env.conf)
 
 
@@ -185,11 +192,11 @@ def _project_merged(
 
 
 def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
-    found = side[1].first(name)
+    found = side[1].find_first(name)
     if found is not None:
         return found
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
-    raise env.rejected(
+    raise env.make_error(
         "UNRESOLVED_USING_COLUMN_FOR_JOIN",
         f"USING column `{name}` cannot be resolved on the {which} side of the join. "
         f"The {which}-side columns: [{columns}].",
@@ -203,7 +210,7 @@ def _make_condition(pairs: list[tuple[Column, Column]], env: Environment, node: 
         try:
             equal = _call("=", [left, right], env)
         except Mismatch as mismatch:
-            raise env.mismatch(mismatch, node) from None
+            raise env.make_mismatch_error(mismatch, node) from None
         condition = equal if condition is None else _call("and", [condition, equal], env)
     return condition
 
@@ -221,7 +228,7 @@ def _coalesce(left: Column, right: Column, proved: bool, env: Environment, node:
     `proved`: neither side's own key holds a null.
     """
     if env.registry.find("coalesce") is None:
-        raise env.unknown("the function coalesce", node)
+        raise env.make_unknown("the function coalesce", node)
     merged = _call("coalesce", [left, right], env)
     if proved and merged.nullable:
         merged = evolve(merged, known="the keys of both sides")

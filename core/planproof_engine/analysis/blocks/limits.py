@@ -21,16 +21,16 @@ def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     refuse_generator(content(count), key.upper(), node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_volatile(count):
-        raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
+        raise env.make_error(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     if count.type != INT:
-        raise env.rejected(
+        raise env.make_error(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )
     value = _find_value(count)
     if value is None:
-        raise env.rejected(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
+        raise env.make_error(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
     if isinstance(value, int) and value < 0:
-        raise env.rejected(
+        raise env.make_error(
             f"{condition}.IS_NEGATIVE",
             f"The {key} expression must be equal to or greater than 0, but got {value}.",
             node,

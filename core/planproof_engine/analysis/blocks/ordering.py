@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from planproof_engine.analysis.blocks.aggregated import Aggregated, make_unresolved_error
+from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
 from planproof_engine.analysis.blocks.groupby import aliases_of
 from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.select import Block
 from planproof_engine.analysis.context import Aliases, Context, Environment
-from planproof_engine.analysis.expressions.binding import unresolved
+from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.expressions.literals import NULL, is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
-from planproof_engine.analysis.expressions.timewindows import below
+from planproof_engine.analysis.expressions.timewindows import add_time_window_below
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -26,7 +26,7 @@ from planproof_engine.analysis.refusals.checks import (
     WINDOW,
     Subquery,
     content,
-    correlated,
+    is_correlated,
     is_grouping,
     refuse_generator,
     refuse_outer,
@@ -134,7 +134,7 @@ class _Clause:
     def _add_time_windows(self) -> None:
         """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
         try:
-            self.plan, ctx = below(self.node.keys, self.node, self.plan, self._make_output_context())
+            self.plan, ctx = add_time_window_below(self.node.keys, self.node, self.plan, self._make_output_context())
         except AnalysisError as error:
             if self.block is None or self.block.over is not None:
                 raise
@@ -177,7 +177,7 @@ class _Clause:
         if 1 <= at <= len(output):
             refuse_sort_key(output[at - 1], node, self.env)
             return Sort(output[at - 1], True, True)
-        raise self.env.rejected(
+        raise self.env.make_error(
             "ORDER_BY_POS_OUT_OF_RANGE",
             f"ORDER BY position {at} is not in select list (valid range is [1, {len(output)}]).",
             node,
@@ -192,13 +192,15 @@ class _Clause:
                 raise
             ctx = self._make_output_context()
             names = (n for n in node.find_all(q.Column, q.Dot) if name_parts(n))
-            several = next((n for n in names if len(ctx.scope.matches(name_parts(n))[0]) > 1), None)
+            several = next((n for n in names if len(ctx.scope.find_matches(name_parts(n))[0]) > 1), None)
             if several is None and self.block is not None:
                 given = self.block.ctx.scope
-                several = next((n for n in node.find_all(q.Column) if len(given.matches(name_parts(n))[0]) > 1), None)
+                several = next(
+                    (n for n in node.find_all(q.Column) if len(given.find_matches(name_parts(n))[0]) > 1), None
+                )
             if several is None:
                 raise
-            raise unresolved(name_parts(several), ctx, several) from None
+            raise make_unresolved_error(name_parts(several), ctx, several) from None
 
     def _bind_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         block = self.block
@@ -233,8 +235,8 @@ class _Clause:
         """Whether each name that means several items means one column of the input."""
         shown = self._make_output_context().scope
         names = [name_parts(n) for n in node.find_all(q.Column, q.Dot)]
-        several = [parts for parts in names if parts and len(shown.matches(parts)[0]) > 1]
-        return all(len(block.ctx.scope.matches(parts)[0]) == 1 for parts in several)
+        several = [parts for parts in names if parts and len(shown.find_matches(parts)[0]) > 1]
+        return all(len(block.ctx.scope.find_matches(parts)[0]) == 1 for parts in several)
 
     def _bind_over_input(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
@@ -260,7 +262,7 @@ class _Clause:
             over.refuse_expanded(key.child, shown, node, ctx)
         for column in key.child.walk():
             if isinstance(column, Column) and column.id not in shown and column not in over.keys:
-                raise make_unresolved_error(column, block.items, node, block.ctx)
+                raise make_missing_output_error(column, block.items, node, block.ctx)
         if over.of_sets:
             over.refuse_computed_grouping(key.child, node, ctx)
         return key
@@ -269,9 +271,9 @@ class _Clause:
         """Names are looked up before anything else is checked."""
         shown = {c.id for c in self.plan.output}
         for named in node.find_all(q.Column):
-            found, _ = block.ctx.scope.matches(name_parts(named))
+            found, _ = block.ctx.scope.find_matches(name_parts(named))
             if len(found) == 1 and found[0].id not in shown and found[0] not in over.keys:
-                raise make_unresolved_error(found[0], block.items, node, block.ctx)
+                raise make_missing_output_error(found[0], block.items, node, block.ctx)
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
         """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
@@ -287,7 +289,7 @@ class _Clause:
             self._refuse_subqueries(keys)
         shown = next((k for k in keys if self._is_refused(k, out_of_reach)), None)
         if shown is not None:
-            raise self.env.rejected(
+            raise self.env.make_error(
                 "UNSUPPORTED_EXPR_FOR_OPERATOR",
                 f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".',
                 self.node,
@@ -299,7 +301,7 @@ class _Clause:
             text = (
                 f'The operator expects a deterministic expression, but the actual expression is "{pretty(late.child)}".'
             )
-            raise self.env.rejected("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, self.node)
+            raise self.env.make_error("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, self.node)
 
     def _is_refused(self, key: Sort, out_of_reach: bool) -> bool:
         """Whether the key computes what only the block itself could."""
@@ -319,12 +321,12 @@ class _Clause:
                 self._refuse_unseen(e)
                 if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
-                elif isinstance(e, ScalarSubquery) and correlated(e):
+                elif isinstance(e, ScalarSubquery) and is_correlated(e):
                     condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
                     text = "Correlated scalar subqueries"
                 else:
                     continue
-                raise self.env.rejected(condition, f"{text} cannot be used in {self.word}.", self.node)
+                raise self.env.make_error(condition, f"{text} cannot be used in {self.word}.", self.node)
 
     def _refuse_unseen(self, expr: Expr) -> None:
         """A subquery of a sort reaches what the query shows, and not its input."""
@@ -333,7 +335,7 @@ class _Clause:
         shown = {c.id for c in self.output}
         unseen = next((o.column for o in outer_references(expr.plan) if o.column.id not in shown), None)
         if unseen is not None:
-            raise unresolved((*unseen.qualifier, unseen.name), self._make_output_context(), self.node)
+            raise make_unresolved_error((*unseen.qualifier, unseen.name), self._make_output_context(), self.node)
 
 
 _INPUT_MAY_KNOW = (

@@ -21,13 +21,13 @@ from planproof_engine.analysis.blocks.relations import apply_alias, bind_relatio
 from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
 from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, unresolved
+from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, ambiguous
-from planproof_engine.analysis.names.stars import is_star, without
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
+from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
-    first_window_in_aggregate,
+    find_first_window,
     holds_aggregate,
     refuse_in_filter,
 )
@@ -62,7 +62,7 @@ def _bind_organization(node: q.Pipe, plan: Plan, scope: Scope, env: Environment,
         }
         below = {c.name.lower() for n in plan.walk() for c in n.output}
         if error.condition.startswith("UNRESOLVED_COLUMN") and named & below - {c.name.lower() for c in scope.columns}:
-            raise env.unknown("a column that a pipe has left behind, in ORDER BY", node) from None
+            raise env.make_unknown("a column that a pipe has left behind, in ORDER BY", node) from None
         raise
 
 
@@ -146,7 +146,7 @@ def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) 
     star = next((i for i in node.items if is_star(i, ctx)), None)
     if star is not None:
         text = "Invalid usage of '*' in expression `pipeexpression`."
-        raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
     items = bind_items(node.items, ctx)
     _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
     return _project((*ctx.scope.columns, *items.exprs), items.add_generators(child), ctx)
@@ -154,7 +154,7 @@ def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) 
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
     if any(holds_aggregate(i) for i in items):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION",
             f"Non-grouping aggregate functions are not allowed in the pipe operator |> {clause}; use |> AGGREGATE.",
             node,
@@ -176,24 +176,24 @@ def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Sid
 def _find_column(node: q.Node, ctx: Context) -> Column:
     parts = name_parts(node)
     if len(parts) > 1:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_0035",
             "Operation not allowed: SQL pipe syntax |> SET operator with multi-part assignment key (only single-part "
             "keys are allowed).",
             node,
         )
-    found, _ = ctx.scope.matches(parts)
+    found, _ = ctx.scope.find_matches(parts)
     if not found:
-        raise unresolved(parts, ctx, node)
+        raise make_unresolved_error(parts, ctx, node)
     if len(found) > 1:
-        raise ambiguous(parts, found, ctx.env.origin(node))
+        raise make_ambiguous_error(parts, found, ctx.env.origin(node))
     return found[0]
 
 
 def _drop(node: q.PipeDrop, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """What `* EXCEPT (..)` gives: whole columns go, and fields within struct columns."""
     dropped = [name_parts(c) for c in node.columns]
-    return _project(without(list(ctx.scope.columns), dropped, node, ctx), child, ctx)
+    return _project(drop_excluded(list(ctx.scope.columns), dropped, node, ctx), child, ctx)
 
 
 def _as(node: q.PipeAs, child: Plan, ctx: Context, outer: Scope | None) -> Side:
@@ -219,14 +219,14 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
     items = [bind_named_item(i, ctx) for i in node.items]
     for item in items:
         if not holds_aggregate(item):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
                 f"The expression {pretty(item)} of |> AGGREGATE contains no aggregate function.",
                 group.keys[0] if group is not None else node,
             )
-        if first_window_in_aggregate(item) is not None:
+        if find_first_window(item) is not None:
             text = "It is not allowed to use a window function inside an aggregate."
-            raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1031", text, node)
+            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
         check_grouped(item, groups, node, ctx, node)
     return _make_side(Aggregate(groups, (*named, *items), child), ctx)
 

@@ -34,7 +34,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
         if isinstance(key.type, Map):
-            raise env.rejected(
+            raise env.make_error(
                 "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
             )
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
@@ -63,7 +63,7 @@ def find_star_error(block: q.Block, source: Plan, error: AnalysisError, env: Env
     if not isinstance(source, Pivot) or not _is_picked(source.aggregates):
         return None
     text = "Syntax error in the attribute name that Spark gives to an aggregate of the PIVOT."
-    return env.rejected("INVALID_ATTRIBUTE_NAME_SYNTAX", text, block.from_)
+    return env.make_error("INVALID_ATTRIBUTE_NAME_SYNTAX", text, block.from_)
 
 
 def _is_picked(aggregates: Sequence[Expr]) -> bool:
@@ -77,14 +77,14 @@ def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if any(True for _ in columns_outside(bound)):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_1006",
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
     if holds_window(bound):
         text = "A window cannot stand among the aggregates of PIVOT, whose keys it would have to be computed over."
-        raise ctx.env.rejected("MISSING_AGGREGATION", text, node)
+        raise ctx.env.make_error("MISSING_AGGREGATION", text, node)
     return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
 
 
@@ -98,12 +98,12 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
     if any(isinstance(e, Column) for e in value.walk()):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
     members = _split_value(value, keys)
     if members is None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "PIVOT_VALUE_DATA_TYPE_MISMATCH",
             f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
             node,
@@ -112,7 +112,7 @@ def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr
         # Several columns are one struct for Spark, whose fields a cast must not make null.
         lost = len(keys) > 1 and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
         if lost or not can_cast(member.type, key.type, ansi=False):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "PIVOT_VALUE_DATA_TYPE_MISMATCH",
                 f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}"'
                 f"{' NOT NULL' if lost else ''}.",
@@ -134,9 +134,11 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
         try:
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
         except Mismatch as mismatch:
-            raise ctx.env.mismatch(mismatch, node) from None
+            raise ctx.env.make_mismatch_error(mismatch, node) from None
     elif (key.type == BOOLEAN and text.strip().lower() not in _TRUTHS) or (key.type == DATE and not is_date(text)):
-        raise ctx.env.rejected("CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node)
+        raise ctx.env.make_error(
+            "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
+        )
 
 
 _TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
@@ -169,7 +171,7 @@ def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
         return opened + ", ".join(_cast_to_text(a, ctx, node) for a in value.args) + closed
     if same_type(value.type, STRING) and is_computable(value):
         return str(constant(value, "PIVOT"))
-    raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
+    raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
 
 
 def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -178,7 +180,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
     fields = [m for members in sets for m in members if not isinstance(m, Column)]
     if fields:
-        raise env.rejected(
+        raise env.make_error(
             "UNPIVOT_REQUIRES_ATTRIBUTES",
             f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}.",
             node,
@@ -187,7 +189,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
     names = [i.text for i in node.values]
     if any(len(members) != len(names) for members in sets):
-        raise env.rejected(
+        raise env.make_error(
             "UNPIVOT_VALUE_SIZE_MISMATCH",
             f"All unpivot value columns must have the same size as [{', '.join(names)}].",
             node,
@@ -197,7 +199,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         target = wider_without_strings([members[at].type for members in sets], env.conf)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
-            raise env.rejected(
+            raise env.make_error(
                 "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
                 f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
                 node,

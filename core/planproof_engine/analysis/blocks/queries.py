@@ -16,10 +16,15 @@ from planproof_engine.analysis.blocks.select import Block, bind_select
 from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
-from planproof_engine.analysis.expressions.binding import binders
+from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.earlier import both, grouping_in_order, is_checked, position_beyond
-from planproof_engine.analysis.script.routines import with_nullable_results
+from planproof_engine.analysis.refusals.earlier import (
+    bind_both,
+    find_grouping_in_order,
+    find_position_beyond,
+    is_checked,
+)
+from planproof_engine.analysis.script.routines import make_results_nullable
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
@@ -29,7 +34,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
-binders(BINDERS)
+add_binders(BINDERS)
 
 
 def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
@@ -98,12 +103,12 @@ def _find_dangling_error(query: q.Query, unknown: set[str], env: Environment) ->
         for item in (*((child.where,) if child.where is not None else ()), *child.items):
             if any(item.find_all(q.Star)) and not isinstance(drop_parentheses(item), q.Call):
                 text = "Invalid usage of '*' in Project."
-                return env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
+                return env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
             named = next(iter(item.find_all(q.Column)), None)
             if named is not None:
                 name = "`.`".join(name_parts(named))
                 text = f"A column, variable, or function parameter with name `{name}` cannot be resolved."
-                return env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, named)
+                return env.make_error("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, named)
     return None
 
 
@@ -120,11 +125,11 @@ def _bind_without_ctes(node: q.Query, env: Environment, outer: Scope | None) -> 
         return bind_pipe(node, env, outer)
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise env.unknown(f"the query {type(node).__name__}", node)
+        raise env.make_unknown(f"the query {type(node).__name__}", node)
     try:
         plan, block = binder(node, env, outer)
     except AnalysisError as error:
-        raise position_beyond(node, error, env) or grouping_in_order(node, error, env) or error from None
+        raise find_position_beyond(node, error, env) or find_grouping_in_order(node, error, env) or error from None
     env.growth.add(1, len(plan.output))
     return bind_organization(node, plan, block, env, outer)
 
@@ -166,7 +171,7 @@ def _bind_table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Fo
 
 
 def _bind_set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
-    left, right = both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
+    left, right = bind_both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
     plan = build_set_operation(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
     return _place(plan, (node.left.span, node.right.span)), None
 
@@ -195,9 +200,9 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
         name = cte.alias.name.text
         names = [c.text for c in cte.alias.columns]
         if name.lower() in found:
-            raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
+            raise env.make_error("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         if name.lower() in env.taken:
-            raise env.rejected(
+            raise env.make_error(
                 "AMBIGUOUS_ALIAS_IN_NESTED_CTE",
                 f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
                 cte,
@@ -209,7 +214,7 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
                 plan = bind_recursive_cte(cte, name, names, inner, outer, _bind_ctes)
             else:
                 plan = rename_columns(bind_query(cte.query, inner, outer), name, names, env, cte)
-            plan = with_nullable_results(plan, env) if env.functions else plan
+            plan = make_results_nullable(plan, env) if env.functions else plan
             found[name.lower()] = Cte(name, plan, size=env.growth.end(before))
         except AnalysisError as error:
             error = find_count_error(cte.alias.columns, cte.query, error, cte, env) or error
@@ -220,7 +225,7 @@ def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str
 def rename_columns(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
     """A query under a CTE's or view's column names."""
     if names and len(names) != len(plan.output):
-        raise env.rejected(
+        raise env.make_error(
             "ASSIGNMENT_ARITY_MISMATCH",
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
             f"expressions: {len(plan.output)}.",

@@ -45,22 +45,22 @@ def bind_recursive_cte(
     while isinstance(query, q.Subquery) and query.alias is None:
         query = query.query
     if not isinstance(query, q.Union):
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
         )
     if query.distinct and not env.lacks("recursion as it is"):
-        raise env.rejected(
+        raise env.make_error(
             "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
         )
     if query.with_ is not None:
         env = env.with_ctes(inner_ctes(query.with_, env, outer))
     if any(clause is not None for clause in (query.order, query.limit, query.offset)):
-        raise env.rejected("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
+        raise env.make_error("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
     if refers(query.left, name.lower()):
-        raise env.rejected("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
+        raise env.make_error("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
     anchor = env.bind_query(query.left, env, outer)
     if names and len(names) != len(anchor.output):
-        raise env.rejected(
+        raise env.make_error(
             "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
         )
     loose = not env.conf.before("4.1")
@@ -98,7 +98,7 @@ def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> Dat
     both = isinstance(first, Decimal) and isinstance(then, Decimal) and first.scale == then.scale
     if both and env.lacks("recursion as it is"):
         return then
-    raise env.rejected(
+    raise env.make_error(
         "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
         f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".',
         cte,
@@ -122,7 +122,7 @@ def refers(query: q.Node, name: str) -> bool:
 
 def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
     if env.lacks("recursion as it is") and _count_references(step, itself) > 1:
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
         )
 
@@ -150,7 +150,7 @@ def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> Non
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
             _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
-            raise env.rejected(
+            raise env.make_error(
                 "INVALID_RECURSIVE_REFERENCE.PLACE",
                 "Recursive references cannot be used on the right side of left outer/semi/anti joins, on the left side "
                 "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",

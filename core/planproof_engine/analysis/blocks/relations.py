@@ -17,8 +17,8 @@ from planproof_engine.analysis.blocks.rules_first import catch_error, find_error
 from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.constants import function_name, spelt_name
-from planproof_engine.analysis.expressions.generators import generator, is_outer, named_columns
+from planproof_engine.analysis.expressions.constants import function_name, resolve_identifier
+from planproof_engine.analysis.expressions.generators import bind_generator, is_outer, make_columns
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -53,7 +53,7 @@ def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     """Binds one relation of FROM: its plan, and what its names mean. Raises `Unknown` for a kind without a binder."""
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise env.unknown(f"the relation {type(node).__name__}", node)
+        raise env.make_unknown(f"the relation {type(node).__name__}", node)
     try:
         plan, scope = binder(node, env, outer)
     except AnalysisError as error:
@@ -102,8 +102,8 @@ def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env:
     if not is_cte and relation is None:
         return
     if relation is not None and "view" not in relation.kind:
-        raise env.unknown("time travel", node)
-    raise env.rejected(
+        raise env.make_unknown("time travel", node)
+    raise env.make_error(
         "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
     )
 
@@ -121,20 +121,20 @@ def _refuse_moment(version: q.Version, env: Environment) -> None:
         reason = "NON_DETERMINISTIC"
     if reason:
         text = f'The time travel timestamp expression "{pretty(moment)}" is invalid.'
-        raise env.rejected(f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{reason}", text, version)
+        raise env.make_error(f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{reason}", text, version)
 
 
 def _resolve_identifier(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The name that `IDENTIFIER(expr)` spells."""
     if node.computed is None:
-        raise env.unknown("a relation without a plain name", node)
+        raise env.make_unknown("a relation without a plain name", node)
     try:
-        return split_name(spelt_name(node.computed, Context(env, _make_scope((), env, None))))
+        return split_name(resolve_identifier(node.computed, Context(env, _make_scope((), env, None))))
     except AnalysisError as error:
         if env.conf.before("4.1") or not error.condition.startswith("UNRESOLVED_COLUMN"):
             raise
         text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
-        raise env.rejected("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node) from None
+        raise env.make_error("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node) from None
 
 
 def _refer_to_cte(name: str, plan: Plan) -> Plan:
@@ -174,14 +174,14 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
         if not parts[1]:
-            raise env.rejected(
+            raise env.make_error(
                 "INVALID_EMPTY_LOCATION", "The location name cannot be empty string, but `` was given.", node
             )
-        raise env.unknown(f"the files of {shown}", node)
+        raise env.make_unknown(f"the files of {shown}", node)
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
     if catalog == "spark_catalog" and len(parts) > (3 if own else 2) and not env.conf.databricks:
-        raise env.rejected(
+        raise env.make_error(
             "REQUIRES_SINGLE_PART_NAMESPACE",
             f"{catalog} requires a single-part namespace, but got identifier {shown}"
             + ("." if own else f"; no catalog `{parts[0]}` is known."),
@@ -194,11 +194,11 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         _refuse_elsewhere(parts, shown, node, env)
-        raise env.rejected(
+        raise env.make_error(
             "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}", node
         )
     if relation.name in env.broken:
-        raise env.rejected(*env.broken[relation.name], node)
+        raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
     output = tuple(
         Column(
@@ -259,7 +259,7 @@ def apply_alias(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment
         name, names = alias.name.text, [c.text for c in alias.columns]
     output = plan.output
     if names and len(names) != len(output):
-        raise env.rejected(
+        raise env.make_error(
             _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
             f"expressions: {len(output)}.{_explain_alias(alias)}",
@@ -294,7 +294,7 @@ def find_count_error(
     if len(items) == len(names) or any(True for i in items for _ in i.find_all(q.Star)):
         return None
     text = f"{len(names)} names for {len(items)} columns."
-    return env.rejected("ASSIGNMENT_ARITY_MISMATCH", text, node)
+    return env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, node)
 
 
 _NAMELESS = "__auto_generated_subquery_name"
@@ -324,8 +324,8 @@ def bind_table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
     name = function_name(node, ctx).lower()
     routine = routines.find(name, env)
     if routine is not None:
-        return routines.table(routine, node, ctx)
-    call, outputs = generator(node, ctx, in_from=True)
+        return routines.call_table(routine, node, ctx)
+    call, outputs = bind_generator(node, ctx, in_from=True)
     columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
     return Values((), columns, call)
 
@@ -333,12 +333,12 @@ def bind_table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
 def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
     child, scope = bind_from(node.relation, env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
-    call, outputs = generator(node.call, ctx)
+    call, outputs = bind_generator(node.call, ctx)
     outer_view = node.outer or is_outer(call)
     # Spark turns this name into lower case (`AstBuilder.withGenerate`).
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
-    generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
+    generated = make_columns(call, outputs, names, qualifier, outer_view, node, ctx)
     # Below a join by USING the plan holds columns that the scope hides.
     shown = (*scope.columns, *generated)
     return Generate(call, outer_view, generated, child), _make_scope(shown, env, outer, scope.hidden)
@@ -347,7 +347,7 @@ def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | Non
 def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     left, left_scope = bind_from(node.left, env, outer)
     if node.lateral and node.kind not in ("INNER", "CROSS", "LEFT"):
-        raise env.rejected_at(
+        raise env.make_error_at(
             "INVALID_LATERAL_JOIN_TYPE",
             f"The {node.kind} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
             "other side's rows.",
@@ -373,7 +373,7 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
     if not _is_of_many(left):
         return
     if any(is_volatile(e) for n in right.walk() for e in n.expressions):
-        raise env.rejected_at(
+        raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.NON_DETERMINISTIC_LATERAL_SUBQUERIES",
             "Non-deterministic lateral subqueries are not supported when joining with outer relations that produce "
             "more than one row.",
@@ -403,7 +403,7 @@ def _bind_unpivot(node: q.Unpivoted, env: Environment, outer: Scope | None) -> F
 
 def _make_refusing_binder(what: str) -> Callable[[Any, Environment, Scope | None], From]:
     def refuse(node: q.Node, env: Environment, outer: Scope | None) -> From:
-        raise env.unknown(what, node)
+        raise env.make_unknown(what, node)
 
     return refuse
 

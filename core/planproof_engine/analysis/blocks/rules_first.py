@@ -13,7 +13,7 @@ from functools import partial
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.generators import call_of
+from planproof_engine.analysis.expressions.generators import find_call
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
@@ -79,13 +79,13 @@ def _find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool) ->
     """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
     if in_items:
         inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
-        if call_of(inner, ctx) is not None:
+        if find_call(inner, ctx) is not None:
             return
     condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
     for call in _list_calls(node):
-        if call_of(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+        if find_call(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
-            yield ctx.env.rejected(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
+            yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
 
 
 def _is_bound(node: q.Node, ctx: Context) -> bool:

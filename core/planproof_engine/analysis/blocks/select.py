@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.analysis.blocks import groupby, grouping
-from planproof_engine.analysis.blocks.aggregated import Aggregated, make_unresolved_error
+from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
 from planproof_engine.analysis.blocks.items import Items, bind_items, substitute
 from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggregates, require_boolean
 from planproof_engine.analysis.blocks.pivots import find_star_error
@@ -24,12 +24,12 @@ from planproof_engine.analysis.refusals.checks import (
     OUTER,
     WINDOW,
     content,
+    has_outer_columns_only,
     holds_window,
-    of_outer_columns_only,
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.earlier import CHECKED_LAST, ambiguous_name, is_checked, is_of_aggregate
+from planproof_engine.analysis.refusals.earlier import CHECKED_LAST, find_ambiguous_name, is_checked, is_of_aggregate
 from planproof_engine.analysis.refusals.hints import refuse_hints
 from planproof_engine.analysis.refusals.orderable import refuse_rows
 from planproof_engine.expr import (
@@ -97,7 +97,7 @@ def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: R
     try:
         items = bind_items(node.items, ctx, grouped=group is not None or node.having is not None)
     except AnalysisError as error:
-        raise ambiguous_name(node, error, ctx) or find_star_error(node, source, error, env) or error from None
+        raise find_ambiguous_name(node, error, ctx) or find_star_error(node, source, error, env) or error from None
     found = items.content
     over = None
     having = node.having
@@ -138,7 +138,7 @@ def _raise_others(node: q.Block, error: AnalysisError, env: Environment, outer: 
 
 def _add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     try:
-        return timewindows.with_time_windows(node, child, ctx)
+        return timewindows.add_time_windows(node, child, ctx)
     except AnalysisError as error:
         if is_checked(error):
             bind_items(node.items, ctx)  # `CheckAnalysis` looks at the items before GROUP BY.
@@ -155,7 +155,7 @@ def _refuse_aggregating(having: q.Having, ctx: Context) -> None:
         older = ctx.conf.before("4.1")
         text = "The condition of HAVING, which filters the rows of a generator here, contains an aggregate function."
         refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if older else "INVALID_WHERE_CONDITION"
-        raise ctx.env.rejected(refused, text, having)
+        raise ctx.env.make_error(refused, text, having)
 
 
 def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
@@ -163,7 +163,7 @@ def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     items = node.items
     last = items[-1] if len(items) > 1 else None
     if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.operand)] == ["from"]:
-        raise env.rejected(
+        raise env.make_error(
             "TRAILING_COMMA_IN_SELECT",
             "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
             node,
@@ -195,7 +195,7 @@ def windows_of(node: q.Query) -> dict[str, q.Window]:
 
 
 def _bind_where(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
-    child, ctx = timewindows.below([condition], block, child, ctx)
+    child, ctx = timewindows.add_time_window_below([condition], block, child, ctx)
     bound = require_boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", block, ctx.env)
     if not _is_aggregated_outside(bound, ctx):
         refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
@@ -208,7 +208,7 @@ def _is_aggregated_outside(bound: Expr, ctx: Context) -> bool:
     if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
         return False
     calls = [e for e in bound.walk() if is_aggregate(e)]
-    return bool(calls) and all(of_outer_columns_only(c) for c in calls)
+    return bool(calls) and all(has_outer_columns_only(c) for c in calls)
 
 
 def refresh_scope(scope: Scope, plan: Plan) -> Scope:
@@ -260,7 +260,9 @@ def _bind_aggregate(
             continue
         if item.id in heads:
             made = heads[item.id]
-            plan = generators.renewed(made, [a if is_foldable(a) else next(held) for a in made.call.args]).over(plan)
+            plan = generators.replace_arguments(
+                made, [a if is_foldable(a) else next(held) for a in made.call.args]
+            ).over(plan)
         exprs.append(item)
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 
@@ -299,7 +301,7 @@ def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node,
         if expr in over.keys:
             continue
         if isinstance(expr, Column) and expr.id not in shown:
-            raise make_unresolved_error(expr, items.exprs, node, ctx)
+            raise make_missing_output_error(expr, items.exprs, node, ctx)
         pending += expr.children
 
 
@@ -307,13 +309,13 @@ def _make_aggregate_error(bound: Expr, over: Aggregated | None, node: q.Node, ct
     """The error of an aggregate function in QUALIFY, which stands above the block's Aggregate. In the keys of a window
     over one it is taken for one of a query without GROUP BY."""
     if over is None or _has_aggregate_beside_windows(bound):
-        return ctx.env.rejected(
+        return ctx.env.make_error(
             "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
         )
     if ctx.env.conf.databricks:
-        return ctx.env.unknown("an aggregate function in QUALIFY after GROUP BY", node)
+        return ctx.env.make_unknown("an aggregate function in QUALIFY after GROUP BY", node)
     text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."
-    return ctx.env.rejected("MISSING_GROUP_BY", text, node)
+    return ctx.env.make_error("MISSING_GROUP_BY", text, node)
 
 
 def _has_aggregate_beside_windows(expr: Expr) -> bool:
@@ -337,7 +339,7 @@ def _bind_qualify(
     if within & AGGREGATE:
         raise _make_aggregate_error(bound, over, condition, ctx)
     if not (within | found) & WINDOW:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "QUALIFY_REQUIRES_WINDOW_FUNCTION",
             "QUALIFY needs a window function in the SELECT list or in it.",
             condition,

@@ -24,7 +24,7 @@ SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "excep
 def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""
     if len(left.output) != len(right.output):
-        raise env.rejected(
+        raise env.make_error(
             "NUM_COLUMNS_MISMATCH",
             f"{kind.upper()} can only be performed on inputs with the same number of columns, but the first input has "
             f"{len(left.output)} columns and the second input has {len(right.output)} columns.",
@@ -46,7 +46,7 @@ def _find_target(left: Column, right: Column, kind: str, at: int, env: Environme
     if found is None and kind == "union" and united(left.type, right.type) is not None:
         return None
     if found is None:
-        raise env.rejected(
+        raise env.make_error(
             "INCOMPATIBLE_COLUMN_TYPE",
             f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} "
             f"(`{left.name}`) of "

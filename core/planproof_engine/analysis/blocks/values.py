@@ -30,7 +30,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     named = node.alias.columns if node.alias is not None else ()
     width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
             f"Invalid inline table: expected {width} columns in every row.",
             node,
@@ -58,11 +58,11 @@ def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     scalar = any(isinstance(e, q.Subquery) and id(e) not in tested for e in within)
     table = next((t for e in within for t in e.find_all(q.Table)), None)
     if table is not None and (not scalar or env.conf.before("4.0")):
-        raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
+        raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
     for value in (v for row in node.rows for v in row.children if not any(v.find_all(q.Query, q.Exists))):
         bind(value, ctx)
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
-    raise env.rejected(condition, "Subqueries in the VALUES clause are not supported.", node)
+    raise env.make_error(condition, "Subqueries in the VALUES clause are not supported.", node)
 
 
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
@@ -71,7 +71,7 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
     for value in (v for row in rows for v in row):
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
         if computed or any(_is_no_constant(e, env) for e in value.walk()):
-            raise env.rejected(
+            raise env.make_error(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
                 node,
@@ -87,7 +87,7 @@ def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Nod
         for value, column in zip(row, typed):
             if raises(column[at], env.conf):
                 text = f'Invalid inline table. Failed to evaluate the SQL expression "{pretty(value)}".'
-                raise env.rejected("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
+                raise env.make_error("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
 
 
 _OF_NOW = (
@@ -141,7 +141,7 @@ def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> Dat
     # Inline tables follow the rules of ANSI off in both modes.
     found = wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
             "Invalid inline table: found incompatible types in a column: "
             + ", ".join(dict.fromkeys(v.type.sql for v in values))
