@@ -31,7 +31,7 @@ from planproof_engine.expr.nodes import Span, Subquery
 from planproof_engine.expr.tree import span_of
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
-from planproof_engine.functions.registry import named
+from planproof_engine.functions.registry import list_names
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.render import AFTER_ITEM, Edit
@@ -241,7 +241,7 @@ class _Root:
         loop = call.function.traits.loop
         if loop is None or not loop.alone:
             said = f"a Python function in the body of {call.function.name} cannot run: each step needs the one before"
-            able = ", ".join(named(lambda f: f.traits.loop is not None and f.traits.loop.alone))
+            able = ", ".join(list_names(lambda f: f.traits.loop is not None and f.traits.loop.alone))
             raise CannotLower("PP220", f"{said}; {able} can", span_of(call))
         here = (*enclosing, (call, function))
         body = _Body()

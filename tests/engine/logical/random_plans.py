@@ -25,7 +25,7 @@ from planproof_engine.analysis.names.scope import extract
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Signature, kind_of
 from planproof_engine.expr.nodes import column_of, fresh_id
-from planproof_engine.functions.bind import apply, cast, coerced, refused_cast
+from planproof_engine.functions.bind import apply, cast, check_cast, coerce_arguments
 from planproof_engine.functions.registry import builtin
 from planproof_engine.logical import nodes as p
 from planproof_engine.origin import AnalysisError, Unknown
@@ -159,7 +159,7 @@ def _cast(draw: Draw, scope: Scope, depth: int) -> x.Expr:
     child, target = expression(draw, scope, depth), _one(draw, list(TYPES.values()))
     mode = "try" if _chance(draw, 3) else "ansi" if scope.conf.ansi else "legacy"
     plain = parse_type(target.simple)
-    if refused_cast(child.type, plain, mode) is not None:
+    if check_cast(child.type, plain, mode) is not None:
         return child
     return cast(child, plain, scope.conf, mode=mode, written=True)
 
@@ -191,7 +191,7 @@ def _higher(draw: Draw, scope: Scope, depth: int) -> x.Expr:
             bound.append(expression(draw, scope, depth, lambda t, kind=kind: kind is None or accepts(kind, t)))
             continue
         try:
-            bound = coerced(function, bound, scope.conf) if at == 1 else bound
+            bound = coerce_arguments(function, bound, scope.conf) if at == 1 else bound
             assert function.variables is not None
             types = function.variables(bound, at)
         except (Mismatch, Unknown, IndexError):

@@ -12,7 +12,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.rewrite import transform_down, transform_up
-from planproof_engine.functions.bind import inherited
+from planproof_engine.functions.bind import find_evidence
 from planproof_engine.logical.nodes import not_null_columns, strict_columns
 from planproof_engine.records import evolve
 from planproof_engine.types.nodes import Decimal, Nested, Struct, loosened
@@ -47,7 +47,7 @@ def _prove(expr: Expr, conf: Conf) -> Expr:
         if e.function.category is Category.AGGREGATE:
             reason = prove_over_rows(e, conf)
         else:
-            reason = inherited(e.function, e.args, conf)
+            reason = find_evidence(e.function, e.args, conf)
         return e if reason is None else evolve(e, known=reason)
 
     return transform_up(expr, change)
@@ -87,7 +87,7 @@ def _is_never_null(value: Expr, proved: set[int], conf: Conf) -> bool:
         if isinstance(e, Column) and e.id in proved:
             return evolve(e, known="the condition before it")
         if isinstance(e, Call) and e.function.category is not Category.AGGREGATE and e.nullable:
-            return evolve(e, known=inherited(e.function, e.args, conf))
+            return evolve(e, known=find_evidence(e.function, e.args, conf))
         return e
 
     return transform_up(value, change).evidence is not None
@@ -155,7 +155,7 @@ def recompute_flags(expr: Expr, conf: Conf) -> Expr:
         if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
             return e
         nullable = e.nullable or e.function.nullable(e.args, conf)
-        known = inherited(e.function, e.args, conf) if nullable else None
+        known = find_evidence(e.function, e.args, conf) if nullable else None
         same = (nullable, known) == (e.nullable, e.known)
         if isinstance(e.type, Nested) and callable(e.function.returns):
             # What is within has flags too.

@@ -22,7 +22,7 @@ from planproof_engine.analysis.refusals.checks import (
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, cast, refused_cast
+from planproof_engine.functions.bind import apply, cast, check_cast
 from planproof_engine.logical.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -140,7 +140,7 @@ def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
     """A condition of HAVING or QUALIFY, which Spark's parser casts where it is no predicate."""
     if condition.type == BOOLEAN:
         return condition
-    refused = refused_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
+    refused = check_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
     if refused is not None:
         raise env.make_mismatch_error(refused, node)
     return cast(condition, BOOLEAN, env.conf)

@@ -10,8 +10,8 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.expr import Call, Expr, Literal
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.functions.bind import cast, cast_unless_equal, unexpected
-from planproof_engine.functions.families.operators import beyond_bigint
+from planproof_engine.functions.bind import cast, cast_unless_equal, make_input_mismatch
+from planproof_engine.functions.families.operators import compare_beyond_bigint
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
@@ -40,7 +40,7 @@ def bind_binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node
     truth = _rewrite_truth(symbol, left, right, ctx, node)
     if truth is not None:
         return truth
-    always = beyond_bigint(symbol, left, right)
+    always = compare_beyond_bigint(symbol, left, right)
     return call(symbol, [left, right], ctx, node) if always is None else Literal(always, BOOLEAN, str(always).lower())
 
 
@@ -61,7 +61,7 @@ def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.No
     open."""
     a, b = _family(left.type), _family(right.type)
     if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
-        raise ctx.env.make_mismatch_error(unexpected(0, left, "TIMESTAMP"), node)
+        raise ctx.env.make_mismatch_error(make_input_mismatch(0, left, "TIMESTAMP"), node)
     pairs = [(left, right), (right, left)] if symbol == "+" else [(left, right)] if symbol == "-" else []
     if any(x.type == VOID and y.type == CALENDAR_INTERVAL for x, y in pairs):
         raise ctx.env.make_mismatch_error(
@@ -161,7 +161,7 @@ def _add_to_date(date: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | 
     if b == CALENDAR_INTERVAL:
         return call("date_add_interval", [date, other], ctx, node)
     if b == STRING:
-        raise ctx.env.make_mismatch_error(unexpected(1, other, _DAYS), node)
+        raise ctx.env.make_mismatch_error(make_input_mismatch(1, other, _DAYS), node)
     return call("date_add", [date, other], ctx, node)
 
 
@@ -179,7 +179,7 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | Non
         return call("subtract_dates", [left, right], ctx, node)
     if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
         if b == STRING:
-            raise ctx.env.make_mismatch_error(unexpected(1, right, _DAYS), node)
+            raise ctx.env.make_mismatch_error(make_input_mismatch(1, right, _DAYS), node)
         return call("date_sub", [left, right], ctx, node)
     if a == DATE and _is_day(b):
         days = negate(call("extractansiintervaldays", [right], ctx, node), ctx, node)

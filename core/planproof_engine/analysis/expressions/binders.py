@@ -48,7 +48,7 @@ from planproof_engine.expr import (
     Window,
     column_of,
 )
-from planproof_engine.functions.bind import cast, cast_unless_equal, refused_cast, refused_type
+from planproof_engine.functions.bind import cast, cast_unless_equal, check_cast, check_target_type
 from planproof_engine.functions.names import OF_BOOLEANS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -202,7 +202,7 @@ def _cast(node: q.Cast, ctx: Context) -> Expr:
     given = node.target.data_type
     target = _drop_lengths(given, ctx)
     mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
-    refused = refused_type(child.type, target, ctx.conf) or refused_cast(child.type, target, mode)
+    refused = check_target_type(child.type, target, ctx.conf) or check_cast(child.type, target, mode)
     if refused is not None:
         raise ctx.env.make_mismatch_error(refused, node)
     ignored = None if given == target else given

@@ -38,7 +38,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.names import SPARK_FUNCTIONS
-from planproof_engine.functions.registry import named
+from planproof_engine.functions.registry import list_names
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -440,7 +440,7 @@ _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
     "extract": _extract,
     "timestampadd": _unit_call,
     "timestampdiff": _unit_call,
-    **dict.fromkeys(named(lambda function: bool(function.tries)), _try_arithmetic),
+    **dict.fromkeys(list_names(lambda function: bool(function.tries)), _try_arithmetic),
     "arrays_zip": _arrays_zip,
     "window": _time_window,
     "session_window": _time_window,

@@ -13,7 +13,7 @@ from planproof_engine.analysis.expressions.modifiers import Argument
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.expr import Expr, Lambda, Literal, Variable, fresh_id
 from planproof_engine.expr.function import LambdaOf, Signature
-from planproof_engine.functions.bind import check_kinds, coerced
+from planproof_engine.functions.bind import check_kinds, coerce_arguments
 from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, VOID
@@ -30,7 +30,7 @@ def cast_before_lambdas(
     left_out = len(arguments) < len(function.inputs)
     if left_out or any(isinstance(a, q.Lambda) for a in arguments):
         check_kinds(function, bound)
-    return coerced(function, bound, ctx.conf)
+    return coerce_arguments(function, bound, ctx.conf)
 
 
 def add_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:

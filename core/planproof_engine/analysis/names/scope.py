@@ -24,7 +24,7 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
+from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve, record
@@ -246,7 +246,7 @@ def _make_key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
     """The name as a key of the map: since 4.0 Spark casts it to the keys' type, whatever casts are implicit."""
     if conf.before("4.0"):
         return _make_text(name)
-    refused = refused_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
+    refused = check_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
     if refused is not None:
         raise AnalysisError(refused.full_condition, refused.message, origin)
     return cast_unless_same(_make_text(name), given.key, conf)

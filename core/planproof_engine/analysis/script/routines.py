@@ -17,7 +17,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
-from planproof_engine.functions.bind import cast_unless_equal, refused_cast
+from planproof_engine.functions.bind import cast_unless_equal, check_cast
 from planproof_engine.logical.nodes import Named, Plan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve, record
@@ -214,7 +214,7 @@ def _make_count_error(routine: Routine, node: q.Call, ctx: Context) -> AnalysisE
 
 
 def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
-    refused = refused_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
+    refused = check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
     if refused is not None:
         raise ctx.env.make_mismatch_error(refused, node)
     return cast_unless_equal(value, target, ctx.conf)
