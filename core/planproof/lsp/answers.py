@@ -18,7 +18,7 @@ from planproof.report.markdown import escape
 from planproof.report.parts import join_lines, neutralize
 from planproof_engine.catalog import split_name
 from planproof_engine.plans import Column, Expr, Outer, Source
-from planproof_engine.schema import ByColumn, folded
+from planproof_engine.schema import ByColumn, fold_name
 from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")
@@ -90,7 +90,7 @@ def definition(workspace: Workspace, file: str, line: int, column: int) -> Spot 
     if read is None or found is None:
         return None
     mapped, _, references = read
-    origin = references.comes_from(found[0])
+    origin = references.find_source(found[0])
     if isinstance(origin, Source):
         node = workspace.check.resolve(split_name(origin.relation))
         return _find_declaration(workspace, node, origin.column) if isinstance(node, ProjectNode) else None
@@ -187,7 +187,7 @@ def _find_expression(workspace: Workspace, file: str, line: int, column: int) ->
         return None
     mapped, plan, references = read
     at = mapped.compiled_offset(Lines(mapped.template).offset(line, column))
-    found = references.at(at) if at is not None else None
+    found = references.find_at(at) if at is not None else None
     return (found[0], plan.text[slice(*found[1])]) if found is not None else None
 
 
@@ -247,7 +247,7 @@ def _find_item(workspace: Workspace, node: ProjectNode, text: str, column: str) 
     if mapped.template != text:
         return None
     origins = zip(planned[1].root.output, planned[1].origins)
-    origin = next((o for c, o in origins if folded(c.name) == folded(column)), None)
+    origin = next((o for c, o in origins if fold_name(c.name) == fold_name(column)), None)
     return mapped.template_offset(origin.start) if origin is not None and origin.start is not None else None
 
 

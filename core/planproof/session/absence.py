@@ -15,7 +15,7 @@ from typing import Any
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 """Conditions in which Spark says that there is no such relation."""
@@ -99,7 +99,7 @@ def is_listed(name: str, rows: Rows) -> bool:
 
 def _list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
     """The names of tables and views that may be the one; None where the namespace itself is said not to be there."""
-    place = f" IN {quoted(within)}" if within else ""
+    place = f" IN {quote_parts(within)}" if within else ""
     try:
         # LIKE takes a pattern of its own, in which only such a name means itself.
         found = rows(f"SHOW TABLES{place}" + (f" LIKE '{own}'" if re.fullmatch(r"\w+", own) else ""))
@@ -113,14 +113,14 @@ def _has_relation(rows: Rows, within: list[str], own: str) -> bool:
     if len(within) < 2 or within[0].lower() == "spark_catalog":
         return False
     try:
-        rows(f"DESCRIBE TABLE {quoted([*within, own])}")
+        rows(f"DESCRIBE TABLE {quote_parts([*within, own])}")
     except (AnalysisError, SparkFailure):
         return False
     return True
 
 
 def _list_namespaces(rows: Rows, within: list[str]) -> list[str]:
-    place = f" IN {quoted(within[:-1])}" if len(within) > 1 else ""
+    place = f" IN {quote_parts(within[:-1])}" if len(within) > 1 else ""
     try:
         return [str(row[0]).rpartition(".")[2].strip("`") for row in rows(f"SHOW NAMESPACES{place}")]
     except AnalysisError:

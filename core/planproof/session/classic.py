@@ -44,7 +44,7 @@ from planproof.session.write_plans import FileWriter, find_write_plans
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 _REMEMBERED = 1000
@@ -285,7 +285,7 @@ class ClassicSession(FrameSession):
             with translate_errors():
                 if self._is_in_session_catalog(split_name(name)):
                     return self._catalog_table(name, seen)
-                form = self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
+                form = self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
                 return self.describe(name, declared_schema(form))
         except AnalysisError as error:
             verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
@@ -294,7 +294,7 @@ class ClassicSession(FrameSession):
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a table of that name."""
         with translate_errors():
-            return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quoted(parts))))
+            return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quote_parts(parts))))
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         # What FrameSession does, with half as many calls of the JVM: every statement pays for each of them.
@@ -392,7 +392,7 @@ class ClassicSession(FrameSession):
         try:
             with translate_errors():
                 return declared_schema(
-                    self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
+                    self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
                 )
         except (AnalysisError, SparkFailure):
             return None
@@ -441,7 +441,7 @@ class ClassicSession(FrameSession):
     def _identifier(self, name: str) -> Any:
         known = self._identifiers.get(name)
         if known is None:
-            known = self._parser.parseTableIdentifier(quoted(split_name(name)[-2:]))
+            known = self._parser.parseTableIdentifier(quote_parts(split_name(name)[-2:]))
             if len(self._identifiers) >= _REMEMBERED:
                 self._identifiers.clear()
             self._identifiers[name] = known

@@ -30,10 +30,10 @@ from planproof_engine.types import (
 from planproof_engine.types import nodes as n
 from planproof_engine.types.casts import decimal_for
 from planproof_engine.types.coercion import (
-    adjusted_decimal,
-    bounded_decimal,
-    promoted_from_string,
-    tightest,
+    adjust_decimal,
+    bound_decimal,
+    find_tightest,
+    promote_string,
     wider_decimal,
 )
 from planproof_engine.types.kinds import is_atomic
@@ -67,7 +67,7 @@ def promote_strings(args: list[Expr], conf: Conf, *, comparison: bool) -> list[E
     if not (is_string(left) or is_string(right)):
         return _cast_dates(args, conf) if comparison else args
     if conf.ansi:
-        target = promoted_from_string(left, right)
+        target = promote_string(left, right)
         return args if target is None else _promote(args, target, conf)
     if comparison:
         target = _legacy_comparison(left, right)
@@ -123,7 +123,7 @@ def meet(args: list[Expr], conf: Conf, fits: Callable[[DataType], bool] | None =
     one_decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
     if left == right or (one_decimal and VOID not in (left, right)):
         return args
-    target = tightest(left, right, conf)
+    target = find_tightest(left, right, conf)
     if target is None or (fits is not None and not fits(target)):
         return args
     return _cast_both(args, target, conf)
@@ -217,7 +217,7 @@ Meet = Callable[[list[Expr], Conf], list[Expr]]
 
 
 def _fit_decimal(precision: int, scale: int, conf: Conf) -> Decimal:
-    return adjusted_decimal(precision, scale) if conf.allow_precision_loss else bounded_decimal(precision, scale)
+    return adjust_decimal(precision, scale) if conf.allow_precision_loss else bound_decimal(precision, scale)
 
 
 def sum_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
@@ -235,14 +235,14 @@ def quotient_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
     """The type of a quotient of decimals. Source: Spark's `Divide.resultDecimalType`."""
     if conf.allow_precision_loss:
         scale = max(6, a.scale + b.precision + 1)
-        return adjusted_decimal(a.precision - a.scale + b.scale + scale, scale)
+        return adjust_decimal(a.precision - a.scale + b.scale + scale, scale)
     whole = min(38, a.precision - a.scale + b.scale)
     fraction = min(38, max(6, a.scale + b.precision + 1))
     excess = whole + fraction - 38
     if excess > 0:
         fraction -= excess // 2 + 1
         whole = 38 - fraction
-    return bounded_decimal(whole + fraction, fraction)
+    return bound_decimal(whole + fraction, fraction)
 
 
 def remainder_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:

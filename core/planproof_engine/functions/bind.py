@@ -10,8 +10,8 @@ from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Litera
 from planproof_engine.functions.collation import collate_arguments, find_refused_collation, refuse_open
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Time, is_numeric, same_type
 from planproof_engine.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
-from planproof_engine.types.coercion import common, implicit
-from planproof_engine.types.kinds import accepts, concrete, spelling
+from planproof_engine.types.coercion import find_common, find_implicit
+from planproof_engine.types.kinds import accepts, find_concrete, spelling
 from planproof_engine.types.nodes import BINARY, INTEGRAL, Decimal, Geo, is_string, walk
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -121,7 +121,7 @@ def cast_to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
     types = [a.type for a in args]
     if _are_one_type(types, conf):
         return list(args)
-    target = common(types, conf)
+    target = find_common(types, conf)
     return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
 
 
@@ -168,7 +168,7 @@ def _coerce(function: Signature, given: list[Expr], conf: Conf) -> list[Expr]:
         return given
     return [
         arg if isinstance(arg, Lambda) else cast_argument(arg, place, function.coerce, conf)
-        for arg, place in zip(given, function.kinds(len(given)))
+        for arg, place in zip(given, function.list_kinds(len(given)))
     ]
 
 
@@ -177,9 +177,9 @@ def cast_argument(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
         return arg
     if how is Coerce.EXPECTS:
-        aim = concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
+        aim = find_concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
         return Literal(None, aim, "NULL") if aim is not None else arg
-    target = implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
+    target = find_implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
     if target is None or target == arg.type:
         return arg
     mode = "ansi" if conf.ansi else "legacy"
@@ -194,7 +194,7 @@ def cast_argument(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
 
 def check_kinds(function: Signature, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where an argument, as it is, does not meet what its place expects."""
-    for index, (arg, expected) in enumerate(zip(args, function.kinds(len(args)))):
+    for index, (arg, expected) in enumerate(zip(args, function.list_kinds(len(args)))):
         if expected is not None and not accepts(expected, arg.type):
             raise make_input_mismatch(index, arg, spelling(expected))
 
@@ -202,7 +202,7 @@ def check_kinds(function: Signature, args: Sequence[Expr]) -> None:
 def _check(function: Signature, args: Sequence[Expr], conf: Conf) -> None:
     if function.coerce in (Coerce.IMPLICIT, Coerce.EXPECTS):
         check_kinds(function, args)
-        for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
+        for index, (arg, place) in enumerate(zip(args, function.list_inputs(len(args)))):
             if isinstance(place, LambdaOf) != isinstance(arg, Lambda):
                 raise Mismatch("UNEXPECTED_INPUT_TYPE", f"argument {index + 1} of `{function.name}` must be a lambda")
     elif function.coerce is Coerce.COMMON and not _are_one_type([a.type for a in args], conf):

@@ -5,7 +5,7 @@ Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may fo
 
 from __future__ import annotations
 
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
 from planproof_engine.sql.cursor import Cursor
@@ -263,7 +263,7 @@ def _identifier_clause(c: Cursor) -> q.Node:
     found = identifier_clause(c)
     if isinstance(found, list) and c.kind != "(":
         # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
-        literal = q.Literal(".".join(backticked(part.text) for part in found), True)
+        literal = q.Literal(".".join(quote_name(part.text) for part in found), True)
         return c.place(q.IdentifierClause(c.place(literal, start)), start)
     if isinstance(found, list):
         return parse_dotted(c, found, start)

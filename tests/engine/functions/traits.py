@@ -167,7 +167,7 @@ def _of_call(name: str, function: Signature, args: Args) -> Iterator[Claim]:
 
 def _evaluated(name: str, function: Signature, args: Args) -> Iterator[Claim]:
     """Which arguments are evaluated, and in which order."""
-    how, sure = function.traits.evaluates, function.evaluated(len(args))
+    how, sure = function.traits.evaluates, function.count_evaluated(len(args))
     for place, arg in enumerate(args):
         raising = _with(args, place, _raising(arg))
         if how is Evaluates.NONE:

@@ -25,7 +25,7 @@ from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local
-from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
+from planproof_engine.claim import SAMPLE, Claim, Facts, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
@@ -134,7 +134,7 @@ def drop_undone_evidence(examined: Examined, partition_by: Sequence[str]) -> Exa
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
     partitions = ColumnNames(partition_by)
     texts = {
-        dotted((f.name,))
+        join_path((f.name,))
         for f in examined.promised
         if f.name in partitions and isinstance(f.type, (String, Char, Varchar))
     }

@@ -15,7 +15,7 @@ from planproof_engine.expr.rewrite import transform_down, transform_up
 from planproof_engine.functions.bind import find_evidence
 from planproof_engine.logical.nodes import not_null_columns, strict_columns
 from planproof_engine.records import evolve
-from planproof_engine.types.nodes import Decimal, Nested, Struct, loosened
+from planproof_engine.types.nodes import Decimal, Nested, Struct, loosen
 
 Sets = tuple[tuple[int, ...], ...]
 
@@ -159,7 +159,7 @@ def recompute_flags(expr: Expr, conf: Conf) -> Expr:
         same = (nullable, known) == (e.nullable, e.known)
         if isinstance(e.type, Nested) and callable(e.function.returns):
             # What is within has flags too.
-            found = loosened(e.type, e.function.returns(e.args, conf))
+            found = loosen(e.type, e.function.returns(e.args, conf))
             return evolve(e, nullable=nullable, known=known, type=found)
         return e if same else evolve(e, nullable=nullable, known=known)
 

@@ -22,7 +22,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
 from planproof_engine.types.casts import can_cast, force_nullable
-from planproof_engine.types.coercion import wider_without_strings
+from planproof_engine.types.coercion import find_wider_without_strings
 from planproof_engine.types.nodes import INTEGRAL
 
 
@@ -196,7 +196,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         )
     targets = []
     for at, name in enumerate(names):
-        target = wider_without_strings([members[at].type for members in sets], env.conf)
+        target = find_wider_without_strings([members[at].type for members in sets], env.conf)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
             raise env.make_error(

@@ -28,7 +28,7 @@ from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types import DataType, Decimal, same_type
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
@@ -93,7 +93,7 @@ def _list_differing_types(plan: Plan, types: Sequence[DataType], env: Environmen
 def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
     """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 takes the longer one of two
     decimals of one scale (`StructType.merge`)."""
-    if same_type(first, then, env.conf.case_sensitive) or wider(first, then, env.conf) == first:
+    if same_type(first, then, env.conf.case_sensitive) or find_wider(first, then, env.conf) == first:
         return first
     both = isinstance(first, Decimal) and isinstance(then, Decimal) and first.scale == then.scale
     if both and env.lacks("recursion as it is"):

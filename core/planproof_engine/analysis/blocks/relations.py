@@ -36,7 +36,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import TIMESTAMP, Char, without_lengths
+from planproof_engine.types import TIMESTAMP, Char, drop_lengths
 from planproof_engine.types.casts import can_cast
 
 From = tuple[Plan, Scope]
@@ -204,7 +204,7 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
         Column(
             fresh_id(),
             f.name,
-            f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
+            f.type if env.conf.preserve_char_varchar else drop_lengths(f.type),
             f.nullable or node.is_stream,
             qualifier,
             f.evidence if f.nullable and not node.is_stream else None,

@@ -15,7 +15,7 @@ from planproof_engine.logical.nodes import Distinct, Plan, Project, SetOperation
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import DataType, same_type
-from planproof_engine.types.coercion import united, wider
+from planproof_engine.types.coercion import find_wider, merge_union_types
 
 SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}
 """What the plan calls the operations of the tree."""
@@ -41,9 +41,9 @@ def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env
 
 
 def _find_target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
-    found = wider(left.type, right.type, env.conf)
+    found = find_wider(left.type, right.type, env.conf)
     # In a union the names of struct fields may differ. Such types need no cast.
-    if found is None and kind == "union" and united(left.type, right.type) is not None:
+    if found is None and kind == "union" and merge_union_types(left.type, right.type) is not None:
         return None
     if found is None:
         raise env.make_error(
@@ -101,7 +101,7 @@ def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
 
 def union_column(a: Column, b: Column) -> Column:
     """The column that a union makes of one column of each side."""
-    data_type = united(a.type, b.type) or a.type
+    data_type = merge_union_types(a.type, b.type) or a.type
     known = "both sides of the union" if a.evidence and b.evidence else None
     nullable = a.nullable or b.nullable
     return evolve(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)

@@ -19,7 +19,7 @@ from planproof_engine.logical.nodes import Values
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import FLOAT, DataType
-from planproof_engine.types.coercion import wider_without_strings
+from planproof_engine.types.coercion import find_wider_without_strings
 
 
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
@@ -139,7 +139,7 @@ def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> Dat
     if all(v.type == first for v in values):
         return first
     # Inline tables follow the rules of ANSI off in both modes.
-    found = wider_without_strings([v.type for v in values], env.conf.without_ansi)
+    found = find_wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
         raise env.make_error(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",

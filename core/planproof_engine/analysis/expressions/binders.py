@@ -54,7 +54,7 @@ from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import BOOLEAN, STRING, VARIANT, DataType, Map, String, without_lengths
+from planproof_engine.types import BOOLEAN, STRING, VARIANT, DataType, Map, String, drop_lengths
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -216,7 +216,7 @@ def _drop_lengths(given: DataType, ctx: Context) -> DataType:
     """
     if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
         return STRING
-    return given if ctx.conf.preserve_char_varchar else without_lengths(given)
+    return given if ctx.conf.preserve_char_varchar else drop_lengths(given)
 
 
 def _binary(symbol: str) -> Binder:

@@ -326,7 +326,7 @@ def _place_arguments(
 def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
     """Binds the arguments. A lambda comes after the arguments before it, because these give its parameters' types."""
     bound: list[Expr] = []
-    expected = function.expected(len(arguments))
+    expected = function.list_inputs(len(arguments))
     for at, argument in enumerate(arguments):
         if isinstance(argument, Expr):
             bound.append(argument)

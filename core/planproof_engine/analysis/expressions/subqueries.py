@@ -11,7 +11,7 @@ from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import String, same_structure
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 
 
 def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
@@ -30,7 +30,7 @@ def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.N
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
         return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable)
     for value, column in zip(values, plan.output):
-        if not same_structure(value.type, column.type) and wider(value.type, column.type, ctx.conf) is None:
+        if not same_structure(value.type, column.type) and find_wider(value.type, column.type, ctx.conf) is None:
             raise ctx.env.make_error(
                 "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
                 f'IN compares "{value.type.sql}" with "{column.type.sql}".',

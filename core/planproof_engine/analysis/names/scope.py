@@ -29,7 +29,7 @@ from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve, record
 from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, is_string
-from planproof_engine.types.nodes import quoted_if_needed
+from planproof_engine.types.nodes import quote_if_needed
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         return _extract_from_null(expr, _make_text(name), conf)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
-        f'Can\'t extract a value from "{quoted_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
+        f'Can\'t extract a value from "{quote_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
         f'but got "{given.sql}".',
         origin,
     )

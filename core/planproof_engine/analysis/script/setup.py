@@ -17,7 +17,7 @@ from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.script.immediate import execute
 from planproof_engine.analysis.script.routines import declare
 from planproof_engine.analysis.script.views import View, find_broken
-from planproof_engine.catalog import Catalog, Relation, joined, split_name
+from planproof_engine.catalog import Catalog, Relation, join_name, split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
 from planproof_engine.functions.registry import Registry, functions_of
@@ -82,7 +82,7 @@ def _full_name(parts: tuple[str, ...], env: Environment) -> str:
         parts = (*env.catalog.namespace, *parts)
     if len(parts) == 2:
         parts = (env.catalog.catalog, *parts)
-    return joined(p.lower() for p in parts)
+    return join_name(p.lower() for p in parts)
 
 
 def _take_flags(form: Any, inferred: DataType | None) -> DataType:
@@ -232,7 +232,7 @@ def _binding(node: c.CreateView, kind: str) -> str:
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
     if kind == "temporary view" or parts[0] == "global_temp":
-        return joined(p.lower() for p in parts)
+        return join_name(p.lower() for p in parts)
     return _full_name(parts, env)
 
 
@@ -266,7 +266,7 @@ def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Enviro
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
     if node.kind in ("TABLE", "VIEW"):
         parts = _resolve_name(node.name, env)
-        names = (joined(p.lower() for p in parts), _full_name(parts, env))
+        names = (join_name(p.lower() for p in parts), _full_name(parts, env))
         for name in names:
             env.catalog.drop(name)
         return evolve(env, views={k: v for k, v in env.views.items() if k not in names})

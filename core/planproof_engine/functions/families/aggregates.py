@@ -37,7 +37,7 @@ from planproof_engine.types import (
     same_type,
     walk,
 )
-from planproof_engine.types.coercion import bounded_decimal
+from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
 Pretty = Callable[[Expr], str]
@@ -51,7 +51,7 @@ def _grouping_id(args: Args, conf: Conf) -> DataType:
 def _sum_type(args: Args, conf: Conf) -> DataType:
     given = args[0].type
     if isinstance(given, Decimal):
-        return bounded_decimal(given.precision + 10, given.scale)
+        return bound_decimal(given.precision + 10, given.scale)
     if isinstance(given, Interval):
         return given
     return LONG if is_integral(given) else DOUBLE
@@ -61,7 +61,7 @@ def average_type(args: Args, conf: Conf) -> DataType:
     """`Average.resultType`."""
     given = args[0].type
     if isinstance(given, Decimal):
-        return bounded_decimal(given.precision + 4, given.scale + 4)
+        return bound_decimal(given.precision + 4, given.scale + 4)
     if isinstance(given, Interval):
         return Interval("year", "month") if given.year_month else Interval("day", "second")
     return DOUBLE

@@ -25,7 +25,7 @@ from planproof_engine.types import (
     as_nullable,
     same_type,
 )
-from planproof_engine.types.coercion import merged_flags, tightest, wider_without_strings
+from planproof_engine.types.coercion import find_tightest, find_wider_without_strings, merge_flags
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, ArrayOf, OneOf, is_orderable
 
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
@@ -55,11 +55,11 @@ Meeting = Callable[[DataType, DataType, Conf], "DataType | None"]
 
 def _tightest(left: DataType, right: DataType, conf: Conf) -> DataType | None:
     """`TypeCoercion.findTightestCommonType`: Spark's collection functions take it in ANSI mode, too."""
-    return tightest(left, right, conf.without_ansi)
+    return find_tightest(left, right, conf.without_ansi)
 
 
 def _wider(left: DataType, right: DataType, conf: Conf) -> DataType | None:
-    return wider_without_strings((left, right), conf.without_ansi)
+    return find_wider_without_strings((left, right), conf.without_ansi)
 
 
 def _make_meeting(meeting: Meeting, *, null: bool) -> Adjust:
@@ -137,7 +137,7 @@ def _check_same_arrays(args: Args, conf: Conf) -> Mismatch | None:
 
 def _element(left: Array, right: Array, conf: Conf) -> DataType:
     """The one element type of both, its flags loosest."""
-    return merged_flags([left.element, right.element], conf) or left.element
+    return merge_flags([left.element, right.element], conf) or left.element
 
 
 def _union_type(args: Args, conf: Conf) -> DataType:

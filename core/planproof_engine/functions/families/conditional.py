@@ -17,7 +17,7 @@ from planproof_engine.functions.families.line import Table, fn, lines, lit, type
 from planproof_engine.functions.families.operators import comparable_operands
 from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merged_type, one_type
 from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, same_type
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
 
 
@@ -38,7 +38,7 @@ def _cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
     *rest, left, right = args
     if not same_type(left.type, right.type, conf.case_sensitive):
-        target = wider(left.type, right.type, conf)
+        target = find_wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     return [*rest, left, right]

@@ -16,7 +16,7 @@ from planproof_engine.functions.families.operators import merge_types
 from planproof_engine.functions.families.rules import check_keys
 from planproof_engine.origin import Unknown
 from planproof_engine.types import STRING, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
-from planproof_engine.types.coercion import common
+from planproof_engine.types.coercion import find_common
 from planproof_engine.types.kinds import ANY
 
 Pretty = Callable[[Expr], str]
@@ -35,7 +35,7 @@ def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
 def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
     if not exprs or all(same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs):
         return exprs
-    target = common([e.type for e in exprs], conf)
+    target = find_common([e.type for e in exprs], conf)
     return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
 
 

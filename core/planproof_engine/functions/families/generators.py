@@ -33,7 +33,7 @@ from planproof_engine.types import (
     parse_fields,
     same_type,
 )
-from planproof_engine.types.coercion import implicit
+from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
 Columns = Sequence[tuple[str, DataType, bool]]
@@ -171,7 +171,7 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
         if not is_foldable(arg):
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
         target = INT if place == 3 else LONG
-        fits = arg.type != VOID and implicit(arg.type, target, ansi=conf.ansi) is not None
+        fits = arg.type != VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
         whole = cast(arg, target, conf)
         if not fits or (is_computable(arg) and constant(whole, "range") is None):
             return Mismatch("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}" as its `{name}`.', whole=True)

@@ -15,7 +15,7 @@ from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, element, fn, lines
 from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_inputs, is_foldable
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
-from planproof_engine.types.coercion import implicit, tightest
+from planproof_engine.types.coercion import find_implicit, find_tightest
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf
 
 Flag = Callable[[Sequence[bool], int], bool]
@@ -91,7 +91,7 @@ def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args
     if not isinstance(found.type, Map) or same_type(key.type, found.type.key, conf.case_sensitive):
         return args
-    fits = implicit(key.type, found.type.key, ansi=conf.ansi) is not None
+    fits = find_implicit(key.type, found.type.key, ansi=conf.ansi) is not None
     return [found, cast(key, found.type.key, conf)] if fits else args
 
 
@@ -111,7 +111,7 @@ def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
     if isinstance(found, Map) and not same_type(found.key, key.type, conf.case_sensitive):
-        target = tightest(found.key, key.type, conf.without_ansi)
+        target = find_tightest(found.key, key.type, conf.without_ansi)
         if target is None:
             return args
         return cast_implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)

@@ -15,7 +15,7 @@ from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import check_keys
 from planproof_engine.types import BOOLEAN, INT, VOID, Array, DataType, Map, as_nullable, same_structure, same_type
 from planproof_engine.types.casts import force_nullable
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, is_orderable
 
 Types = Sequence[tuple[DataType, bool]]
@@ -85,7 +85,7 @@ def _cast_keys(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
     if not isinstance(left, Map) or not isinstance(right, Map) or same_type(left.key, right.key, conf.case_sensitive):
         return args
-    key = wider(left.key, right.key, conf)
+    key = find_wider(left.key, right.key, conf)
     if key is None or force_nullable(left.key, key) or force_nullable(right.key, key):
         return args
     first = cast_unless_same(args[0], Map(key, left.value, left.value_contains_null), conf)

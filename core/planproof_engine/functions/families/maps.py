@@ -34,7 +34,7 @@ from planproof_engine.types import (
     is_string,
     same_type,
 )
-from planproof_engine.types.coercion import common, tightest, wider_without_strings
+from planproof_engine.types.coercion import find_common, find_tightest, find_wider_without_strings
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, is_datetime
 
 
@@ -94,7 +94,7 @@ def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args[0].type, args[1]
     if not isinstance(found, Map) or key.type == VOID or same_type(found.key, key.type, conf.case_sensitive):
         return args
-    target = wider_without_strings((found.key, key.type), conf)
+    target = find_wider_without_strings((found.key, key.type), conf)
     if target is None:
         return args
     return cast_implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)
@@ -119,7 +119,7 @@ def _sequence_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     types = [a.type for a in ends]
     if all(same_type(t, types[0], conf.case_sensitive) for t in types):
         return args
-    target = common(types, conf)
+    target = find_common(types, conf)
     return args if target is None else [cast_unless_same(a, target, conf) for a in ends] + list(args[len(ends) :])
 
 
@@ -194,7 +194,7 @@ def _insert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     place = cast_unless_same(at, INT, conf) if at.type in (BYTE, SHORT) else at
     if not isinstance(array.type, Array) or place.type != INT or same_type(array.type.element, item.type, conf.case_sensitive):
         return [array, place, item]
-    found = tightest(array.type.element, item.type, conf.without_ansi)
+    found = find_tightest(array.type.element, item.type, conf.without_ansi)
     if found is None:
         return [array, place, item]
     return [cast_unless_same(array, Array(found, array.type.contains_null), conf), place, cast_unless_same(item, found, conf)]

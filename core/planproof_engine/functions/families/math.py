@@ -40,7 +40,7 @@ from planproof_engine.types import (
     is_numeric,
     same_type,
 )
-from planproof_engine.types.coercion import bounded_decimal, wider_without_strings
+from planproof_engine.types.coercion import bound_decimal, find_wider_without_strings
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, DECIMAL, NUMERIC, YEAR_MONTH, OneOf
 
 
@@ -77,7 +77,7 @@ def _round_type(args: Args, conf: Conf) -> DataType:
 def _whole_type(found: DataType) -> DataType:
     """`Ceil.dataType` and `Floor.dataType`."""
     if isinstance(found, Decimal):
-        return found if found.scale == 0 else bounded_decimal(found.precision - found.scale + 1, 0)
+        return found if found.scale == 0 else bound_decimal(found.precision - found.scale + 1, 0)
     return LONG
 
 
@@ -114,7 +114,7 @@ def _extreme_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`greatest` and `least` meet without turning anything into strings."""
     if all(same_type(x.type, args[0].type, conf.case_sensitive) for x in args[1:]):
         return args
-    target = wider_without_strings([x.type for x in args], conf)
+    target = find_wider_without_strings([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 

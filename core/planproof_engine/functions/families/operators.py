@@ -32,7 +32,7 @@ from planproof_engine.types import (
     same_structure,
     same_type,
 )
-from planproof_engine.types.coercion import common, merged_flags, wider
+from planproof_engine.types.coercion import find_common, find_wider, merge_flags
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
 
 Pretty = Callable[[Expr], str]
@@ -234,7 +234,7 @@ def _cast_members(args: list[Expr], conf: Conf) -> list[Expr]:
     """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
     if all(x.type == args[0].type for x in args):
         return args
-    target = common([x.type for x in args], conf)
+    target = find_common([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
@@ -252,7 +252,7 @@ def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
     predicate, left, right = args
     if not same_type(left.type, right.type, conf.case_sensitive):
-        target = wider(left.type, right.type, conf)
+        target = find_wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     if predicate.type == VOID and same_type(left.type, right.type, conf.case_sensitive):
@@ -269,7 +269,7 @@ def _if_check(args: Args, conf: Conf) -> Mismatch | None:
 
 def merge_types(args: Args, conf: Conf) -> DataType:
     """The one type of branches that differ at most in nested flags, at its loosest."""
-    found = merged_flags([x.type for x in args], conf)
+    found = merge_flags([x.type for x in args], conf)
     return args[0].type if found is None else found
 
 

@@ -9,7 +9,7 @@ from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch
 from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
 from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.types import STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Map, is_string, same_type, walk
-from planproof_engine.types.coercion import merged_flags
+from planproof_engine.types.coercion import merge_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
 
 Pretty = Callable[[Expr], str]
@@ -149,7 +149,7 @@ def merged_type(*places: int) -> TypeRule:
 
     def rule(args: Args, conf: Conf) -> DataType:
         chosen = [args[p] for p in places] if places else args
-        found = merged_flags([a.type for a in chosen], conf)
+        found = merge_flags([a.type for a in chosen], conf)
         return chosen[0].type if found is None else found
 
     return rule

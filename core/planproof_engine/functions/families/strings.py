@@ -38,7 +38,7 @@ from planproof_engine.types import (
     is_string,
     same_type,
 )
-from planproof_engine.types.coercion import common, implicit
+from planproof_engine.types.coercion import find_common, find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
 
 _LOCALES = (
@@ -79,7 +79,7 @@ def _concat_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, Array) for t in types):
-        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else common(types, conf)
+        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else find_common(types, conf)
         return args if target is None else [cast_unless_same(x, target, conf) for x in args]
     if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
         return args
@@ -87,7 +87,7 @@ def _concat_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _cast_to_text(arg: Expr, conf: Conf) -> Expr:
-    target = implicit(arg.type, STRING, ansi=conf.ansi)
+    target = find_implicit(arg.type, STRING, ansi=conf.ansi)
     return arg if target is None or is_string(arg.type) else cast_unless_same(arg, target, conf)
 
 

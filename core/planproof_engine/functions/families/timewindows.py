@@ -28,7 +28,7 @@ from planproof_engine.types import (
     is_integral,
     is_string,
 )
-from planproof_engine.types.coercion import implicit
+from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, YEAR_MONTH, OneOf
 
 _MICROS = {
@@ -74,7 +74,7 @@ def _parse_duration(text: str) -> int:
 
 def _check_moment(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
-    if not isinstance(given, Struct) and implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
+    if not isinstance(given, Struct) and find_implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
         return make_input_mismatch(0, args[0], "TIMESTAMP")
     return None
 
