@@ -243,7 +243,7 @@ _STOPS = {"exists": "true", "forall": "false"}
 def _loop(name: str, function: Signature, element: tuple[int, int, int], array: str, at: int, answer: str) -> str:
     argument, place, parameter = element
     texts = []
-    for position, given in enumerate(function.expected(place + 1)):
+    for position, given in enumerate(function.list_inputs(place + 1)):
         if isinstance(given, LambdaOf):
             parameters = [f"p{number}" for number in range(given.takes[0])]
             body = f"IF(p{parameter} = {at}, CAST(raise_error('x') AS BOOLEAN), {answer})"

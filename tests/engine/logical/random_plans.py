@@ -136,7 +136,7 @@ def _arguments(draw: Draw, function: Signature, scope: Scope, depth: int) -> lis
     count = draw(st.integers(least, min(most if most is not None else least + 2, least + 2)))
     good = specimens.BASES.get(function.name, ())
     found: list[x.Expr] = []
-    for at, place in enumerate(function.expected(count)):
+    for at, place in enumerate(function.list_inputs(count)):
         kind = kind_of(place)
         proven = specimens.SPECIMENS[good[at]].expr if at < len(good) else None
         if isinstance(proven, x.Literal):
