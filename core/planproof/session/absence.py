@@ -26,6 +26,9 @@ _REFUSED = re.compile(
     r"PERMISSION|AccessControl|Forbidden|not (authorized|allowed)|access (is )?denied|UnsupportedOperation", re.I
 )
 Rows = Callable[[str], list[tuple[Any, ...]]]
+Tables = Callable[[list[str], str], list[str] | None]
+"""The names of tables and views in a namespace that may be the one that is given; None where the namespace itself is
+said not to be there."""
 
 
 @contextmanager
@@ -46,11 +49,14 @@ def doubt_absence(rows: Rows, is_case_sensitive: Callable[[], bool]) -> Iterator
         raise
 
 
-def verify_absence(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool]) -> None:
+def verify_absence(
+    error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool], tables: Tables | None = None
+) -> None:
     """Returns where the relation is absent. Raises `error` where it says something else, and a transient `SparkFailure`
     where the catalog lists the relation, or its namespace, all the same, or cannot list.
 
-    `rows` runs a statement. A catalog that has no lists, or keeps them from this user, is believed.
+    `rows` runs a statement, and `tables` lists what a statement would, where that can be had for less. A catalog that
+    has no lists, or keeps them from this user, is believed.
     """
     if error.condition not in NOT_THERE:
         raise error
@@ -58,7 +64,7 @@ def verify_absence(error: AnalysisError, name: str, rows: Rows, is_case_sensitiv
     if error.condition not in _LOOKED_UP:
         return
     try:
-        shown = _list_tables(rows, within, own)
+        shown = tables(within, own) if tables is not None else list_tables(rows, within, own)
         if shown is None:
             shown = _list_namespaces(rows, within)
             own = within[-1]
@@ -94,15 +100,19 @@ def verify_database_absence(error: AnalysisError, name: str, rows: Rows) -> None
 def is_listed(name: str, rows: Rows) -> bool:
     """Whether the catalog lists a table or view of that name, which is one that Hive keeps as it is."""
     *within, own = split_name(name)
-    return own.lower() in (found.lower() for found in _list_tables(rows, within, own) or ())
+    return own.lower() in (found.lower() for found in list_tables(rows, within, own) or ())
 
 
-def _list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
-    """The names of tables and views that may be the one; None where the namespace itself is said not to be there."""
-    place = f" IN {quote_parts(within)}" if within else ""
+def make_pattern(own: str) -> str | None:
+    """The pattern by which Spark lists a relation of this name; None where it means others, too."""
+    return own if re.fullmatch(r"\w+", own) else None
+
+
+def list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
+    """What `Tables` says, by a statement."""
+    place, pattern = f" IN {quote_parts(within)}" if within else "", make_pattern(own)
     try:
-        # LIKE takes a pattern of its own, in which only such a name means itself.
-        found = rows(f"SHOW TABLES{place}" + (f" LIKE '{own}'" if re.fullmatch(r"\w+", own) else ""))
+        found = rows(f"SHOW TABLES{place}" + (f" LIKE '{pattern}'" if pattern else ""))
     except AnalysisError as error:
         return None if error.condition in _LOOKED_UP and within else []
     return [str(row[1]) for row in found if str(row[2]).lower() != "true"]

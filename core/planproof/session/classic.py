@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
-from planproof.session.absence import verify_absence
+from planproof.session.absence import NOT_THERE, list_tables, make_pattern, verify_absence
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, has_python_source
@@ -288,8 +288,20 @@ class ClassicSession(FrameSession):
                 form = self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
                 return self.describe(name, declared_schema(form))
         except AnalysisError as error:
-            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
+            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive, self._list_tables)
             return None
+
+    def _list_tables(self, within: list[str], own: str) -> list[str] | None:
+        if not self._is_in_session_catalog((*within, own)):
+            return list_tables(self._run, within, own)
+        database = within[-1] if within else str(self._catalog.getCurrentDatabase())
+        try:
+            with translate_errors():
+                return [
+                    str(t.table()) for t in items(self._catalog.listTables(database, make_pattern(own) or "*", False))
+                ]
+        except AnalysisError:
+            return None if within else []
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a table of that name."""
@@ -339,9 +351,11 @@ class ClassicSession(FrameSession):
         Where the catalog's entry equals the one that was read last time, nothing of the relation changed: what was read
         then is returned.
         """
-        identifier = self._identifier(name)
+        identifier, known = self._identifier(name), self._tables.get((name, seen))
+        # To ask for what is not there costs a hundred calls of the JVM, which reads the exception's stack.
+        if known is None and not self._catalog.tableExists(identifier) and not self._catalog.isTempView(identifier):
+            raise AnalysisError(NOT_THERE[0], f"The table or view {name} cannot be found.")
         entry = self._catalog.getTempViewOrPermanentTableMetadata(identifier)
-        known = self._tables.get((name, seen))
         if known is not None and bool(entry.equals(known[0])):
             return known[1]
         found = self._read_entry(name, identifier, entry, seen)
