@@ -6,7 +6,7 @@ import pytest
 
 import planproof
 from planproof import Catalog
-from planproof_engine.catalog import Relation, RelationName, joined
+from planproof_engine.catalog import Relation, RelationName, join_name
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.types import parse_type
 
@@ -17,7 +17,7 @@ def test_a_live_catalog_is_asked_for_what_is_not_registered(name: str) -> None:
 
     def live(parts: tuple[str, ...]) -> Relation:
         asked.append(parts)
-        return Relation(joined(parts), LogicalSchema((LogicalField("t", "id", parse_type("int"), False),)))
+        return Relation(join_name(parts), LogicalSchema((LogicalField("t", "id", parse_type("int"), False),)))
 
     plan = planproof.plan(f"select id from {name}", Catalog(source=live))
     assert [f.name for f in plan.schema] == ["id"]

@@ -40,8 +40,8 @@ def test_without_a_name_in_the_environment_the_systems_link_counts(
     link.symlink_to(rules)
     monkeypatch.setattr(zone, "LOCALTIME", link)
     monkeypatch.setenv("TZ", "")
-    zone._zone.cache_clear()
+    zone._resolve_zone.cache_clear()
     try:
         assert zone.system_zone() == "Asia/Tokyo"
     finally:
-        zone._zone.cache_clear()
+        zone._resolve_zone.cache_clear()

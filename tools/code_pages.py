@@ -13,16 +13,16 @@ from planproof_engine.codes import CODES
 FOLDER = Path(__file__).parents[1] / "docs" / "codes"
 
 
-def pages() -> dict[str, str]:
+def render_pages() -> dict[str, str]:
     """The text of each file of the folder."""
     return {"README.md": render_index(), **{f"{name}.md": render_page(code) for name, code in CODES.items()}}
 
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
+    for name, text in render_pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-    for stray in {path.name for path in FOLDER.iterdir()} - pages().keys():
+    for stray in {path.name for path in FOLDER.iterdir()} - render_pages().keys():
         (FOLDER / stray).unlink()
 
 

@@ -38,24 +38,24 @@ class Example(NamedTuple):
     end: int
 
 
-def examples(page: str) -> Iterator[Example]:
+def find_examples(page: str) -> Iterator[Example]:
     for found in _EXAMPLE.finditer(page):
         columns = yaml.safe_load(found["yaml"])["columns"]
         yield Example(found["sql"].strip(), columns, found["said"], found.start("said"), found.end("said"))
 
 
-def answers(page: str) -> list[str]:
+def list_answers(page: str) -> list[str]:
     """What `planproof check` says of each example of the page now."""
-    models = {f"example_{number}": example for number, example in enumerate(examples(page))}
+    models = {f"example_{number}": example for number, example in enumerate(find_examples(page))}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "manifest.json"
         path.write_text(json.dumps(_manifest(models)), "utf-8")
         reports = Request("check", manifest=str(path), cache=False, jobs=1).reports(None)
-    said = {report.model.split(".")[-1]: _said(report) for report in reports}
+    said = {report.model.split(".")[-1]: _describe(report) for report in reports}
     return [said[name] for name in models]
 
 
-def _said(report: Report) -> str:
+def _describe(report: Report) -> str:
     """The findings as the text report has them: those that prove nothing, or else what proves the contract."""
     found = [f for f in report.findings if f.verdict.value != "proved"] or report.findings
     return "".join(f"{f.code} {f.verdict}: {f.message}\n" for f in found)
@@ -106,26 +106,26 @@ def _source(name: str, types: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def rewritten(page: str) -> str:
+def rewrite(page: str) -> str:
     """The page with what is said now."""
-    said = answers(page)
-    for example, now in reversed(list(zip(examples(page), said))):
+    said = list_answers(page)
+    for example, now in reversed(list(zip(find_examples(page), said))):
         page = page[: example.start] + now + page[example.end :]
     return page
 
 
-def block(page: str, first: str) -> str:
+def find_block(page: str, first: str) -> str:
     """The fenced block of a page that begins with these words."""
-    return page[slice(*_span(page, first))]
+    return page[slice(*_find_span(page, first))]
 
 
-def with_block(page: str, first: str, text: str) -> str:
+def replace_block(page: str, first: str, text: str) -> str:
     """The page with another text in that block."""
-    start, end = _span(page, first)
+    start, end = _find_span(page, first)
     return page[:start] + text + page[end:]
 
 
-def _span(page: str, first: str) -> tuple[int, int]:
+def _find_span(page: str, first: str) -> tuple[int, int]:
     found = re.search(rf"^```\w*\n({re.escape(first)}.*?)^```$", page, re.S | re.M)
     if found is None:
         raise ValueError(f"no block begins with {first!r}")
@@ -135,7 +135,7 @@ def _span(page: str, first: str) -> tuple[int, int]:
 def main() -> int:
     for name in PAGES:
         path = DOCS / name
-        path.write_text(rewritten(path.read_text("utf-8")), "utf-8")
+        path.write_text(rewrite(path.read_text("utf-8")), "utf-8")
     return 0
 
 

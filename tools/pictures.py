@@ -36,7 +36,7 @@ _DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{.*?\} \}", re.S)
 _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
-def terminal(run: RunReport) -> str:
+def draw_terminal(run: RunReport) -> str:
     """Why a model was stopped, as `planproof run` prints it; the query below the frame is left out."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
     console.print(
@@ -53,7 +53,7 @@ def terminal(run: RunReport) -> str:
     return "\n".join(line for line in lines if line) + "\n"
 
 
-def page(run: RunReport) -> str:
+def draw_page(run: RunReport) -> str:
     """The beginning of the report's HTML page, of the models that were stopped."""
     rejected = [report for report in run.reports if report.outcome == "rejected"]
     body = _Xhtml.of(render(rejected, run, "planproof: make demo", script=False))
@@ -105,7 +105,7 @@ class _Xhtml(HTMLParser):
             self.parts.append(escape(data))
 
 
-def words(svg: str) -> list[str]:
+def list_words(svg: str) -> list[str]:
     """The words that a terminal's picture shows, line by line from the top."""
     found: dict[float, list[str]] = {}
     for at, text in _texts(svg):
@@ -130,8 +130,8 @@ def main() -> int:
         return 2
     run = RunReport.from_json(report.read_text("utf-8"))
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "stopped.svg").write_text(terminal(run), "utf-8")
-    (FOLDER / "report.svg").write_text(page(run), "utf-8")
+    (FOLDER / "stopped.svg").write_text(draw_terminal(run), "utf-8")
+    (FOLDER / "report.svg").write_text(draw_page(run), "utf-8")
     return 0
 
 

@@ -69,19 +69,19 @@ def main() -> int:
 
 
 def _check(folder: Path) -> None:
-    tools, dist = _environment(folder / "tools"), folder / "dist"
+    tools, dist = _make_environment(folder / "tools"), folder / "dist"
     _run(tools, "-m", "pip", "install", "-q", "build>=1,<2", "twine>=6,<7")
     _run(tools, "-m", "build", "-q", "--outdir", str(dist), str(ROOT))
-    wheel, sdist = _one(dist, "*.whl"), _one(dist, "*.tar.gz")
+    wheel, sdist = _find_one(dist, "*.whl"), _find_one(dist, "*.tar.gz")
     _run(tools, "-m", "twine", "check", "--strict", str(wheel), str(sdist))
-    version = _version()
+    version = _read_version()
     _look_into(wheel, sdist, version)
     for name, built in (("wheel", wheel), ("sdist", sdist)):
-        _try(_environment(folder / name), built, version, folder / f"{name}-project")
+        _try(_make_environment(folder / name), built, version, folder / f"{name}-project")
     _try_hook(folder / "hook", wheel)
 
 
-def _version() -> str:
+def _read_version() -> str:
     """The version of pyproject.toml, which the dbt package and the editor's extension repeat."""
     found = {
         name: re.findall(r'^ *"?version"?(?: =|:) "([^"]+)"', (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
@@ -154,7 +154,7 @@ def _try_hook(folder: Path, wheel: Path) -> None:
     entry = re.search(r"^  entry: (.+)$", text, re.MULTILINE)
     if entry is None:
         raise Broken(".pre-commit-hooks.yaml names no entry")
-    python = _environment(folder / "env")
+    python = _make_environment(folder / "env")
     _run(python, "-m", "pip", "install", "-q", str(wheel))
     program, *args = entry[1].split()
     for data_type, code in (("int", 0), ("string", 1)):
@@ -164,12 +164,12 @@ def _try_hook(folder: Path, wheel: Path) -> None:
             raise Broken(f"the hook ends with {done.returncode}, not {code}: {done.stdout}{done.stderr}")
 
 
-def _environment(folder: Path) -> Path:
+def _make_environment(folder: Path) -> Path:
     venv.create(folder, with_pip=True)
     return folder / "bin" / "python"
 
 
-def _one(folder: Path, pattern: str) -> Path:
+def _find_one(folder: Path, pattern: str) -> Path:
     found = list(folder.glob(pattern))
     if len(found) != 1:
         raise Broken(f"{len(found)} files {pattern} were built")

@@ -45,7 +45,7 @@ page.
 """
 
 
-def row(setting: Setting) -> str:
+def render_row(setting: Setting) -> str:
     sentence = setting.sentence.replace("<", "&lt;")
     return f"| `{setting.name}` | {_values(setting)} | {_default(setting)} | {sentence} |\n"
 
@@ -73,12 +73,12 @@ def _default(setting: Setting) -> str:
     return f"`{str(setting.default).lower()}`"
 
 
-def page() -> str:
-    return _HEAD + "".join(map(row, SETTINGS)) + _TAIL
+def render_page() -> str:
+    return _HEAD + "".join(map(render_row, SETTINGS)) + _TAIL
 
 
 def main() -> int:
-    PAGE.write_text(page(), "utf-8")
+    PAGE.write_text(render_page(), "utf-8")
     return 0
 
 

@@ -29,11 +29,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """A page whose links lead to pages of the site; what only the repository has is named as a file."""
     own = ROOT / page.file.src_uri if page.file.src_uri in BESIDE else ROOT / "docs" / page.file.src_uri
     parts = _FENCE.split(markdown)
-    parts[::2] = [_LINK.sub(lambda found: _followed(found, own), part) for part in parts[::2]]
+    parts[::2] = [_LINK.sub(lambda found: _follow(found, own), part) for part in parts[::2]]
     return "".join(parts)
 
 
-def _followed(found: re.Match[str], page: Path) -> str:
+def _follow(found: re.Match[str], page: Path) -> str:
     text, target, anchor = found["text"], found["target"], found["anchor"] or ""
     if not target or target.startswith(_WEB):
         return found[0]
@@ -41,15 +41,15 @@ def _followed(found: re.Match[str], page: Path) -> str:
     if not file.exists():
         raise ValueError(f"{page.relative_to(ROOT)}: no such file: {target}")
     if file == ROOT / "README.md":
-        return f"[{text}]({_way('README.md', page)})"
+        return f"[{text}]({_find_way('README.md', page)})"
     if file.parent == ROOT and file.name in BESIDE:
-        return f"[{text}]({_way(file.name, page)}{anchor})"
+        return f"[{text}]({_find_way(file.name, page)}{anchor})"
     if file.is_relative_to(ROOT / "docs") and file.suffix == ".md":
-        return f"[{text}]({_way(file.relative_to(ROOT / 'docs').as_posix(), page)}{anchor})"
+        return f"[{text}]({_find_way(file.relative_to(ROOT / 'docs').as_posix(), page)}{anchor})"
     return f"{text} (`{file.relative_to(ROOT).as_posix()}`)"
 
 
-def _way(name: str, page: Path) -> str:
+def _find_way(name: str, page: Path) -> str:
     """From a page to another one of the site."""
     inside = page.relative_to(ROOT / "docs") if page.is_relative_to(ROOT / "docs") else Path(page.name)
     return "../" * (len(inside.parts) - 1) + name

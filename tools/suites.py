@@ -50,7 +50,7 @@ class Result:
         return f"{self.result} at {self.commit}{day}{before}"
 
 
-def commands(form: Mapping[str, Any]) -> list[str]:
+def list_commands(form: Mapping[str, Any]) -> list[str]:
     """The command of each suite, once, from the data of the support matrix."""
     return list(dict.fromkeys([run["command"] for run in form["runs"].values()] + list(form.get("suites", ()))))
 
@@ -115,7 +115,7 @@ def _git(root: Path, *args: str) -> str:
 
 
 def main(args: Sequence[str]) -> int:
-    known = commands(yaml.safe_load((ROOT / "docs" / "support.yml").read_text(encoding="utf-8")))
+    known = list_commands(yaml.safe_load((ROOT / "docs" / "support.yml").read_text(encoding="utf-8")))
     if unknown := [name for name in args if name not in (*known, "--list")]:
         print(f"no suite: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2

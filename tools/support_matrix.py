@@ -108,7 +108,7 @@ def _point(entry: dict[str, Any], run: Run, values: dict[str, tuple[str, ...]], 
     return Point(at, entry["what"], run, tuple(entry["tests"]), line)
 
 
-def problems(matrix: Matrix) -> list[str]:
+def find_problems(matrix: Matrix) -> list[str]:
     """What the data claim and the repository does not have: tests, commands, marks."""
     offline = (test for rules in matrix.rules for test in rules.tests)
     found = [f"no such test, or a slow one: {test}" for test in offline if _marks(test) != frozenset()]
@@ -118,7 +118,7 @@ def problems(matrix: Matrix) -> list[str]:
             marks = _marks(test)
             if marks is None:
                 found.append(f"no such test: {test}")
-            elif marks - point.run.marks or _only_marked(point.run, marks):
+            elif marks - point.run.marks or _is_only_marked(point.run, marks):
                 found.append(f"{test} has the marks {sorted(marks)}, which `{point.run.command}` does not run")
     return sorted(set(found))
 
@@ -131,7 +131,7 @@ def _is_command(command: str) -> bool:
     return (ROOT / first).is_file()
 
 
-def _only_marked(run: Run, marks: frozenset[str]) -> bool:
+def _is_only_marked(run: Run, marks: frozenset[str]) -> bool:
     """Whether a command leaves out a test because it lacks the mark of sweeps."""
     return "conformance" in run.marks and not run.unmarked and "conformance" not in marks
 
@@ -151,13 +151,13 @@ def _tests(path: Path) -> dict[str, frozenset[str]]:
     assigned = (node for node in body if isinstance(node, ast.Assign))
     whole = [node.value for node in assigned if any(ast.unparse(t) == "pytestmark" for t in node.targets)]
     return {
-        node.name: frozenset(_slow([*whole, *node.decorator_list]))
+        node.name: frozenset(_list_slow([*whole, *node.decorator_list]))
         for node in body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     }
 
 
-def _slow(nodes: list[ast.expr]) -> Iterator[str]:
+def _list_slow(nodes: list[ast.expr]) -> Iterator[str]:
     for node in nodes:
         yield from (mark for mark in _SLOW if f"pytest.mark.{mark}" in ast.unparse(node))
 
@@ -185,7 +185,7 @@ WHOLE = ("published and stopped", "dbt build is guarded", "planproof run", "oper
 """What holds of a combination where planproof does all that it promises there."""
 
 
-def page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> str:
+def render_page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> str:
     """The whole page, with what came of each suite; unless given, as docs/suites.yml has it."""
     results = read_results() if results is None else results
     lines = [
@@ -262,11 +262,11 @@ def _at(points: Sequence[Point], results: Mapping[str, Result]) -> Iterator[str]
 
 def main() -> int:
     matrix = read()
-    wrong = problems(matrix)
+    wrong = find_problems(matrix)
     if wrong:
         print(*wrong, sep="\n", file=sys.stderr)
         return 1
-    PAGE.write_text(page(matrix))
+    PAGE.write_text(render_page(matrix))
     return 0
 
 

@@ -11,22 +11,22 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.blocks.rules_first import of_constants
+from planproof_engine.analysis.blocks.rules_first import find_constant_error
 from planproof_engine.analysis.context import Environment
-from planproof_engine.analysis.expressions.calls import unresolved_routine
+from planproof_engine.analysis.expressions.calls import find_unresolved_routine
 from planproof_engine.analysis.growth import Growth
-from planproof_engine.analysis.hazard_counts import Counting, counting_query, is_in_subquery, reads_one
+from planproof_engine.analysis.hazard_counts import Counting, is_in_subquery, make_counting_query, reads_one
 from planproof_engine.analysis.names.places import output_origins
 from planproof_engine.analysis.refusals.earlier import (
-    subquery_in_lambda,
-    unbound_parameter,
-    undefined_window,
-    unreadable_literal,
-    window_in_aggregate,
-    window_in_where,
+    find_subquery_in_lambda,
+    find_unbound_parameter,
+    find_undefined_window,
+    find_unreadable_literal,
+    find_window_in_aggregate,
+    find_window_in_where,
 )
-from planproof_engine.analysis.script.immediate import is_immediate, parsed
-from planproof_engine.analysis.versions import as_called
+from planproof_engine.analysis.script.immediate import is_immediate, parse_query
+from planproof_engine.analysis.versions import rename_condition
 from planproof_engine.budget import OverBudget, bounded, is_bounded
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
@@ -35,7 +35,7 @@ from planproof_engine.finding import Finding, Rewrite, Verdict
 from planproof_engine.functions.registry import Registry, functions_of
 from planproof_engine.hazards import UNDECIDED, Suspicion, hazards
 from planproof_engine.hazards.bounds import Fits
-from planproof_engine.logical.duplicates import bare, repeated
+from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
@@ -128,7 +128,7 @@ class LogicalPlan:
     @property
     def looked_at(self) -> str:
         """Over how many nodes I1 was decided, in words."""
-        nodes, outside = sum(1 for _ in self.root.everywhere()), sum(1 for _ in self.root.walk())
+        nodes, outside = sum(1 for _ in self.root.walk_everywhere()), sum(1 for _ in self.root.walk())
         inner = f", {nodes - outside} of them in subqueries" if nodes > outside else ""
         return f"the output of all {nodes} nodes of the logical plan{inner}"
 
@@ -169,7 +169,7 @@ def plan(
         raise TypeError(f"catalog is a {type(catalog).__name__}, not a Catalog: give Catalog({{...}})")
     env = environment or make_environment(sql, catalog, conf, registry)
     try:
-        return _afforded(lambda: _planned(sql, evolve(env, widths={}, growth=Growth()), strict))
+        return _run_within_budget(lambda: _plan(sql, evolve(env, widths={}, growth=Growth()), strict))
     except (OverflowError, DecimalException) as error:
         raise Unknown("a number this large") from error
     except ValueError as error:
@@ -179,32 +179,34 @@ def plan(
         raise
 
 
-def _planned(sql: str, env: Environment, strict: bool) -> LogicalPlan:
+def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     for key, value in sorted(env.conf.unfollowed):
         raise Unknown(f"the setting {key}={value}")
     try:
-        env, tree = parsed(sql, env)
+        env, tree = parse_query(sql, env)
     except AnalysisError as error:
-        raise _answered(error, env) from None
+        raise _translate_error(error, env) from None
     try:
         root = bind_query(tree, env, None)
     except AnalysisError as error:
-        earlier = unbound_parameter(tree, env) or unreadable_literal(tree, env) or undefined_window(tree, env)
-        earlier = earlier or unresolved_routine(tree, error, env) or of_constants(tree, error, env)
-        earlier = earlier or window_in_where(tree, error, env) or subquery_in_lambda(tree, error, env)
-        earlier = earlier or window_in_aggregate(tree, error, env)
-        raise _answered(earlier or error, env) from None
+        earlier = (
+            find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_undefined_window(tree, env)
+        )
+        earlier = earlier or find_unresolved_routine(tree, error, env) or find_constant_error(tree, error, env)
+        earlier = earlier or find_window_in_where(tree, error, env) or find_subquery_in_lambda(tree, error, env)
+        earlier = earlier or find_window_in_aggregate(tree, error, env)
+        raise _translate_error(earlier or error, env) from None
     if strict:
         _refuse_duplicates(root, env.conf.case_sensitive)
     origins = output_origins(tree, env, len(root.output))
-    suspected = [_placed(s, env.text) for s in hazards(root, env.conf)]
+    suspected = [_place(s, env.text) for s in hazards(root, env.conf)]
     said = (s.finding for s in suspected if s.finding.code not in UNDECIDED)
-    findings = (*_duplicates(root, origins, env.conf.case_sensitive), *said)
+    findings = (*_find_duplicates(root, origins, env.conf.case_sensitive), *said)
     identity = env.catalog.identity, env.registry.identity
-    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _checks(suspected, tree, sql, env), env)
+    return LogicalPlan(root, sql, env.conf, identity, origins, findings, _make_checks(suspected, tree, sql, env), env)
 
 
-def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown:
+def _translate_error(error: AnalysisError, env: Environment) -> AnalysisError | Unknown:
     """What Spark answers to a query that it rejects. Databricks may take it for what it adds to Spark."""
     if env.conf.databricks and error.condition.split(".")[0] not in _OF_DATABRICKS_TOO:
         said = error.message.split(" on search path")[0].rstrip(".")
@@ -212,10 +214,10 @@ def _answered(error: AnalysisError, env: Environment) -> AnalysisError | Unknown
             name = ".".join(re.findall("`([^`]+)`", said))
             return Unknown(f"the function {name}, which is none of Spark's", error.origin)
         return Unknown(f"whether Databricks takes this: Spark answers {error.condition}, {said}", error.origin)
-    return as_called(error, env.conf.spark)
+    return rename_condition(error, env.conf.spark)
 
 
-def _placed(suspicion: Suspicion, sql: str) -> Suspicion:
+def _place(suspicion: Suspicion, sql: str) -> Suspicion:
     if suspicion.span is None or suspicion.span[0] < 0:
         return suspicion
     return evolve(suspicion, finding=evolve(suspicion.finding, origin=place(sql, *suspicion.span)))
@@ -230,12 +232,12 @@ def _is_accepted(sql: str, env: Environment) -> bool:
     return True
 
 
-def _checks(suspected: Sequence[Suspicion], tree: Tree, sql: str, env: Environment) -> tuple[Check, ...]:
+def _make_checks(suspected: Sequence[Suspicion], tree: Tree, sql: str, env: Environment) -> tuple[Check, ...]:
     """The counts that can be cut out of the text. EXECUTE IMMEDIATE has another text than the one that is read."""
     if is_immediate(sql):
         return ()
     cut = [
-        (s, s.count, counting_query(tree, sql, s.count, lambda one: _is_accepted(one, env)))
+        (s, s.count, make_counting_query(tree, sql, s.count, lambda one: _is_accepted(one, env)))
         for s in suspected
         if s.count is not None
     ]
@@ -302,15 +304,15 @@ def optimize(
     wanted = RULES if rules is None else rules
 
     def optimized() -> Rewriting:
-        found, fired = _optimized(plan, wanted, known, form)
+        found, fired = _optimize(plan, wanted, known, form)
         if not found.rules and any(rule.__name__ in fired for rule in DISPENSABLE):
-            found, _ = _optimized(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
+            found, _ = _optimize(plan, [r for r in wanted if r not in DISPENSABLE], known, form)
         return found
 
-    return _afforded(optimized)
+    return _run_within_budget(optimized)
 
 
-def _afforded(work: Callable[[], T]) -> T:
+def _run_within_budget(work: Callable[[], T]) -> T:
     """What `work` returns. Raises `Unknown` where it is nested too deeply or costs more than one model may; where an
     outer block has a budget, that one ends."""
     try:
@@ -324,14 +326,14 @@ def _afforded(work: Callable[[], T]) -> T:
         raise Unknown(f"a query that costs more than the budget for one model allows: {over}") from None
 
 
-def _optimized(
+def _optimize(
     plan: LogicalPlan, rules: Sequence[Rule], registry: Registry, form: str | None
 ) -> tuple[Rewriting, tuple[str, ...]]:
     """What the rules make of the plan, and which of them fired, though nothing may be taken of it."""
     from planproof_engine.optimizer import driver, render
 
     found = driver.run(plan.root, plan.conf, registry, rules, form)
-    findings = tuple(_refused(r) for r in found.refused)
+    findings = tuple(_make_refused_finding(r) for r in found.refused)
     names = tuple(dict.fromkeys(f.rule for f in found.fired))
     if not found.fired:
         return Rewriting(plan, plan.text, (), (), findings), names
@@ -342,23 +344,23 @@ def _optimized(
         # Nothing is wrong with the query: it runs as it is written.
         return Rewriting(plan, plan.text, (), (), findings), names
     try:
-        reason = _misread(sql, found.plan, plan)
+        reason = _find_misreading(sql, found.plan, plan)
     except (AnalysisError, Unknown) as error:
         # What grouping sets leave out, say, is meant by its text: nothing is wrong with the query here either.
         return Rewriting(plan, plan.text, (), (), findings, f"the text does not read back: {error}"), names
     if reason is not None:
         # The same fields in another order are lawful under the set form; only the text cannot say so.
         swapped = found.plan.schema != plan.schema
-        told = findings if swapped else (*findings, _dropped(", ".join(names), reason))
+        told = findings if swapped else (*findings, _make_dropped_finding(", ".join(names), reason))
         return Rewriting(plan, plan.text, (), (), told, reason), names
     rewrites = tuple(
         Rewrite(makers, plan.text[start:stop], new, True, place(plan.text, start, stop))
-        for makers, (start, stop, new) in zip(_makers(plan, found.fired, changes), changes)
+        for makers, (start, stop, new) in zip(_list_makers(plan, found.fired, changes), changes)
     )
     return Rewriting(evolve(plan, root=found.plan, text=sql), sql, names, rewrites, findings), names
 
 
-def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:
+def _list_steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> list[tuple[str, Sequence[Edit]]]:
     """The rules that fired, each with all edits of the text that it and those before it make; `last` are all edits.
 
     What one rule did in a row is one step.
@@ -377,15 +379,15 @@ def _steps(plan: LogicalPlan, fired: Sequence[Fired], last: Sequence[Edit]) -> l
     return [*steps, (fired[-1].rule, last)]
 
 
-def _makers(plan: LogicalPlan, fired: Sequence[Fired], changes: Sequence[Edit]) -> list[str]:
+def _list_makers(plan: LogicalPlan, fired: Sequence[Fired], changes: Sequence[Edit]) -> list[str]:
     """The rules that made each of the edits."""
     if len(changes) == 1:
         return [" + ".join(dict.fromkeys(f.rule for f in fired))]
-    steps = _steps(plan, fired, changes)
-    return [_changing(steps, start, stop) for start, stop, _ in changes]
+    steps = _list_steps(plan, fired, changes)
+    return [_list_changing(steps, start, stop) for start, stop, _ in changes]
 
 
-def _changing(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:
+def _list_changing(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int) -> str:
     """The rules after which something in the span differs."""
     names: dict[str, None] = {}
     before: list[Edit] = []
@@ -397,7 +399,7 @@ def _changing(steps: Sequence[tuple[str, Sequence[Edit]]], start: int, stop: int
     return " + ".join(names)
 
 
-def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
+def _find_misreading(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     """Why the text is not that of the plan, if so: a name was captured, or a flag would change.
 
     Raises `AnalysisError` or `Unknown` where it does not bind.
@@ -413,7 +415,7 @@ def _misread(sql: str, root: Node, plan: LogicalPlan) -> str | None:
     return "its text does not read back as the plan that was meant"
 
 
-def _refused(refused: RefusedRule) -> Finding:
+def _make_refused_finding(refused: RefusedRule) -> Finding:
     if refused.repeated:
         twice = ", ".join(refused.repeated)
         message = f"the rule {refused.rule} made two columns called {twice} and was refused"
@@ -422,7 +424,7 @@ def _refused(refused: RefusedRule) -> Finding:
     return Finding(Verdict.WARNING, "PP202", "rewritten", None, str(refused.promised), str(refused.found), message)
 
 
-def _dropped(rules: str, reason: str) -> Finding:
+def _make_dropped_finding(rules: str, reason: str) -> Finding:
     return Finding(Verdict.WARNING, "PP202", "rewritten", message=f"the rewriting by {rules} was dropped: {reason}")
 
 
@@ -439,25 +441,25 @@ def make_environment(
 
 def _refuse_duplicates(root: Node, case_sensitive: bool) -> None:
     """Raises at the innermost node that creates a duplicate, subqueries included."""
-    found = [*repeated(root, case_sensitive), *bare(root, case_sensitive)]
+    found = [*find_repeated(root, case_sensitive), *find_bare(root, case_sensitive)]
     if found:
         node = found[-1].node
         named = "; ".join(", ".join(str(field_of(c)) for c in r.columns) for r in found if r.node is node)
         raise DuplicateField(f"{type(node).__name__} repeats (relation, name): {named}")
 
 
-def _duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
+def _find_duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensitive: bool) -> list[Finding]:
     """I1 in its default form, over every node: a repetition is a warning, as Spark accepts it; the same name, and the
     same columns under another relation, are told once, where they are nearest to the result."""
     found: dict[str, Finding] = {}
     told: set[frozenset[int]] = set()
-    for r in repeated(root, case_sensitive):
+    for r in find_repeated(root, case_sensitive):
         columns = frozenset(c.id for c in r.columns)
         if columns in told:
             continue
         told.add(columns)
         many = len(r.columns)
-        where, origin = f" of {_called(r.node)} within the query", None
+        where, origin = f" of {_describe_node(r.node)} within the query", None
         if r.node is root:
             second = [i for i, c in enumerate(root.output) if c in r.columns][1]
             where, origin = "", origins[second] if second < len(origins) else None
@@ -476,6 +478,6 @@ def _duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensitive: 
     return list(found.values())
 
 
-def _called(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     """What a node is to people: the name of a subquery or CTE, else its kind."""
     return ".".join(node.name) if isinstance(node, Named) else f"a {type(node).__name__}"

@@ -54,13 +54,13 @@ class _Work:
         self.over: type[OverBudget] | None = None
         self.spent = 0.0
         """Seconds of threads that are through with it."""
-        self._seconds, self._bytes = seconds, _resident() + size
+        self._seconds, self._bytes = seconds, _measure_memory() + size
         self._began: dict[int, tuple[Callable[[], float], float]] = {}
         self.count()
 
     def count(self) -> None:
         """Counts this thread's time from now on."""
-        clock = _clock()
+        clock = _make_clock()
         self._began[threading.get_ident()] = clock, clock()
 
     def leave(self) -> None:
@@ -77,7 +77,7 @@ class _Work:
                 spent += clock() - began
         if spent > self._seconds:
             self.over = _OverSeconds
-        elif spent >= patience and _resident() > self._bytes:
+        elif spent >= patience and _measure_memory() > self._bytes:
             self.over = _OverMemory
         return self.over
 
@@ -135,7 +135,7 @@ def spared() -> Iterator[None]:
         return
     with _lock:
         work.spared += 1
-    token, clock = _work.set(None), _clock()
+    token, clock = _work.set(None), _make_clock()
     began = clock()
     try:
         if work.over is not None:
@@ -258,7 +258,7 @@ if hasattr(os, "register_at_fork"):
 # --- what is measured -------------------------------------------------------------------------------------------------
 
 
-def _clock() -> Callable[[], float]:
+def _make_clock() -> Callable[[], float]:
     """The seconds of the processor that this thread has had, for another thread to read; the process's where the system
     does not tell them apart."""
     if not hasattr(time, "pthread_getcpuclockid"):
@@ -267,7 +267,7 @@ def _clock() -> Callable[[], float]:
     return lambda: time.clock_gettime(clock)
 
 
-def _resident() -> int:
+def _measure_memory() -> int:
     """Bytes of memory that the process has; 0 where the system does not say."""
     try:
         with open("/proc/self/statm", "rb") as file:

@@ -29,11 +29,11 @@ def derive(case: Mapping[str, Any]) -> dict[str, Any]:
         env = apply(
             [str(statement) for statement in case.get("setup") or ()],
             case.get("relations") or {},
-            _conf(case),
+            _read_conf(case),
         )
-        plan = _planned(str(case["query"]), env)
+        plan = _plan(str(case["query"]), env)
         collated = env.lacks("collations as metadata")
-        return {**answer, "schema": [_field(field, collated) for field in plan.schema]}
+        return {**answer, "schema": [_describe_field(field, collated) for field in plan.schema]}
     except Unknown as unknown:
         return {**answer, "unknown": unknown.construct}
     except AnalysisError as error:
@@ -48,7 +48,7 @@ def derive(case: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "unknown": f"internal error: {type(error).__name__}: {error}"}
 
 
-def _planned(query: str, env: Environment) -> LogicalPlan:
+def _plan(query: str, env: Environment) -> LogicalPlan:
     """The plan of the query. Raises `Unknown` for a statement of another kind: Spark has a schema for SHOW, too.
 
     A model must be a query, so that `planproof.plan` refuses these, as Spark does where one is written to a table.
@@ -79,28 +79,28 @@ def _is_other_statement(text: str, conf: Conf) -> bool:
         return False
 
 
-def _conf(case: Mapping[str, Any]) -> Conf:
+def _read_conf(case: Mapping[str, Any]) -> Conf:
     """The settings before `setup`: the defaults of the Spark that the case names, and its ANSI mode."""
     conf = replace(Conf.of(str(case.get("spark") or SPARKS[-1])), time_zone=TIME_ZONE)
     return conf if case.get("ansi") is None else replace(conf, ansi=bool(case["ansi"]))
 
 
-def _field(field: Any, collated: bool) -> dict[str, Any]:
+def _describe_field(field: Any, collated: bool) -> dict[str, Any]:
     return {
         "name": field.name,
         "type": field.type.simple,
-        "type_json": _with_collations(field.type) if collated else field.type.json,
+        "type_json": _add_collations(field.type) if collated else field.type.json,
         "nullable": field.nullable,
         "relation": field.relation,
     }
 
 
-def _with_collations(t: DataType) -> Any:
+def _add_collations(t: DataType) -> Any:
     """The type as JSON, with the collations of its strings in it; a field of a struct has them in its metadata."""
     if isinstance(t, String):
         return t.simple
     if isinstance(t, Array):
-        return {**t.json, "elementType": _with_collations(t.element)}
+        return {**t.json, "elementType": _add_collations(t.element)}
     if isinstance(t, Map):
-        return {**t.json, "keyType": _with_collations(t.key), "valueType": _with_collations(t.value)}
+        return {**t.json, "keyType": _add_collations(t.key), "valueType": _add_collations(t.value)}
     return t.json

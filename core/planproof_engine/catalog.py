@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.budget import spared
-from planproof_engine.quoting import backticked, quoted
+from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.records import record
 from planproof_engine.schema import LogicalField, LogicalSchema
 from planproof_engine.types import DataType, parse_type
@@ -61,9 +61,9 @@ def split_name(name: str) -> tuple[str, ...]:
     return (*parts, part)
 
 
-def joined(parts: Iterable[str]) -> str:
+def join_name(parts: Iterable[str]) -> str:
     """The dotted name of these parts; a part that holds a dot or a backtick is quoted. The inverse of `split_name`."""
-    return ".".join(backticked(p) if "." in p or "`" in p else p for p in parts)
+    return ".".join(quote_name(p) if "." in p or "`" in p else p for p in parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ class RelationName:
     @property
     def quoted(self) -> str:
         """As it stands in a statement."""
-        return quoted(self.parts)
+        return quote_parts(self.parts)
 
     def sibling(self, name: str) -> RelationName:
         """Another relation of the same schema."""
@@ -129,7 +129,7 @@ class RelationName:
         return hash(self.key)
 
     def __str__(self) -> str:
-        return joined(self.parts)
+        return join_name(self.parts)
 
 
 def relation(

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import Array, DataType, Map, Struct, quoted_if_needed
+from planproof_engine.types import Array, DataType, Map, Struct, quote_if_needed
 
 Path = tuple[str, ...]
 """A place in a schema: field names, with `element`, `key` and `value` for the levels of arrays and maps."""
 
 
-def dotted(path: Path) -> str:
+def join_path(path: Path) -> str:
     """The path as findings and evidence spell it.
 
-    >>> dotted(("items", "element", "unit price"))
+    >>> join_path(("items", "element", "unit price"))
     'items.element.`unit price`'
     """
-    return ".".join(quoted_if_needed(part) for part in path)
+    return ".".join(quote_if_needed(part) for part in path)
 
 
 class NestedField(NamedTuple):
@@ -43,14 +43,14 @@ class NestedField(NamedTuple):
 def nested_fields(schema: PhysicalSchema) -> Iterator[NestedField]:
     """Every place of a schema, parents first."""
     for f in schema:
-        yield from _below(NestedField((f.name,), f.type, f.nullable))
+        yield from _walk(NestedField((f.name,), f.type, f.nullable))
 
 
-def _below(field: NestedField) -> Iterator[NestedField]:
+def _walk(field: NestedField) -> Iterator[NestedField]:
     yield field
     for name, data_type, nullable in nested_places(field.type):
         key = isinstance(field.type, Map) and name == "key"
-        yield from _below(NestedField((*field.path, name), data_type, nullable, key))
+        yield from _walk(NestedField((*field.path, name), data_type, nullable, key))
 
 
 def nested_places(t: DataType) -> list[tuple[str, DataType, bool]]:
@@ -65,8 +65,8 @@ def nested_places(t: DataType) -> list[tuple[str, DataType, bool]]:
 
 
 def find_place(schema: PhysicalSchema, spelled: str) -> NestedField | None:
-    """The place that a dotted path names, as `dotted` spells it; a top-level name may stand without backticks."""
-    exact = next((p for p in nested_fields(schema) if spelled == dotted(p.path)), None)
+    """The place that a dotted path names, as `join_path` spells it; a top-level name may stand without backticks."""
+    exact = next((p for p in nested_fields(schema) if spelled == join_path(p.path)), None)
     return exact or next((p for p in nested_fields(schema) if (spelled,) == p.path), None)
 
 

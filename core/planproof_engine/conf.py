@@ -66,7 +66,7 @@ def spark_version(given: str) -> str:
     return version
 
 
-def _older(version: str, than: str) -> bool:
+def _is_older(version: str, than: str) -> bool:
     return SPARKS.index(version) < SPARKS.index(than)
 
 
@@ -148,7 +148,7 @@ class Conf:
                 "as '+01:00', or 'UTC'"
             )
         for name, (since, value) in _ABSENT.items():
-            if _older(self.spark, since):
+            if _is_older(self.spark, since):
                 object.__setattr__(self, name, value)
 
     @classmethod
@@ -160,7 +160,7 @@ class Conf:
         """
         version = spark_version(spark)
         is_runtime = _RUNTIME.fullmatch(spark.strip()) is not None
-        older: dict[str, Any] = {n: value for n, (until, value) in _OLDER_DEFAULTS.items() if _older(version, until)}
+        older: dict[str, Any] = {n: value for n, (until, value) in _OLDER_DEFAULTS.items() if _is_older(version, until)}
         return cls(spark=version, databricks=is_runtime, **older).with_settings(settings or {})
 
     def on(self, spark: str) -> Conf:
@@ -183,7 +183,7 @@ class Conf:
 
     def before(self, version: str) -> bool:
         """Whether the Spark is older than `version`, one of `SPARKS`."""
-        return _older(self.spark, version)
+        return _is_older(self.spark, version)
 
     @property
     def grammar(self) -> str:

@@ -44,7 +44,7 @@ def deeply(work: Callable[[], T]) -> T:
     def run() -> None:
         _here.is_deep = True
         try:
-            found.append(context.run(_counted, work))
+            found.append(context.run(_run_counted, work))
         except BaseException as error:
             failed.append(error)
         finally:
@@ -52,7 +52,7 @@ def deeply(work: Callable[[], T]) -> T:
 
     _raise_limit()
     try:
-        thread = _started(run)
+        thread = _start(run)
         if thread is not None:
             _wait(thread, ended)
     finally:
@@ -62,7 +62,7 @@ def deeply(work: Callable[[], T]) -> T:
     return found[0]
 
 
-def _counted(work: Callable[[], T]) -> T:
+def _run_counted(work: Callable[[], T]) -> T:
     with counted():
         return work()
 
@@ -96,7 +96,7 @@ def _stop(thread: threading.Thread, ended: threading.Event) -> None:
             continue
 
 
-def _started(run: Callable[[], None]) -> threading.Thread | None:
+def _start(run: Callable[[], None]) -> threading.Thread | None:
     """The thread that runs it; None where the system has no such stack to give."""
     with _lock:
         before = threading.stack_size(STACK)  # Python gives a thread the stack that is set when it starts.

@@ -100,7 +100,7 @@ class Finding:
     def from_dict(cls, form: Mapping[str, Any]) -> Finding:
         """What `flat` wrote, with the verdict as its word; a next step follows from the rest."""
         known = {k: v for k, v in form.items() if k != "next_step"}
-        places = {"origin": _origin(form.get("origin")), "promise": _origin(form.get("promise"))}
+        places = {"origin": _read_origin(form.get("origin")), "promise": _read_origin(form.get("promise"))}
         return cls(**{**known, "verdict": Verdict(form["verdict"]), **places})
 
     def __str__(self) -> str:
@@ -120,8 +120,8 @@ class Rewrite:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Rewrite:
-        return cls(**{**form, "origin": _origin(form.get("origin"))})
+        return cls(**{**form, "origin": _read_origin(form.get("origin"))})
 
 
-def _origin(form: Mapping[str, Any] | None) -> Origin | None:
+def _read_origin(form: Mapping[str, Any] | None) -> Origin | None:
     return Origin(**form) if form else None

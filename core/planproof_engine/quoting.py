@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def backticked(name: str) -> str:
+def quote_name(name: str) -> str:
     """One identifier for Spark.
 
-    >>> backticked("odd`name")
+    >>> quote_name("odd`name")
     '`odd``name`'
     """
     return "`" + name.replace("`", "``") + "`"
 
 
-def quoted(parts: Sequence[str]) -> str:
+def quote_parts(parts: Sequence[str]) -> str:
     """Name parts for Spark, each in backticks.
 
-    >>> quoted(("shop", "odd`name"))
+    >>> quote_parts(("shop", "odd`name"))
     '`shop`.`odd``name`'
     """
-    return ".".join(map(backticked, parts))
+    return ".".join(map(quote_name, parts))
 
 
-def literal(text: str) -> str:
+def quote_literal(text: str) -> str:
     """A Spark string literal.
 
-    >>> print(literal("it's"))
+    >>> print(quote_literal("it's"))
     'it\\'s'
     """
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

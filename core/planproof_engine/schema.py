@@ -17,25 +17,25 @@ from planproof_engine.types import DataType, as_nullable
 T = TypeVar("T")
 
 
-def folded(name: str, case_sensitive: bool = False) -> str:
+def fold_name(name: str, case_sensitive: bool = False) -> str:
     """A column's name as Spark compares it; `case_sensitive` is its `spark.sql.caseSensitive` (`SQLConf.resolver`)."""
     return name if case_sensitive else name.lower()
 
 
 class ColumnNames(Set[str]):
-    """Names of columns, found whatever their case; they are listed as `folded` has them."""
+    """Names of columns, found whatever their case; they are listed as `fold_name` has them."""
 
     __slots__ = ("_names",)
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._names = {folded(name): name for name in names}
+        self._names = {fold_name(name): name for name in names}
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and folded(name) in self._names
+        return isinstance(name, str) and fold_name(name) in self._names
 
-    def spelt(self, name: str) -> str:
+    def find_spelling(self, name: str) -> str:
         """The name as it is spelt here. Raises KeyError."""
-        return self._names[folded(name)]
+        return self._names[fold_name(name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -52,10 +52,10 @@ class ByColumn(Mapping[str, T]):
 
     def __init__(self, items: Iterable[tuple[str, T]] = ()) -> None:
         self._exact = dict(items)
-        self._items = {folded(name): item for name, item in self._exact.items()}
+        self._items = {fold_name(name): item for name, item in self._exact.items()}
 
     def __getitem__(self, name: str) -> T:
-        return self._exact[name] if name in self._exact else self._items[folded(name)]
+        return self._exact[name] if name in self._exact else self._items[fold_name(name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
@@ -159,7 +159,7 @@ class Schema(Generic[F]):
         """`Set(self) === Set(other)`: the same fields with the same multiplicity, in any order."""
         return Counter(self.fields) == Counter(other.fields)
 
-    def repeated(self, key: Callable[[F], object]) -> list[tuple[F, ...]]:
+    def find_repeated(self, key: Callable[[F], object]) -> list[tuple[F, ...]]:
         """The groups of two or more fields that share `key`, in order of first appearance."""
         groups: dict[object, list[F]] = {}
         for f in self.fields:
@@ -193,8 +193,8 @@ class LogicalSchema(Schema[LogicalField]):
     def duplicates(self, case_sensitive: bool = False) -> list[tuple[LogicalField, ...]]:
         """The groups of fields that break I1: equal relation and name, case aside unless `case_sensitive`."""
         if case_sensitive:
-            return self.repeated(lambda f: (f.relation, f.name))
-        return self.repeated(lambda f: (f.relation and f.relation.lower(), f.name.lower()))
+            return self.find_repeated(lambda f: (f.relation, f.name))
+        return self.find_repeated(lambda f: (f.relation and f.relation.lower(), f.name.lower()))
 
     def field(self, column: LogicalColumn) -> LogicalField:
         """The one field that the column names. Raises KeyError for none and DuplicateField for several (I1)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planproof_engine.analysis.hazard_counts import together
-from planproof_engine.analysis.names.mentioned import mentioned
+from planproof_engine.analysis.hazard_counts import join_counts
+from planproof_engine.analysis.names.mentioned import list_mentioned_names
 from planproof_engine.sql.ending import drop_terminators
 from planproof_engine.sql.heads import Query, Statement, may_change, read_head
 from planproof_engine.sql.layout import lay_out
@@ -14,11 +14,11 @@ __all__ = [
     "Query",
     "Statement",
     "drop_terminators",
+    "join_counts",
     "lay_out",
+    "list_mentioned_names",
     "may_change",
-    "mentioned",
     "read_head",
     "stand_in",
-    "together",
     "unparse",
 ]

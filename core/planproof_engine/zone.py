@@ -13,18 +13,18 @@ LOCALTIME = Path("/etc/localtime")
 
 def system_zone() -> str:
     """The machine's zone by its name (`Europe/Berlin`), or by its offset (`+01:00`) where nothing names it."""
-    return _zone(os.environ.get("TZ", "").removeprefix(":").removeprefix("posix/"))
+    return _resolve_zone(os.environ.get("TZ", "").removeprefix(":").removeprefix("posix/"))
 
 
 @cache
-def _zone(given: str) -> str:
+def _resolve_zone(given: str) -> str:
     """A `TZ` that names no zone (`CET-1CEST`) has an offset: Java takes that, too, and does not look at the link
     (TimeZone.setDefaultZone; TimeZone_md.c, findJavaTZ_md)."""
-    name = (given if is_region(given) else None) if given else _linked()
-    return name or _offset(dt.datetime.now().astimezone().utcoffset() or dt.timedelta())
+    name = (given if is_region(given) else None) if given else _find_linked()
+    return name or _format_offset(dt.datetime.now().astimezone().utcoffset() or dt.timedelta())
 
 
-def _linked() -> str | None:
+def _find_linked() -> str | None:
     _, folder, name = LOCALTIME.resolve().as_posix().rpartition("/zoneinfo/")
     return name if folder and is_region(name) else None
 
@@ -39,9 +39,9 @@ def is_region(name: str) -> bool:
         return False
 
 
-def _offset(offset: dt.timedelta) -> str:
+def _format_offset(offset: dt.timedelta) -> str:
     """
-    >>> _offset(dt.timedelta(hours=-3, minutes=-30)), _offset(dt.timedelta())
+    >>> _format_offset(dt.timedelta(hours=-3, minutes=-30)), _format_offset(dt.timedelta())
     ('-03:30', 'UTC')
     """
     minutes = int(offset.total_seconds() // 60)

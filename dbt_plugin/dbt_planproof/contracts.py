@@ -12,7 +12,7 @@ from planproof.invariants import sink
 from planproof.judge.allowed import allow
 from planproof_engine.finding import Verdict
 from planproof_engine.schema import PhysicalField, PhysicalSchema
-from planproof_engine.types import parse_type, without_lengths
+from planproof_engine.types import drop_lengths, parse_type
 
 
 def has_promised_columns(model: Model, columns: Iterable[Column]) -> bool:
@@ -32,7 +32,7 @@ def has_same_columns(contract: Contract, columns: Iterable[Column]) -> bool:
     """Whether dbt's columns are the promised ones by place, name and type: what it would find the contract to have."""
     promised = contract.schema.as_nullable()
     return _read_schema(columns) == PhysicalSchema(
-        tuple(PhysicalField(f.name, without_lengths(f.type), True) for f in promised)
+        tuple(PhysicalField(f.name, drop_lengths(f.type), True) for f in promised)
     )
 
 

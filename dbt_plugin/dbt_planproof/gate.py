@@ -34,7 +34,7 @@ from planproof.report.details import Details
 from planproof.report.model import Report
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames
 from planproof_engine.texts import Statement, drop_terminators, read_head
 
@@ -169,7 +169,7 @@ class Gate:
             raise Stopped(f"planproof: Spark cannot make {state.node.name}; its table stays as it was: {why}")
 
     def _make_view(self, view: Statement) -> None:
-        name, query = quoted(view.relation[-1:]), drop_terminators(view.query)
+        name, query = quote_parts(view.relation[-1:]), drop_terminators(view.query)
         self.adapter.execute_now(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS\n{query}")
 
     def _load_seed(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 TRIES = 3
 _MISSING = ("SCHEMA_NOT_FOUND", "Schema not found", "NoSuchNamespace", "NoSuchDatabase", "Database not found")
@@ -44,7 +44,7 @@ def list_relations(schema: str, listed: Callable[[], list[Any]], ask: Ask) -> li
 def _show_tables(schema: str, ask: Ask) -> list[str]:
     """The relations of a schema by their names alone, without temporary views."""
     try:
-        rows = list(ask(f"show tables in {quoted((schema,))}"))
+        rows = list(ask(f"show tables in {quote_parts((schema,))}"))
     except DbtRuntimeError as error:
         if not any(word in str(error) for word in _MISSING):
             raise _make_error(schema, error) from error

@@ -31,7 +31,7 @@ from planproof.report.model import Report
 from planproof.report.parts import join_lines, would_stop
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import as_nullable, without_lengths
+from planproof_engine.types import as_nullable, drop_lengths
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter
@@ -237,9 +237,7 @@ def _stored_terms(contract: Contract, columns: frozenset[str] | None) -> Contrac
         inner = [c for c in contract.constraints if c.kind != "foreign_key"]
         return Contract([(f.name, f.type, f.nullable) for f in contract.schema], inner, contract.places)
     fields = [
-        (f.name, f.type, f.nullable)
-        if f.name.lower() in columns
-        else (f.name, as_nullable(without_lengths(f.type)), True)
+        (f.name, f.type, f.nullable) if f.name.lower() in columns else (f.name, as_nullable(drop_lengths(f.type)), True)
         for f in contract.schema
     ]
     keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key")]

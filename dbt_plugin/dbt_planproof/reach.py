@@ -15,7 +15,7 @@ from planproof.publish.transaction.places import database_root
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import decode_uri, local, store_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 
 if TYPE_CHECKING:
     from dbt_planproof.dbts import Adapter, Node, Relation
@@ -158,7 +158,7 @@ def _measure_distance(session: Session, root: str) -> str | None:
     store, nonce = store_of(session), uuid.uuid4().hex
     folder = join(root, f".planproof_{nonce}")
     try:
-        session.rows(f"INSERT OVERWRITE DIRECTORY {literal(folder)} USING text SELECT '{nonce}' AS value")
+        session.rows(f"INSERT OVERWRITE DIRECTORY {quote_literal(folder)} USING text SELECT '{nonce}' AS value")
         written = [name for name in store.names(folder) if name.startswith("part-")]
         if [store.read(join(folder, name)) for name in written] != [f"{nonce}\n"]:
             return f"Spark's server and this machine do not share {root}"

@@ -13,7 +13,7 @@ from planproof.publish.transaction.names import PREFIX
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.texts import Statement
 
 
@@ -23,13 +23,13 @@ def rename_with_rows(adapter: Adapter, reach: Reach, statement: Statement) -> bo
     if why_unreachable(reach.method) is not None or reach.find_refusal() is not None:
         return False
     try:
-        stored = reach.open_session().registered_table(quoted(old))
+        stored = reach.open_session().registered_table(quote_parts(old))
     except (AnalysisError, SparkFailure):
         return False
     if stored is None or stored.kind != "table" or not stored.managed or f"/{PREFIX}/" not in (stored.location or ""):
         return False
     adapter.execute_now(statement.text)
     # Spark renames a table within its database.
-    named = quoted((*old[:-1], new[-1]))
-    adapter.execute_now(f"alter table {named} set location {literal(decode_uri(stored.location or ''))}")
+    named = quote_parts((*old[:-1], new[-1]))
+    adapter.execute_now(f"alter table {named} set location {quote_literal(decode_uri(stored.location or ''))}")
     return True

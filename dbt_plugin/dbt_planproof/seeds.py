@@ -17,7 +17,7 @@ from planproof.contract import LOGGED_FORMATS, Model
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.texts import Statement
 
 EMPTY = "SELECT 1 AS nothing"
@@ -53,7 +53,9 @@ class Seed:
         if named != self.target:
             return None
         view = f"planproof_seed_{uuid.uuid4().hex}"
-        statement = f"CREATE OR REPLACE TEMPORARY VIEW {quoted((view,))} AS SELECT * FROM VALUES{sql[found.end() :]}"
+        statement = (
+            f"CREATE OR REPLACE TEMPORARY VIEW {quote_parts((view,))} AS SELECT * FROM VALUES{sql[found.end() :]}"
+        )
         return replace(self, views=(*self.views, view)), statement
 
     def analyze_once(self, spark: Any) -> Seed:
@@ -75,7 +77,7 @@ class Seed:
         assert self.made is not None
         yield self.made.text
         for view in self.views:
-            yield f"INSERT INTO {quoted(self.made.relation)} SELECT * FROM {quoted((view,))}"
+            yield f"INSERT INTO {quote_parts(self.made.relation)} SELECT * FROM {quote_parts((view,))}"
 
     def drop_views(self, spark: Any) -> None:
         for view in self.views:
@@ -84,11 +86,11 @@ class Seed:
     def _list_selects(self) -> Iterator[str]:
         assert self.made is not None
         columns: tuple[tuple[str, str], ...] = self.made.clauses["columns"]
-        names = ", ".join(f"col{at} AS {quoted((name,))}" for at, (name, _) in enumerate(columns, 1))
+        names = ", ".join(f"col{at} AS {quote_parts((name,))}" for at, (name, _) in enumerate(columns, 1))
         for view in self.views:
-            yield f"SELECT {names} FROM {quoted((view,))}"
+            yield f"SELECT {names} FROM {quote_parts((view,))}"
         if not self.views:
-            nulls = ", ".join(f"CAST(NULL AS {kind}) AS {quoted((name,))}" for name, kind in columns)
+            nulls = ", ".join(f"CAST(NULL AS {kind}) AS {quote_parts((name,))}" for name, kind in columns)
             yield f"SELECT {nulls} FROM range(0)"
 
 

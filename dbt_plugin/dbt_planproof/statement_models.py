@@ -8,7 +8,7 @@ from typing import Any
 
 from planproof.contract import LOGGED_FORMATS, Model
 from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import backticked, quoted
+from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.texts import Statement, drop_terminators
 
 Setting = Callable[[str], "str | None"]
@@ -20,7 +20,7 @@ def make_delta_model(model: Model, statement: Statement, delta: Statement) -> Mo
     overwrite = bool(statement.clauses["overwrite"])
     if overwrite != (model.incremental_strategy == "insert_overwrite"):
         return None
-    view = backticked(delta.relation[-1])
+    view = quote_name(delta.relation[-1])
     return replace(model, sql=f"with {view} as (\n{drop_terminators(delta.query)}\n)\n{statement.query}")
 
 
@@ -111,7 +111,7 @@ class Source:
 def source_of(statement: Statement) -> Source | None:
     """What one of dbt's own statements stores of an incremental's rows; None where it is not understood."""
     if statement.kind in ("merge", "merge_some"):
-        source = quoted(statement.clauses["source"])
+        source = quote_parts(statement.clauses["source"])
         columns = None if statement.kind == "merge" else _read_updated(statement.query_words)
         return None if statement.kind != "merge" and columns is None else Source(source, columns)
     if statement.kind not in ("insert", "insert_some"):
@@ -124,7 +124,7 @@ def source_of(statement: Statement) -> Source | None:
     if named and named != stored:
         return None
     every = statement.kind == "insert" or stored == ("*",)
-    return Source(quoted((view,)), None if every else frozenset(stored))
+    return Source(quote_parts((view,)), None if every else frozenset(stored))
 
 
 def delta_name(target: RelationName) -> str:

@@ -26,7 +26,7 @@ from planproof.report.details import DataTestResult
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ class Trials:
             if node is None:
                 continue
             is_view = getattr(node.config, "materialized", None) == "view"
-            found.add((quoted((str(node.schema), str(getattr(node, "identifier", None) or node.alias))), is_view))
+            found.add((quote_parts((str(node.schema), str(getattr(node, "identifier", None) or node.alias))), is_view))
             if is_view:
                 found.update(self._find_relations(parents_of(node)))
         return tuple(sorted(found))

@@ -36,9 +36,9 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
         return {}
     connection = BaseHook.get_connection(conn_id)
     if connection.conn_type == "spark_connect":
-        return {"spark.remote": _remote(connection)}
+        return {"spark.remote": _make_remote_url(connection)}
     if connection.conn_type == "hiveserver2":
-        return _thrift(connection)
+        return _read_thrift_settings(connection)
     if connection.conn_type in _NO_SERVER:
         raise PlanproofCannotRun(
             f"connection {conn_id!r} is of type {connection.conn_type!r}, which names no server that planproof can "
@@ -55,15 +55,15 @@ def spark_settings(conn_id: str | None) -> dict[str, str]:
         raise PlanproofCannotRun(
             f"connection {conn_id!r}: deploy mode {mode!r}; the task is the driver, so set 'client'"
         )
-    settings = {key: _text(value) for key, value in extra.items() if key.startswith("spark.")}
-    settings |= {setting: _text(extra[key]) for key, setting in _EXTRAS.items() if extra.get(key)}
-    _say_unused(conn_id, sorted(key for key in extra if not (key.startswith("spark.") or key in _KNOWN)))
+    settings = {key: _format_value(value) for key, value in extra.items() if key.startswith("spark.")}
+    settings |= {setting: _format_value(extra[key]) for key, setting in _EXTRAS.items() if extra.get(key)}
+    _warn_of_unused(conn_id, sorted(key for key in extra if not (key.startswith("spark.") or key in _KNOWN)))
     if connection.host:
         settings["spark.master"] = connection.host + (f":{connection.port}" if connection.port else "")
     return settings
 
 
-def _say_unused(conn_id: str, keys: Sequence[str]) -> None:
+def _warn_of_unused(conn_id: str, keys: Sequence[str]) -> None:
     if keys:
         _log.warning(
             "connection %r: planproof does not use its extra %s; give Spark's own settings, named spark.*",
@@ -72,22 +72,22 @@ def _say_unused(conn_id: str, keys: Sequence[str]) -> None:
         )
 
 
-def mask(settings: Mapping[str, Any] | None) -> None:
+def mask_secrets(settings: Mapping[str, Any] | None) -> None:
     """Has Airflow mask what is a secret by its name, or in its value, in logs, rendered fields and the report."""
     from planproof.confidential import secrets_of
 
     for key, value in (settings or {}).items():
         if isinstance(value, Mapping):
-            mask(value)
+            mask_secrets(value)
             continue
         for secret in secrets_of(str(key), "" if value is None else str(value)):
             if secret and not _PLAIN.fullmatch(secret):
                 mask_secret(secret)
 
 
-def _remote(connection: Any) -> str:
+def _make_remote_url(connection: Any) -> str:
     extra: Mapping[str, Any] = connection.extra_dejson
-    parameters = {key: _text(value) for key, value in extra.items() if key != "use_ssl"}
+    parameters = {key: _format_value(value) for key, value in extra.items() if key != "use_ssl"}
     if str(extra.get("use_ssl") or "").lower() in ("true", "1"):
         parameters["use_ssl"] = "true"
     if connection.login:
@@ -100,7 +100,7 @@ def _remote(connection: Any) -> str:
     return f"sc://{host}:{connection.port or 15002}/;{given}".rstrip(";")
 
 
-def _thrift(connection: Any) -> dict[str, str]:
+def _read_thrift_settings(connection: Any) -> dict[str, str]:
     extra: Mapping[str, Any] = connection.extra_dejson
     auth = extra.get("auth_mechanism") or extra.get("authMechanism") or "NONE"
     if connection.password:
@@ -114,9 +114,9 @@ def _thrift(connection: Any) -> dict[str, str]:
         "database": connection.schema,
         "kerberos_service_name": extra.get("kerberos_service_name", "hive") if auth == "KERBEROS" else None,
     }
-    settings = {key: _text(value) for key, value in extra.items() if key.startswith("spark.")}
+    settings = {key: _format_value(value) for key, value in extra.items() if key.startswith("spark.")}
     return {**settings, **{f"thrift.{key}": str(value) for key, value in place.items() if value}}
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

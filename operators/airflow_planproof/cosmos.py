@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow_planproof import outcome, xcom
-from airflow_planproof.dbt_command import guarded_run, recorded, refuse_unguarded
+from airflow_planproof.dbt_command import is_guarded_run, read_recorded, refuse_unguarded
 from airflow_planproof.errors import PlanproofCannotRun
 
 FULL = ("local", "virtualenv", "watcher")
@@ -46,7 +46,7 @@ def guarded(
     """
     args = dict(operator_args or {})
     mode = str(getattr(execution_mode, "value", execution_mode)).lower()
-    _say_limits(mode, args)
+    _warn_of_limits(mode, args)
     if mode not in FULL:
         return args
     args["interceptors"] = [*(args.get("interceptors") or ()), check_environment]
@@ -57,7 +57,7 @@ def guarded(
     return args
 
 
-def _say_limits(mode: str, args: Mapping[str, Any]) -> None:
+def _warn_of_limits(mode: str, args: Mapping[str, Any]) -> None:
     if str((args.get("env") or {}).get("PLANPROOF", "")).lower() in ("off", "0", "false", "no"):
         raise ValueError("guarded(): operator_args switch planproof off by env: {'PLANPROOF': 'off'}")
     if mode not in FULL + IN_AN_IMAGE:
@@ -86,7 +86,7 @@ def check_environment(context: Any, operator: Any) -> None:
     if hasattr(operator, "py_requirements"):
         if not _asks_for_planproof(operator.py_requirements):
             raise PlanproofCannotRun(_LACKS)
-    elif not _in_process(operator.invocation_mode):
+    elif not _runs_in_process(operator.invocation_mode):
         refuse_unguarded(str(operator.dbt_executable_path))
 
 
@@ -94,7 +94,7 @@ def _asks_for_planproof(requirements: Any) -> bool:
     return any("planproof" in str(given) for given in requirements or ())
 
 
-def _in_process(mode: Any) -> bool:
+def _runs_in_process(mode: Any) -> bool:
     """Whether Cosmos calls dbt in the task's own process, as it does where it can and nothing else is asked for."""
     if mode is None:
         return importlib.util.find_spec("dbt") is not None
@@ -107,9 +107,9 @@ def bring_home(fail_on: str | None = None) -> Callable[..., None]:
     def after(project_dir: str, *, context: Any, **_: Any) -> None:
         ti, task = context["ti"], context["task"]
         # `dag.test()` of Airflow 2 runs a task that never started.
-        report = recorded(project_dir, context.get(_BEGAN) or ti.start_date, task.env)
+        report = read_recorded(project_dir, context.get(_BEGAN) or ti.start_date, task.env)
         if report is None:
-            if guarded_run(task.base_cmd):
+            if is_guarded_run(task.base_cmd):
                 task.log.warning("planproof: dbt left no report, so that nothing was guarded; see dbt's log for why")
             return
         form = xcom.report_form(report, ti)

@@ -35,12 +35,12 @@ class Ended:
     lasting: bool = False
 
 
-def guarded_run(arguments: Sequence[str]) -> bool:
+def is_guarded_run(arguments: Sequence[str]) -> bool:
     """Whether the command is one that publishes models."""
     return bool(arguments) and arguments[0] in GUARDED
 
 
-def dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
+def run_dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
     """Runs dbt in this process; `told` gets each of its events, in the thread that fires it."""
     try:
         from dbt.cli.main import dbtRunner
@@ -61,7 +61,7 @@ def dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
         return Ended(True)
     if result.exception is not None:
         return Ended(False, str(result.exception), _is_lasting(result.exception))
-    return Ended(False, _failed_nodes(result.result))
+    return Ended(False, _describe_failed_nodes(result.result))
 
 
 def _is_lasting(error: BaseException) -> bool:
@@ -69,18 +69,18 @@ def _is_lasting(error: BaseException) -> bool:
     return "Database Error" not in str(error) and type(error).__name__ != "DbtDatabaseError"
 
 
-def _failed_nodes(result: Any) -> str:
+def _describe_failed_nodes(result: Any) -> str:
     failed = [r for r in getattr(result, "results", ()) if str(r.status) in ("error", "fail", "runtime error")]
     said = [f"{r.node.unique_id}: {str(r.message).strip()}" for r in failed[:_LINES]]
     return "\n".join(said) or "see dbt's log above"
 
 
-def recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = None) -> RunReport | None:
+def read_recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = None) -> RunReport | None:
     """The report that dbt's plugin wrote since then, or None; `env` is what dbt saw beside this environment."""
     from planproof.regular import read_regular
     from planproof.report.run import RunReport
 
-    file = target_path(Path(project_dir).expanduser(), {**os.environ, **(env or {})}) / "planproof" / "report.json"
+    file = find_target_path(Path(project_dir).expanduser(), {**os.environ, **(env or {})}) / "planproof" / "report.json"
     try:
         report = RunReport.from_json(read_regular(file, _MOST_BYTES).decode())
         began = datetime.fromisoformat(report.started)
@@ -91,7 +91,7 @@ def recorded(project_dir: str, since: datetime, env: Mapping[str, str] | None = 
     return report if is_this else None
 
 
-def target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
+def find_target_path(project_dir: Path, env: Mapping[str, str]) -> Path:
     """dbt's target directory: $DBT_TARGET_PATH, else the project file's `target-path`, else `target`."""
     from planproof.project.target_folder import target_folder
 
@@ -103,7 +103,7 @@ def refuse_unguarded(executable: str) -> None:
 
     A program whose Python cannot be told (a wrapper, say) passes.
     """
-    python = _python_of(executable)
+    python = _find_python(executable)
     if python is None:
         return
     from planproof.interpreter import python_command, python_environment
@@ -118,7 +118,7 @@ def refuse_unguarded(executable: str) -> None:
         )
 
 
-def _python_of(executable: str) -> list[str] | None:
+def _find_python(executable: str) -> list[str] | None:
     """The interpreter that the script's first line names, else the one beside it."""
     script = shutil.which(executable)
     if script is None:
@@ -141,7 +141,7 @@ class DbtElsewhere:
 
     def run(self, arguments: Sequence[str]) -> Ended:
         """Raises `PlanproofCannotRun` where there is no such dbt, or where it would publish without planproof."""
-        if guarded_run(arguments):
+        if is_guarded_run(arguments):
             refuse_unguarded(self._executable)
         try:
             child = self._child = subprocess.Popen(

@@ -24,7 +24,7 @@ class Last:
     def __init__(self, ti: Any, file: str | None) -> None:
         self._ti, self._file = ti, Path(file).expanduser() if file else None
 
-    def seen(self) -> Seen:
+    def read(self) -> Seen:
         """Nothing where there was no audit before. Raises `PlanproofCannotRun` for a file of another kind."""
         if self._file is None:
             # Without a map index Airflow 3 gives the values of all earlier runs, not the last one's.
@@ -43,9 +43,12 @@ class Last:
             raise PlanproofCannotRun(f"the state file {self._file} is not one that planproof wrote")
         return found
 
-    def keep(self, reports: Sequence[Report]) -> None:
+    def write(self, reports: Sequence[Report]) -> None:
         """Remembers what could be read now; of other tables what was known before stays."""
-        now = {**self.seen(), **{report.model: _seen(report) for report in reports if _schema(report) is not None}}
+        now = {
+            **self.read(),
+            **{report.model: _describe_report(report) for report in reports if _find_schema(report) is not None},
+        }
         if self._file is None:
             self._ti.xcom_push(key=KEY, value=now)
             return
@@ -54,12 +57,12 @@ class Last:
         write_anew(self._file, [json.dumps(now, indent=1)])
 
 
-def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]:
+def add_drift(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]:
     """The report with its drift under `details.drift`, and the drift in words."""
-    before, now = seen.get(report.model), _schema(report)
+    before, now = seen.get(report.model), _find_schema(report)
     if now is None or not isinstance(before, Mapping):
         return report, []
-    old, new = _columns(before.get("columns")), dict(now)
+    old, new = _read_columns(before.get("columns")), dict(now)
     came = {name: new[name] for name in new if name not in old}
     went = {name: old[name] for name in old if name not in new}
     retyped = {name: [old[name], new[name]] for name in new if name in old and old[name] != new[name]}
@@ -73,17 +76,17 @@ def changed(report: Report, seen: Mapping[str, Any]) -> tuple[Report, list[str]]
     return replace(report, details=replace(report.details, drift=drift)), said
 
 
-def _columns(form: Any) -> dict[str, str]:
+def _read_columns(form: Any) -> dict[str, str]:
     """What was written of columns; a file that others can write to may hold anything."""
     listed = form if isinstance(form, list) else ()
     return {str(name): str(kind) for name, kind in (c for c in listed if isinstance(c, list) and len(c) == 2)}
 
 
-def _seen(report: Report) -> Seen:
-    return {"columns": [list(column) for column in _schema(report) or ()], "rows": report.rows}
+def _describe_report(report: Report) -> Seen:
+    return {"columns": [list(column) for column in _find_schema(report) or ()], "rows": report.rows}
 
 
-def _schema(report: Report) -> list[tuple[str, str]] | None:
+def _find_schema(report: Report) -> list[tuple[str, str]] | None:
     """What is stored, by the catalog, else by the files."""
     schemas = {reading.plane: reading.schema for reading in report.planes if reading.schema is not None}
     found = schemas.get("catalog") or schemas.get("files")

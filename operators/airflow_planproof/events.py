@@ -31,28 +31,28 @@ def announce(task: Any, context: Context) -> None:
                 "no event of %s goes out, because these were not published: %s", outlet.uri, ", ".join(late)
             )
             continue
-        context["outlet_events"][outlet].extra = extra(own)
+        context["outlet_events"][outlet].extra = make_extra(own)
         kept.append(outlet)
     task.outlets = kept
 
 
-def extra(reports: Sequence[Report]) -> dict[str, Any]:
+def make_extra(reports: Sequence[Report]) -> dict[str, Any]:
     """What an event says about its table, or about each table where it stands for several."""
-    said = {report.model: _extra(report) for report in reports}
+    said = {report.model: _make_extra(report) for report in reports}
     return next(iter(said.values())) if len(said) == 1 else {"models": said}
 
 
-def _extra(report: Report) -> dict[str, Any]:
+def _make_extra(report: Report) -> dict[str, Any]:
     return {
         "model": report.model,
         "verdict": report.verdict.value,
         "rows": report.rows,
         "contract_hash": report.details.contract_hash,
-        "schema_hash": schema_hash(report),
+        "schema_hash": hash_schema(report),
     }
 
 
-def schema_hash(report: Report) -> str | None:
+def hash_schema(report: Report) -> str | None:
     """A short hash of names, types and flags of what was published, as Spark's analyzer (else the catalog) sees it."""
     from planproof.contract import fingerprint
 

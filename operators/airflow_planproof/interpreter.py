@@ -56,11 +56,13 @@ class Interpreter:
             with suppress(BrokenPipeError):
                 child.stdin.write(json.dumps({"request": request.to_dict()}) + "\n")
                 child.stdin.flush()
-            return self._answers(child.stdout, told, noted)
+            return self._read_answers(child.stdout, told, noted)
         finally:
             self.cancel()
 
-    def _answers(self, lines: IO[str], told: Callable[[Report], None], noted: Callable[[str], None]) -> list[Report]:
+    def _read_answers(
+        self, lines: IO[str], told: Callable[[Report], None], noted: Callable[[str], None]
+    ) -> list[Report]:
         from planproof.report import Report
 
         reports = []

@@ -14,41 +14,46 @@ MOST_FINDINGS = 10
 """Findings named per model; the report in XCom holds all of them."""
 
 
-def violation(failing: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
+def describe_violation(failing: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which `failing`, a part of `reports`, broke their contracts."""
     from planproof.report.parts import Parts, format_count
 
     lines = [f"planproof: {len(failing)} of {format_count(len(reports), 'model')} failed"]
     for report in failing:
         parts = Parts.of(report)
-        lines += ["", f"{parts.model} {parts.heading}: {parts.reason}", *_findings(report, parts), f"  {parts.fate}"]
-    lines += [*_skipped(reports), *_link(url)]
-    return _shown(lines)
+        lines += [
+            "",
+            f"{parts.model} {parts.heading}: {parts.reason}",
+            *_list_findings(report, parts),
+            f"  {parts.fate}",
+        ]
+    lines += [*_list_skipped(reports), *_link(url)]
+    return _neutralize(lines)
 
 
-def failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
+def describe_failure(failed: Sequence[Report], reports: Sequence[Report], url: str | None = None) -> str:
     """The message of a task in which Spark failed and no contract is known to be broken."""
     from planproof.report.parts import Parts, format_count
 
     lines = [f"planproof: {len(failed)} of {format_count(len(reports), 'model')} could not run"]
     for report in failed:
         parts = Parts.of(report)
-        lines += ["", f"{parts.model}: {report.error or 'no reason given'}", *_findings(report, parts)]
-    lines += [*_skipped(reports), *_link(url)]
-    return _shown(lines)
+        lines += ["", f"{parts.model}: {report.error or 'no reason given'}", *_list_findings(report, parts)]
+    lines += [*_list_skipped(reports), *_link(url)]
+    return _neutralize(lines)
 
 
-def breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
+def describe_breaking(changes: Sequence[str], since: str, url: str | None = None) -> str:
     """The message of a check that found changes that break their readers."""
     from planproof.report.parts import format_count
 
     lines = [f"planproof: {format_count(len(changes), 'breaking change')} since {since}"]
-    return _shown([*lines, *(f"  {change}" for change in changes), *_link(url)])
+    return _neutralize([*lines, *(f"  {change}" for change in changes), *_link(url)])
 
 
-def dbt_failed(command: str, said: str, url: str | None = None) -> str:
+def describe_dbt_failure(command: str, said: str, url: str | None = None) -> str:
     """The message of a dbt command that failed, and not by a broken contract."""
-    return _shown([f"dbt {command} failed: {said}", *_link(url)])
+    return _neutralize([f"dbt {command} failed: {said}", *_link(url)])
 
 
 def summary(reports: Iterable[Report]) -> list[str]:
@@ -64,28 +69,28 @@ def summary(reports: Iterable[Report]) -> list[str]:
     return [neutralize(join_lines(line) if "\n" in line else line) for line in found]
 
 
-def _shown(lines: Iterable[str]) -> str:
+def _neutralize(lines: Iterable[str]) -> str:
     """Airflow's page of a log obeys escape sequences and `::group::`, and names are others'."""
     from planproof.report.parts import neutralize
 
     return neutralize("\n".join(lines))
 
 
-def _findings(report: Report, parts: Parts) -> list[str]:
+def _list_findings(report: Report, parts: Parts) -> list[str]:
     from planproof.report.parts import format_place, next_steps
 
     found = [*parts.findings, *parts.beside]
     lines: list[str] = []
     for finding in found[:MOST_FINDINGS]:
         place = format_place(finding.origin) if finding.origin else str(report.details.file or "")
-        lines += _finding(finding, place)
+        lines += _describe_finding(finding, place)
     lines += [f"  next ({', '.join(codes)}): {step}" for step, codes in next_steps(found[:MOST_FINDINGS]).items()]
     if len(found) > MOST_FINDINGS:
         lines.append(f"  ... and {len(found) - MOST_FINDINGS} more in the report (XCom key planproof_report)")
     return lines
 
 
-def _finding(finding: Finding, place: str) -> list[str]:
+def _describe_finding(finding: Finding, place: str) -> list[str]:
     head = f"  {finding.code} {finding.verdict.value}"
     if finding.field:
         head += f" column {finding.field}"
@@ -99,7 +104,7 @@ def _finding(finding: Finding, place: str) -> list[str]:
     return lines
 
 
-def _skipped(reports: Iterable[Report]) -> list[str]:
+def _list_skipped(reports: Iterable[Report]) -> list[str]:
     from planproof.report.parts import group_skipped
 
     found = group_skipped(reports)

@@ -41,7 +41,7 @@ def lineage_of(run: RunReport | None) -> Any:
     reports = run.reports if run is not None else ()
     inputs, outputs = {name: InputDataset(NAMESPACE, name) for name in _read(reports)}, []
     for report in reports:
-        name = _plain(report.model)
+        name = _drop_backticks(report.model)
         assertions = [
             quality.Assertion(assertion=title, success=success, column=column)
             for title, success, column in _assertions(report)
@@ -98,7 +98,7 @@ def _sources(sources: Iterable[tuple[str, str, str]]) -> list[Any]:
     return [
         column_lineage.InputField(
             NAMESPACE,
-            _plain(relation),
+            _drop_backticks(relation),
             column,
             [column_lineage.Transformation("DIRECT" if how in _DIRECT else "INDIRECT", _SUBTYPES[how])],
         )
@@ -125,10 +125,10 @@ def _read(reports: Iterable[Report]) -> list[str]:
     for report in reports:
         lineage = report.details.lineage or {"columns": [], "rows": []}
         for sources in [*(sources for _, sources in lineage["columns"]), lineage["rows"]]:
-            found |= dict.fromkeys(_plain(relation) for relation, _, _ in sources)
+            found |= dict.fromkeys(_drop_backticks(relation) for relation, _, _ in sources)
     return list(found)
 
 
-def _plain(relation: str) -> str:
+def _drop_backticks(relation: str) -> str:
     """A dotted name without backticks and without Spark's own catalog."""
     return relation.replace("`", "").removeprefix("spark_catalog.")

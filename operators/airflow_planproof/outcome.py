@@ -18,11 +18,11 @@ def end_task(report: RunReport, fail_on: str | None, url: str | None) -> None:
     reports = report.reports
     failing = report.failing(fail_on)
     if failing:
-        raise PlanproofViolation(message.violation(failing, reports, url), reports)
+        raise PlanproofViolation(message.describe_violation(failing, reports, url), reports)
     failed = [r for r in reports if r.outcome == "failed"]
     if failed:
         kind = PlanproofCannotRun if all(map(_is_refusal, failed)) else PlanproofRunFailed
-        raise kind(message.failure(failed, reports, url), reports)
+        raise kind(message.describe_failure(failed, reports, url), reports)
 
 
 def end_dbt_task(report: RunReport, fail_on: str | None, url: str | None) -> None:

@@ -14,7 +14,7 @@ from fastapi import Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 from sqlalchemy import select
 
-from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, rendered
+from airflow_planproof.rendering import HEADERS, NOTHING, OTHER, render
 from airflow_planproof.xcom import KEY
 
 
@@ -29,10 +29,10 @@ def create_app() -> FastAPI:
         dependencies=[Depends(requires_access_dag("GET", DagAccessEntity.XCOM))],
     )
     def report(dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> HTMLResponse:
-        form = stored(dag_id, run_id, task_id, map_index)
+        form = read_stored(dag_id, run_id, task_id, map_index)
         if form is None:
             raise HTTPException(404, NOTHING)
-        page = rendered(form)
+        page = render(form)
         if page is None:
             raise HTTPException(404, OTHER)
         return HTMLResponse(page, headers=HEADERS)
@@ -40,7 +40,7 @@ def create_app() -> FastAPI:
     return app
 
 
-def stored(dag_id: str, run_id: str, task_id: str, map_index: int) -> Any:
+def read_stored(dag_id: str, run_id: str, task_id: str, map_index: int) -> Any:
     """The report in a task instance's XCom, or None."""
     wanted = select(XComModel).where(
         XComModel.dag_id == dag_id,
@@ -54,10 +54,10 @@ def stored(dag_id: str, run_id: str, task_id: str, map_index: int) -> Any:
         if row is None:
             return None
         found = XComModel.deserialize_value(row)
-        return _resolved(row, found) if isinstance(found, str) else found
+        return _resolve(row, found) if isinstance(found, str) else found
 
 
-def _resolved(row: XComModel, text: str) -> Any:
+def _resolve(row: XComModel, text: str) -> Any:
     """What a text stands for: JSON, or the place where a custom XCom backend keeps the value."""
     try:
         return json.loads(text)

@@ -18,7 +18,7 @@ NOTHING = "this task has no report yet, or its report was not pushed to XCom (do
 OTHER = "what this task pushed to XCom is not a report of this version of planproof"
 
 
-def rendered(form: Any) -> str | None:
+def render(form: Any) -> str | None:
     """The page of a report that a task pushed; None for anything else, which a task may push under the same key."""
     from planproof.report.html import render_run
     from planproof.report.run import RunReport

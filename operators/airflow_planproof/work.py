@@ -52,7 +52,7 @@ class SparkWork(Generic[T]):
     def run(self) -> T:
         """Runs the function to its end and returns its result, or raises what it raised."""
         context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(self._work,), name=self.tag, daemon=True).start()
+        threading.Thread(target=context.run, args=(self._run,), name=self.tag, daemon=True).start()
         self._done.wait()
         if self._cancelled.is_set():
             raise WorkCancelled("the task was cancelled; its Spark jobs were too") from self._error
@@ -84,7 +84,7 @@ class SparkWork(Generic[T]):
                 return False
         return True
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         try:
             self._result.append(self._function(self))
         except BaseException as error:

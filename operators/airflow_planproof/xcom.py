@@ -17,7 +17,7 @@ KEY = "planproof_report"
 
 def report_form(report: RunReport, ti: Any, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What XCom holds of a report: its JSON form, `more`, and the page's address as `url`."""
-    form: dict[str, Any] = plain({**report.to_dict(), **(more or {})})
+    form: dict[str, Any] = make_plain({**report.to_dict(), **(more or {})})
     return {**form, "url": report_url(ti)}
 
 
@@ -27,15 +27,15 @@ def push(ti: Any, form: Mapping[str, Any]) -> None:
     ti.xcom_push(key=PlanproofReportLink.key, value=form["url"])
 
 
-def plain(form: Any) -> Any:
+def make_plain(form: Any) -> Any:
     """`form` with JSON's types only: tuples as lists, everything else that JSON does not know as text.
 
     Secrets that Airflow knows of are masked in every text.
     """
     if isinstance(form, dict):
-        return {str(key): plain(value) for key, value in form.items()}
+        return {str(key): make_plain(value) for key, value in form.items()}
     if isinstance(form, (list, tuple, set, frozenset)):
-        return [plain(item) for item in form]
+        return [make_plain(item) for item in form]
     if form is None or isinstance(form, (bool, int, float)):
         return form
     return redact(str(form))

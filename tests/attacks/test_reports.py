@@ -72,22 +72,22 @@ def kept(home: Path, made: Callable[[Path], Any]) -> Path:
 @pytest.mark.parametrize("text", FORGED.values(), ids=FORGED)
 def test_a_task_takes_no_report_that_is_none(text: str, tmp_path: Path, dbt_command: Any) -> None:
     kept(tmp_path, lambda file: file.write_text(text))
-    assert dbt_command.recorded(str(tmp_path), NOW) is None
+    assert dbt_command.read_recorded(str(tmp_path), NOW) is None
 
 
 def test_a_task_takes_the_report_of_its_own_run_alone(tmp_path: Path, dbt_command: Any) -> None:
     kept(tmp_path, lambda file: file.write_text(json.dumps(TRUE)))
-    assert dbt_command.recorded(str(tmp_path), NOW).reports[0].model == "shop.m"
+    assert dbt_command.read_recorded(str(tmp_path), NOW).reports[0].model == "shop.m"
     for started in (NOW - timedelta(days=1), NOW + timedelta(days=9999), NOW.replace(tzinfo=None), "soon", 5, None):
         text = changed("started", to=started.isoformat() if isinstance(started, datetime) else started)
         kept(tmp_path, functools.partial(Path.write_text, data=text))
-        assert dbt_command.recorded(str(tmp_path), NOW) is None, started
+        assert dbt_command.read_recorded(str(tmp_path), NOW) is None, started
 
 
 @pytest.mark.parametrize("made", [os.mkfifo, lambda at: at.symlink_to("/dev/zero"), Path.mkdir])
 def test_a_task_reads_no_pipe_for_a_report(made: Callable[[Path], Any], tmp_path: Path, dbt_command: Any) -> None:
     kept(tmp_path, made)
-    assert dbt_command.recorded(str(tmp_path), NOW) is None
+    assert dbt_command.read_recorded(str(tmp_path), NOW) is None
 
 
 VALUES = (None, 5, -1e400, "x" * 9, [], {}, [[]], [5], {"a": 5}, True)
@@ -95,39 +95,39 @@ VALUES = (None, 5, -1e400, "x" * 9, [], {}, [[]], [5], {"a": 5}, True)
 
 def test_a_page_shows_a_report_or_says_that_there_is_none() -> None:
     pytest.importorskip("airflow.providers.common.compat.sdk")
-    from airflow_planproof.rendering import rendered
+    from airflow_planproof.rendering import render
 
-    assert "shop.m" in (rendered(TRUE) or "")
+    assert "shop.m" in (render(TRUE) or "")
     places = [(key,) for key in TRUE] + [("reports", 0, key) for key in TRUE["reports"][0]]
     places += [("reports", 0, "findings", 0, key) for key in TRUE["reports"][0]["findings"][0]]
     for place in places:
         for value in VALUES:
-            page = rendered(json.loads(changed(*place, to=value)))
+            page = render(json.loads(changed(*place, to=value)))
             assert page is None or page.startswith("<!doctype html>")
 
 
 def test_what_was_seen_last_may_be_anything(tmp_path: Path) -> None:
     pytest.importorskip("airflow.providers.common.compat.sdk")
-    from airflow_planproof.drift import Last, changed
+    from airflow_planproof.drift import Last, add_drift
     from airflow_planproof.errors import PlanproofCannotRun
     from planproof.report.model import PlaneReading
 
     report = Report("shop.m", "audited", planes=(PlaneReading("catalog", "read", schema=(("a", "int", True),)),))
     for seen in (5, [], {"columns": 5}, {"columns": [5, ["a"], ["a", {}], "ab"]}, {"rows": "x"}, {"rows": [1]}):
-        changed(report, {"shop.m": seen})
+        add_drift(report, {"shop.m": seen})
     file, precious = tmp_path / "seen.json", tmp_path / "precious"
     for text in ("[]", "{", DEEP):
         file.write_text(text)
         with pytest.raises(PlanproofCannotRun):
-            Last(None, str(file)).seen()
+            Last(None, str(file)).read()
     file.unlink()
     os.mkfifo(file)
     with pytest.raises(PlanproofCannotRun):
-        Last(None, str(file)).seen()
+        Last(None, str(file)).read()
     file.unlink()
     precious.write_text("precious")
     for name in (f"seen.json.{os.getpid()}.tmp", f".seen.json.{os.getpid()}.tmp"):
         (tmp_path / name).symlink_to(precious)
-    Last(None, str(file)).keep([report])
-    assert Last(None, str(file)).seen() == {"shop.m": {"columns": [["a", "int"]], "rows": None}}
+    Last(None, str(file)).write([report])
+    assert Last(None, str(file)).read() == {"shop.m": {"columns": [["a", "int"]], "rows": None}}
     assert precious.read_text() == "precious"

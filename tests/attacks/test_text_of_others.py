@@ -92,8 +92,12 @@ def test_a_task_of_airflow_logs_text(text: str) -> None:
     from airflow_planproof import message
 
     reports = [foreign(text), foreign("fine")]
-    said = [message.violation(reports, reports), message.failure(reports, reports), message.breaking([text], text)]
-    for shown in (*said, message.dbt_failed("build", text), *message.summary(reports)):
+    said = [
+        message.describe_violation(reports, reports),
+        message.describe_failure(reports, reports),
+        message.describe_breaking([text], text),
+    ]
+    for shown in (*said, message.describe_dbt_failure("build", text), *message.summary(reports)):
         assert not [line for line in shown.splitlines() if line.strip().startswith("::") or re.search(r"##\w*\[", line)]
         unseen = {c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - KEPT
         assert not unseen, unseen

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/build_cost.py [--models 30] [--rounds 3] [--tests after|answered|before]
 
-Prints the ratio of wall time where schemas stay, and the seconds per model where every table's schema changes; beside
-them the seconds of this process and its JVM, which other programs on the machine change less. With `--tests` each model
-has four data tests, and the guarded build that setting; the last line says whether both builds found the same.
+Prints the ratio of wall time where schemas stay, where every table's schema changes, and where no table is there yet,
+with the seconds per model; beside them the seconds of this process and its JVM, which other programs on the machine
+change less. With `--tests` each model has four data tests, and the guarded build that setting; the last line says
+whether both builds found the same.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+WHAT = ("same", "changed", "first")
 SCHEMAS = {"on": "bench_guarded", "off": "bench_plain"}
 PROFILE = """
 shop:
@@ -133,9 +135,14 @@ def session(home: Path) -> Any:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    for schema in SCHEMAS.values():
-        spark.sql(f"create database {schema}")
+    empty(spark)
     return spark
+
+
+def empty(spark: Any) -> None:
+    for schema in SCHEMAS.values():
+        spark.sql(f"drop database if exists {schema} cascade")
+        spark.sql(f"create database {schema}")
 
 
 def main() -> None:
@@ -156,13 +163,15 @@ def main() -> None:
         found: dict[str, Found] = {}
         changed = False
         for turn in range(args.rounds):
-            for what in ("same", "changed"):
-                changed = changed if what == "same" else not changed
+            for what in WHAT:
+                changed = not changed if what == "changed" else changed
+                if what == "first":
+                    empty(spark)
                 for way in sorted(SCHEMAS, reverse=bool(turn % 2)):
                     wall, work, found[way] = build(home, way, changed)
                     times.setdefault((what, way), []).append((wall, work))
         spark.stop()
-    for what in ("same", "changed"):
+    for what in WHAT:
         for at, of in enumerate(("wall", "processor")):
             on, off = (statistics.median(one[at] for one in times[what, way]) for way in ("on", "off"))
             per_model = (on - off) / args.models

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.claims import files
-from planproof_engine.claim import Facts, dotted, nested_fields
+from planproof_engine.claim import Facts, join_path, nested_fields
 from planproof_engine.claim import find_place as find
 from planproof_engine.schema import PhysicalSchema
 
@@ -49,7 +49,7 @@ def test_places_are_found_by_their_spelling(session):
         ("element", "key"),
         ("element", "value"),
     ]
-    assert all(find(schema, dotted(path)).path == path for path in paths)
+    assert all(find(schema, join_path(path)).path == path for path in paths)
     assert find(schema, "x y").path == ("x y",)
     assert find(schema, "nosuch") is None
     assert [p.path for p in nested_fields(schema) if p.is_key] == [("element", "key")]

@@ -106,6 +106,8 @@ def test_the_github_action(broken):
     )
     Path(given["MARKDOWN"]).unlink()
     assert told() == [others, own], "a check that could not run says nothing new"
+    options = bash(check["run"], broken, **{**given, "SELECT": "mart --fail-on never"})
+    assert options.returncode == 2, "a text of the input became an option"
     hostile = bash(check["run"], broken, **{**given, "SELECT": "$(touch hacked) ; touch hacked"})
     assert hostile.returncode == 2
     assert not (broken / "hacked").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from code_pages import FOLDER, pages
+from code_pages import FOLDER, render_pages
 
 from planproof.cli.pages import EXAMPLES, SOURCES, Case
 from planproof.project.request import Request
@@ -51,5 +51,5 @@ def test_the_failing_example_shows_its_code_and_the_mended_one_does_not(found, c
 
 def test_the_pages_are_what_the_tool_writes():
     written = {path.name: path.read_text(encoding="utf-8") for path in Path(FOLDER).iterdir()}
-    assert written == pages(), "run `python tools/code_pages.py`"
+    assert written == render_pages(), "run `python tools/code_pages.py`"
     assert set(EXAMPLES) <= set(CODES)

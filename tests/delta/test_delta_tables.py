@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, left, publish, rows, versions
+from delta_tables import ADDED, BAD, GOOD, MERGED, contract, folder, list_left, publish, rows, versions
 
 from planproof import Contract, Guard
 from planproof.quarantine import Quarantine
@@ -28,7 +28,7 @@ def test_a_table_is_made_replaced_and_kept(delta: SparkSession, place: str) -> N
     assert {r.data_type for r in detail if r.col_name in ("Provider", "Type")} == {"delta", "MANAGED"}
     before = versions(delta, name)
     assert publish(delta, name, BAD).outcome == "rejected"
-    assert (versions(delta, name), left(folder(delta, name))) == (before, [])
+    assert (versions(delta, name), list_left(folder(delta, name))) == (before, [])
     wider = Contract([("id", "bigint", False), ("n", "int", True)])
     made = publish(delta, name, "select id, cast(7 as int) as n from range(2)", contract=wider, partition_by=("n",))
     assert made.outcome == "published", made.findings
@@ -50,7 +50,7 @@ def test_rows_are_added_merged_and_overwritten(delta: SparkSession, place: str) 
     assert report.outcome == "published", report.findings
     assert rows(delta, name)[3:] == [(3, "new"), (4, "merged"), (5, "merged")]
     assert len(versions(delta, name)) == len(before) + 1
-    assert left(folder(delta, name)) == []
+    assert list_left(folder(delta, name)) == []
 
 
 def test_partitions_are_overwritten(delta: SparkSession, place: str) -> None:
@@ -126,7 +126,7 @@ def test_bad_rows_are_quarantined(delta: SparkSession, place: str) -> None:
         assert rows(delta, name) == sorted([(0, "0"), (2, "2")] * number)
         bad = delta.table(f"{name}__quarantine").select("id", "v").collect()
         assert [tuple(row) for row in bad] == [(None, "1")] * number
-        assert left(folder(delta, name)) == []
+        assert list_left(folder(delta, name)) == []
     before = versions(delta, f"{name}__quarantine")
     strict = Settings(on_violation="quarantine", quarantine=Quarantine(most=0))
     report = publish(delta, name, BAD, settings=strict, **ADDED)
@@ -189,7 +189,7 @@ def test_a_vacuum_without_retention_meanwhile(
     assert "files that were audited are gone" in str(report.error)
     monkeypatch.undo()
     delta.catalog.refreshTable(name)
-    assert (rows(delta, name), left(folder(delta, name))) == (before, [])
+    assert (rows(delta, name), list_left(folder(delta, name))) == (before, [])
 
 
 def test_a_table_that_was_made_anew_at_the_commit_is_not_added_to(
@@ -208,7 +208,7 @@ def test_a_table_that_was_made_anew_at_the_commit_is_not_added_to(
     report = publish(delta, name, "select 10L as id, 'ours' as v", **ADDED)
     assert (report.outcome, report.details.transient) == ("failed", True), report.findings
     delta.catalog.refreshTable(name)
-    assert (rows(delta, name), left(folder(delta, name))) == ([], [])
+    assert (rows(delta, name), list_left(folder(delta, name))) == ([], [])
 
 
 @pytest.mark.parametrize("after", ["replaced", "dropped"])
@@ -278,4 +278,4 @@ def test_who_is_evicted_at_its_commit_commits_nothing(
     assert (report.outcome, report.details.transient) == ("failed", True), report.findings
     assert str(report.error).startswith("evicted")
     delta.catalog.refreshTable(name)
-    assert (rows(delta, name), left(folder(delta, name))) == (before, [])
+    assert (rows(delta, name), list_left(folder(delta, name))) == (before, [])

@@ -65,7 +65,7 @@ def test_the_story_goes_as_told(
         assert demo.planproof("run", *selected, "--vars", "{customer_join: left}") == 1
     box = framed.getvalue().replace(schema, "shop")
     box = box[box.rindex("╭─") : box.rindex("╰─")]
-    drawn = pictures.words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
+    drawn = pictures.list_words((pictures.FOLDER / "stopped.svg").read_text("utf-8"))
     assert words(box) == [*words(" ".join(drawn[drawn.index("✗") :]))][: len(words(box))], "run `make pictures`"
     assert "published before      1,000 rows        0 nulls" in said
     assert "now                   1,000 rows        0 nulls" in said

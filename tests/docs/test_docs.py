@@ -85,15 +85,15 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", docs_examples.PAGES)
 def test_every_example_says_what_the_page_shows(page: str) -> None:
     text = (docs_examples.DOCS / page).read_text("utf-8")
-    found = list(docs_examples.examples(text))
+    found = list(docs_examples.find_examples(text))
     assert found
     assert all(example.said for example in found)
-    now = docs_examples.answers(text)
+    now = docs_examples.list_answers(text)
     assert [example.said for example in found] == now, "run `python tools/docs_examples.py`"
 
 
 def test_the_page_of_settings_is_what_the_tool_writes() -> None:
-    assert settings_page.PAGE.read_text("utf-8") == settings_page.page(), "run `python tools/settings_page.py`"
+    assert settings_page.PAGE.read_text("utf-8") == settings_page.render_page(), "run `python tools/settings_page.py`"
 
 
 def python_blocks() -> list[tuple[str, str]]:

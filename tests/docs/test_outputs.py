@@ -51,7 +51,7 @@ def test_every_output_that_is_shown_is_produced_by_a_test(page: str) -> None:
 
 def test_the_house_is_drawn_as_it_stands() -> None:
     """Every room of core/ stands in the drawing, and what is drawn stands there."""
-    house = docs_examples.block((ROOT / "docs/design.md").read_text("utf-8"), "core/planproof_engine/ ")
+    house = docs_examples.find_block((ROOT / "docs/design.md").read_text("utf-8"), "core/planproof_engine/ ")
     drawn = {word for line in house.splitlines() for word in re.findall(r"(?<![.\w])\w[\w/]*(?:\.py|/)", line[:30])}
     core, engine = ROOT / "core/planproof", ROOT / "core/planproof_engine"
     rooms = {
@@ -120,9 +120,9 @@ class Shop:
 def compare(first: str, now: str) -> None:
     """The README's block that begins so is what was said now, seconds and the length of a name aside."""
     page = README.read_text("utf-8")
-    shown = docs_examples.block(page, first)
+    shown = docs_examples.find_block(page, first)
     if os.environ.get("PLANPROOF_WRITE_DOCS"):
-        README.write_text(docs_examples.with_block(page, first, now), "utf-8")
+        README.write_text(docs_examples.replace_block(page, first, now), "utf-8")
     else:
         assert masked(shown) == masked(now), "run `make docs`"
 
@@ -141,7 +141,7 @@ def test_the_first_page_shows_what_dbt_says_alone_and_guarded(
         assert "1 published" in shop.build("count(*)")
 
     # What lies on disk: the table's version, the one before, and nothing in the folder that bears the table's name.
-    shown = docs_examples.block(PLATFORM.read_text("utf-8"), ON_DISK)
+    shown = docs_examples.find_block(PLATFORM.read_text("utf-8"), ON_DISK)
     versions = sorted((shop.folder / "__planproof/activity").iterdir())
     assert shop.location in versions
     assert len(versions) == len(re.findall(r"__planproof/activity/", shown)) == 2

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.types import INT, STRING
 
 
 def test_a_name_is_found_whatever_its_case() -> None:
     names = ColumnNames(["Id", "Größe", "ИМЯ"])
     assert [name in names for name in ("ID", "größe", "имя", "i", None)] == [True, True, True, False, False]
-    assert (list(names), len(names), names.spelt("ИМя")) == (["id", "größe", "имя"], 3, "ИМЯ")
+    assert (list(names), len(names), names.find_spelling("ИМя")) == (["id", "größe", "имя"], 3, "ИМЯ")
     with pytest.raises(KeyError):
-        names.spelt("none")
+        names.find_spelling("none")
     assert names & {"ID", "x"} == {"id"}
     assert {"id", "x"} - names == {"x"}
     assert {"id"} <= names
     assert ColumnNames(["A", "a"]) == {"a"}
-    assert folded("Id", case_sensitive=True) == "Id"
+    assert fold_name("Id", case_sensitive=True) == "Id"
 
 
 def test_of_two_names_the_exact_one_counts() -> None:

@@ -31,6 +31,7 @@ from under_test import (
 
 from planproof import Contract, Guard, Report
 from planproof.publish.data_tests.trial import DataTest, run_tests
+from planproof.publish.kernel import Publish
 from planproof.publish.protocol import Steps
 from planproof.publish.transaction import lock, owner
 from planproof.publish.transaction.leave import move_home
@@ -207,6 +208,26 @@ def test_rows_that_others_insert_meanwhile_are_kept_or_told(name: str, case: str
         assert bool(told) == ((9, "x") not in (found or [])), said(report)
     else:
         assert ((9, "x") in (found or []), told) == (True, [])
+
+
+@pytest.mark.parametrize(
+    "ddl", [DDL["dropped"], ["drop table {t}", "create table {t} (id string, s int) using {using}"]]
+)
+@cases("location", "replace", but=("view", "append", "partitions", "merge"))
+def test_what_others_put_in_its_place_right_after_a_publish_blames_no_model(
+    name: str, case: str, ddl: list[str], place: Make
+) -> None:
+    there, look = place(name, case), Publish.look
+
+    def act(publish: Publish[Any]) -> Any:
+        there.carry_out(ddl)
+        return look(publish)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Publish, "look", act)
+        report = there.publish()
+    assert (report.outcome, [f for f in report.findings if f.verdict == "violated"]) == ("published", []), said(report)
+    assert [p.status for p in report.planes if p.plane == "catalog"] == ["unreadable"], said(report)
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -92,7 +92,7 @@ class Browser:
         self._ask("Input.dispatchKeyEvent", type="keyDown", text=text, **code)
         self._ask("Input.dispatchKeyEvent", type="keyUp", **code)
 
-    def spoken(self) -> list[tuple[str, str]]:
+    def list_spoken(self) -> list[tuple[str, str]]:
         """What a screen reader gets of the page: roles and names, in order."""
         nodes = self._ask("Accessibility.getFullAXTree")["nodes"]
         told = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in nodes if not n.get("ignored")]

@@ -14,7 +14,7 @@ CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/contracts/bad_models.
 KINDS = ("table", "view", "incremental")
 
 
-def played(kinds: tuple[str, ...] | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def list_played(kinds: tuple[str, ...] | None) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Name, materialization and case of each model; without `kinds` the quick ones, each in the kind that it names."""
     for case in CASES:
         for kind in kinds or [case["quick"]] if kinds or "quick" in case else ():
@@ -48,7 +48,7 @@ SERVER_DEFECT = "LlapSigner"
 ran there (SessionState.close, Hive.registerAllFunctionsOnce)."""
 
 
-def failed(dbt: Any) -> dict[str, str]:
+def list_failed(dbt: Any) -> dict[str, str]:
     """The message of each node that failed, but for the server's own defect."""
     messages = {name: str(r["message"]) for name, r in dbt.results.items() if r["status"] != "success"}
     return {name: message for name, message in messages.items() if SERVER_DEFECT not in message}
@@ -61,7 +61,7 @@ def play(dbt: Any, kinds: tuple[str, ...] | None, code: str = "code", file_forma
     `kinds` are the materializations of each case; without them the quick cases are played. `code` names what of a case
     its message must hold: its finding, or what Spark says under ANSI.
     """
-    models = list(played(kinds))
+    models = list(list_played(kinds))
     files = {f"models/{name}.sql": model(kind, case, file_format) for name, kind, case in models}
     yml = {"models": [properties(name, case) for name, _, case in models]}
     shutil.rmtree(dbt.root / "models", ignore_errors=True)
@@ -71,12 +71,12 @@ def play(dbt: Any, kinds: tuple[str, ...] | None, code: str = "code", file_forma
         return dbt.run("run", "--vars", json.dumps({"bad": bad, "n": n}))
 
     run(False, 0)
-    assert failed(dbt) == {}, failed(dbt)
+    assert list_failed(dbt) == {}, list_failed(dbt)
     before = {name: dbt.state(name) for name, _, _ in models}
     assert not run(True, 1).success
     passed = [name for name, _, _ in models if dbt.statuses[name] != "error"]
     assert passed == [], passed
-    messages = failed(dbt)
+    messages = list_failed(dbt)
     wanted = {name: case.get(code, case["code"]) for name, _, case in models}
     assert [name for name, message in messages.items() if wanted[name] not in message] == [], messages
     assert [name for name in messages if "internal error" in messages[name]] == [], messages
@@ -84,4 +84,4 @@ def play(dbt: Any, kinds: tuple[str, ...] | None, code: str = "code", file_forma
     assert harmed == [], harmed
     if kinds:
         run(False, 2)
-        assert failed(dbt) == {}, failed(dbt)
+        assert list_failed(dbt) == {}, list_failed(dbt)

@@ -31,7 +31,7 @@ def folder(spark: SparkSession, name: str) -> Path:
     return Path(spark.sql(f"describe detail {name}").collect()[0].location.removeprefix("file:"))
 
 
-def left(at: Path) -> list[str]:
+def list_left(at: Path) -> list[str]:
     """Staged tables that nobody has put away, and notes of them."""
     return [str(path) for pattern in ("*/planproof_*/_delta_log", ".planproof/*/*") for path in at.parent.glob(pattern)]
 

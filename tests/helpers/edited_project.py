@@ -22,7 +22,7 @@ from priced
 """
 
 
-def rendered(text: str) -> str:
+def render(text: str) -> str:
     for tag, said in (("{{ source('raw', 'orders') }}", "raw.orders"), ("{{ ref('stg') }}", "shop.stg")):
         text = text.replace(tag, said)
     return text.strip().partition("}}")[2]

@@ -66,7 +66,7 @@ def options() -> str:
     return f"{_OPTIONS} -XX:SharedArchiveFile={ARCHIVE} -Xlog:disable -Xlog:all=error" if ARCHIVE.exists() else _OPTIONS
 
 
-def _wanted() -> str:
+def _find_wanted() -> str:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else "java"
     said = subprocess.run([java, "-version"], check=True, capture_output=True, text=True).stderr
@@ -75,7 +75,7 @@ def _wanted() -> str:
 
 def make() -> None:
     """Makes the archive, unless the one that is there is of this JDK, this pyspark and these options."""
-    wanted = _wanted()
+    wanted = _find_wanted()
     if ARCHIVE.exists() and MADE_FOR.exists() and MADE_FOR.read_text() == wanted:
         return
     print("environment: keeping Spark's classes for the tests' JVMs", flush=True)

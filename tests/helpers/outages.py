@@ -63,7 +63,7 @@ class Metastore:
     """The metastore of a session; `failing` runs a block while calls of it fail."""
 
     def __init__(self, spark: Any, folder: Path) -> None:
-        classes = compiled(folder)
+        classes = compile_class(folder)
         spark.sql("show databases").collect()
         jvm, array = spark._jvm, spark.sparkContext._gateway.new_array
         own = jvm.Thread.currentThread().getContextClassLoader()
@@ -75,22 +75,22 @@ class Metastore:
         self.hive = given[0] = self.client.clientLoader().cachedHive()
         self.outage = made.newInstance(given)
         self.wire = spark.sparkContext._gateway._gateway_client
-        self.told = threading.local()
-        self.plain, self.wire.send_command = self.wire.send_command, self._sent
+        self.log_report = threading.local()
+        self.plain, self.wire.send_command = self.wire.send_command, self._send
 
     def leave(self) -> None:
         self.wire.send_command = self.plain
         self.outage.leave()
 
-    def _sent(self, command: str, *more: Any, **named: Any) -> Any:
+    def _send(self, command: str, *more: Any, **named: Any) -> Any:
         """Sends a command to the JVM, whose thread knows then which functions of ours ask."""
-        names = () if command.startswith("m") or getattr(self.told, "telling", False) else _askers()
-        if names and names != getattr(self.told, "names", None):
-            self.told.names, self.told.telling = names, True
+        names = () if command.startswith("m") or getattr(self.log_report, "telling", False) else _askers()
+        if names and names != getattr(self.log_report, "names", None):
+            self.log_report.names, self.log_report.telling = names, True
             try:
                 self.outage.asks(" < ".join(names))
             finally:
-                self.told.telling = False
+                self.log_report.telling = False
         return self.plain(command, *more, **named)
 
     @contextmanager
@@ -125,7 +125,7 @@ def _askers() -> tuple[str, ...]:
     return tuple(ours or dbts or ["others"])
 
 
-def compiled(folder: Path) -> Path:
+def compile_class(folder: Path) -> Path:
     """The folder, with the class that stands before the metastore; skips the test where there is no compiler."""
     compiler = shutil.which("javac")
     if compiler is None:
@@ -188,7 +188,7 @@ def sweep(
         recovered = [r.outcome for r in Guard(spark).recover()]
         assert "failed" not in recovered, where
         after = rows(spark, database)
-        _unharmed(before, after, where)
+        _assert_unharmed(before, after, where)
         # A call that failed may have been asked again, or its answer left out.
         assert not is_well or after["kept"] != before["kept"], where
         swept.calls += failed[:1]
@@ -198,17 +198,21 @@ def sweep(
     return swept
 
 
-def _unharmed(before: dict[str, Any], after: dict[str, Any], where: str) -> None:
+def _assert_unharmed(before: dict[str, Any], after: dict[str, Any], where: str) -> None:
     assert sorted(before) == sorted(after), where
     schema, days = before["kept"]
     grown = schema, sorted([*days, f"Row(day={len(days) + 1})"])
     assert after["kept"] in (before["kept"], grown), (where, after["kept"])
     for name in ("copy", "seen", "parts"):
-        alike = [before[name], (after[name][0], _as(name, days)), (after[name][0], _as(name, grown[1]))]
+        alike = [
+            before[name],
+            (after[name][0], _list_rows_as(name, days)),
+            (after[name][0], _list_rows_as(name, grown[1])),
+        ]
         assert after[name] in alike, (where, name, after[name])
         assert after[name][0] == before[name][0], (where, name)
 
 
-def _as(name: str, days: list[str]) -> list[str]:
+def _list_rows_as(name: str, days: list[str]) -> list[str]:
     """The rows of `kept` as another model has them."""
     return [day.replace("Row(", "Row(v='x', ") if name == "parts" else day for day in days]

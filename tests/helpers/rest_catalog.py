@@ -76,14 +76,14 @@ def served(jars: Path, driver: tuple[list[Path], Path], database: Path, warehous
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
     try:
-        behind = _started(gateway, database, warehouse)
+        behind = _start(gateway, database, warehouse)
         with _proxy(behind) as server:
             yield server
     finally:
         gateway.shutdown()
 
 
-def _started(gateway: Any, database: Path, warehouse: Path | None) -> str:
+def _start(gateway: Any, database: Path, warehouse: Path | None) -> str:
     jvm = gateway.jvm
     properties = {
         "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
@@ -114,9 +114,9 @@ def _proxy(behind: str) -> Iterator[Server]:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             server.seen.append((self.command, self.path, body))
             fate = server.fate(self.command, self.path, body) if server.fate is not None else None
-            status, kind, answer = (0, "", b"") if fate == "away" else _asked(behind, self, body)
+            status, kind, answer = (0, "", b"") if fate == "away" else _ask(behind, self, body)
             if server.handed_out and b'"metadata"' in answer:
-                answer = json.dumps(_with_config(json.loads(answer), server.handed_out)).encode()
+                answer = json.dumps(_add_config(json.loads(answer), server.handed_out)).encode()
             if fate in ("lost", "away"):
                 self.close_connection = True
                 return
@@ -146,14 +146,14 @@ def _proxy(behind: str) -> Iterator[Server]:
         listening.server_close()
 
 
-def _with_config(answer: dict[str, Any], config: dict[str, str]) -> dict[str, Any]:
+def _add_config(answer: dict[str, Any], config: dict[str, str]) -> dict[str, Any]:
     """A table's answer with what a server hands out: `config` and `storage-credentials` of the REST specification's
     LoadTableResult."""
     credentials = [{"prefix": "s3://", "config": config}]
     return {**answer, "config": {**answer.get("config", {}), **config}, "storage-credentials": credentials}
 
 
-def _asked(behind: str, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, str, bytes]:
+def _ask(behind: str, request: BaseHTTPRequestHandler, body: bytes) -> tuple[int, str, bytes]:
     headers = {k: v for k, v in request.headers.items() if k.lower() not in ("host", "connection", "content-length")}
     sent = urllib.request.Request(behind + request.path, body or None, headers, method=request.command)
     try:

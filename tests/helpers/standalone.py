@@ -43,17 +43,17 @@ class Airflow:
             return json.loads(answer.read() or b"null")
 
     def switch_on(self, dag: str) -> None:
-        self.until(lambda: _known(self, dag))
+        self.wait_until(lambda: _is_known(self, dag))
         self.ask("PATCH", f"dags/{dag}", {"is_paused": False})
 
     def trigger(self, dag: str, **conf: Any) -> str:
         self.switch_on(dag)
         return str(self.ask("POST", f"dags/{dag}/dagRuns", {"logical_date": None, "conf": conf})["dag_run_id"])
 
-    def scheduled(self, dag: str) -> str:
+    def find_scheduled(self, dag: str) -> str:
         """The run that is due once the DAG is switched on."""
         self.switch_on(dag)
-        return str(self.until(lambda: self.ask("GET", f"dags/{dag}/dagRuns")["dag_runs"])[0]["dag_run_id"])
+        return str(self.wait_until(lambda: self.ask("GET", f"dags/{dag}/dagRuns")["dag_runs"])[0]["dag_run_id"])
 
     def task(self, dag: str, run: str, task: str = "run") -> Any:
         return self.ask("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}")
@@ -63,7 +63,7 @@ class Airflow:
         entry = f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/run/xcomEntries/planproof_report"
         return self.ask("GET", entry)["value"]
 
-    def until(self, what: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    def wait_until(self, what: Callable[[], Any], seconds: float = PATIENCE) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = what()
@@ -74,13 +74,13 @@ class Airflow:
             time.sleep(0.5)
         raise TimeoutError(self.logs())
 
-    def ended(self, dag: str, run: str) -> Any:
-        return self.until(lambda: (t := self.task(dag, run))["state"] in ("success", "failed") and t)
+    def wait_for_end(self, dag: str, run: str) -> Any:
+        return self.wait_until(lambda: (t := self.task(dag, run))["state"] in ("success", "failed") and t)
 
     def states(self, dag: str, run: str) -> dict[str, str]:
         """The states of a run's tasks, once it has ended."""
         path = f"dags/{dag}/dagRuns/{quote(run)}"
-        self.until(lambda: self.ask("GET", path)["state"] in ("success", "failed"), 2 * PATIENCE)
+        self.wait_until(lambda: self.ask("GET", path)["state"] in ("success", "failed"), 2 * PATIENCE)
         found = self.ask("GET", f"{path}/taskInstances")["task_instances"]
         return {task["task_id"]: task["state"] for task in found}
 
@@ -133,7 +133,7 @@ def started(home: Path, environment: Mapping[str, str]) -> Iterator[Airflow]:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         found = Airflow(url, "", home, server, environment)
-        found.until(lambda: _reachable(f"{url}/api/v2/monitor/health"))
+        found.wait_until(lambda: _is_reachable(f"{url}/api/v2/monitor/health"))
         login = json.dumps({"username": "ada", "password": "secret"}).encode()
         request = urllib.request.Request(f"{url}/auth/token", login, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
@@ -213,7 +213,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
     server.wait()
 
 
-def _reachable(url: str) -> bool:
+def _is_reachable(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
             return bool(answer.status == 200)
@@ -221,7 +221,7 @@ def _reachable(url: str) -> bool:
         return False
 
 
-def _known(airflow: Airflow, dag: str) -> bool:
+def _is_known(airflow: Airflow, dag: str) -> bool:
     try:
         return bool(airflow.ask("GET", f"dags/{dag}"))
     except urllib.error.HTTPError:

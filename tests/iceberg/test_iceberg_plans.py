@@ -8,7 +8,7 @@ import pytest
 
 from planproof import Guard, Model, Report
 from planproof.session.classic import ClassicSession
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 QUERIES = {
     "projected": "select id, cast(id as string) as text, named_struct('a', id) as s from range(10)",
@@ -71,7 +71,7 @@ def test_a_column_that_is_cast_on_its_way_in_is_planned_as_the_query_has_it(iceb
     sql = "select id, cast(id as tinyint) as small from range(3)"
     session = ClassicSession(iceberg)
     analyzed = session.analyze(sql)
-    transaction = session.transactions().replace(quoted((*lake.split("."), "t")), analyzed)
+    transaction = session.transactions().replace(quote_parts((*lake.split("."), "t")), analyzed)
     written = session.write(f"insert into {transaction.staged} {sql}")
     transaction.discard()
     transaction.close()

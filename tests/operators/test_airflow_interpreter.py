@@ -16,7 +16,7 @@ pytest.importorskip("airflow")
 
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_planproof.dbt_command import DbtElsewhere, recorded, target_path
+from airflow_planproof.dbt_command import DbtElsewhere, find_target_path, read_recorded
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.interpreter import Interpreter
 from planproof.project.request import Request
@@ -117,17 +117,17 @@ def test_only_a_report_of_this_run_is_brought_home(tmp_path: Path, monkeypatch: 
 
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
     (tmp_path / "dbt_project.yml").write_text("name: x\ntarget-path: out\n")
-    assert target_path(tmp_path, os.environ) == tmp_path / "out"
+    assert find_target_path(tmp_path, os.environ) == tmp_path / "out"
     now = datetime.now(timezone.utc)
-    assert recorded(str(tmp_path), now) is None
+    assert read_recorded(str(tmp_path), now) is None
     file = tmp_path / "out" / "planproof" / "report.json"
     file.parent.mkdir(parents=True)
     file.write_text(run_report("dbt build", [Report("m", "published")], now).to_json())
-    found = recorded(str(tmp_path), now)
+    found = read_recorded(str(tmp_path), now)
     assert found is not None
     assert found.reports[0].model == "m"
-    assert recorded(str(tmp_path), now + timedelta(minutes=1)) is None
+    assert read_recorded(str(tmp_path), now + timedelta(minutes=1)) is None
     file.write_text(json.dumps({"format": 99}))
-    assert recorded(str(tmp_path), now) is None
+    assert read_recorded(str(tmp_path), now) is None
     monkeypatch.setenv("DBT_TARGET_PATH", "/elsewhere")
-    assert target_path(tmp_path, os.environ) == Path("/elsewhere")
+    assert find_target_path(tmp_path, os.environ) == Path("/elsewhere")

@@ -89,6 +89,6 @@ def test_the_log_calls_nothing_proved_that_promises_nothing(monkeypatch: pytest.
     operator, said = PlanproofRunOperator(task_id="run", project_dir="/nowhere"), []
     log = SimpleNamespace(info=lambda text, *values: said.append(text % values))
     monkeypatch.setattr(PlanproofRunOperator, "log", log)
-    operator.told(Report("m", "published", details=Details(contract=False)))
-    operator.told(Report("n", "published", details=Details(contract=True)))
+    operator.log_report(Report("m", "published", details=Details(contract=False)))
+    operator.log_report(Report("n", "published", details=Details(contract=True)))
     assert said == ["m: published, no contract", "n: published, proved"]

@@ -243,7 +243,7 @@ def test_a_run_reaches_the_server_of_its_connection(
 def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow_planproof import PlanproofAuditOperator
     from airflow_planproof.errors import PlanproofViolation
-    from airflow_planproof.xcom import plain
+    from airflow_planproof.xcom import make_plain
 
     conf = {
         "spark.hadoop.fs.s3a.secret.key": "hunter2-of-s3",
@@ -254,7 +254,7 @@ def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytes
     monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", "spark-connect://ada:hunter2-of-connect@host")
     task.conn_id = "cluster"
     task.spark_settings()
-    said = plain({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret", "false"]})
+    said = make_plain({"error": ["hunter2-of-s3 and hunter2-of-connect are wrong", "4g-is-no-secret", "false"]})
     assert said == {"error": ["*** and *** are wrong", "4g-is-no-secret", "false"]}
     # Callbacks of a task may send its message elsewhere than to the log.
     assert str(PlanproofViolation("hunter2-of-s3 is wrong")) == "*** is wrong"
@@ -262,7 +262,7 @@ def test_secrets_are_masked_in_the_report(airflow_home: Path, monkeypatch: pytes
 
 def test_secrets_are_masked_before_the_rendered_fields_are_stored(airflow_home: Path) -> None:
     from airflow_planproof import PlanproofAuditOperator, PlanproofRunOperator
-    from airflow_planproof.xcom import plain
+    from airflow_planproof.xcom import make_plain
 
     given = {
         "spark.hadoop.fs.azure.account.key.a": "hunter2-of-azure",
@@ -277,9 +277,9 @@ def test_secrets_are_masked_before_the_rendered_fields_are_stored(airflow_home: 
         PlanproofRunOperator(task_id="r", project_dir=".", vars=nested),
     ):
         task.render_template_fields({})
-        shown = plain({name: getattr(task, name) for name in task.template_fields})
+        shown = make_plain({name: getattr(task, name) for name in task.template_fields})
         assert "hunter2" not in str(shown)
-    assert plain("hunter2-of-azure, hunter2-of-vars, c-is-no-secret") == "***, ***, c-is-no-secret"
+    assert make_plain("hunter2-of-azure, hunter2-of-vars, c-is-no-secret") == "***, ***, c-is-no-secret"
 
 
 @pytest.mark.parametrize(

@@ -96,14 +96,14 @@ def stored(airflow: Airflow) -> dict[str, tuple[int, float]]:
 
 def test_a_day_in_the_life(airflow: Airflow, tmp_path: Path) -> None:
     green = airflow.trigger("shop")
-    task = airflow.ended("shop", green)
+    task = airflow.wait_for_end("shop", green)
     assert task["state"] == "success", airflow.log("shop", green, 1)
     assert airflow.events() == 1
     before = stored(airflow)
     assert before
 
     red = airflow.trigger("shop", join="left")
-    task = airflow.ended("shop", red)
+    task = airflow.wait_for_end("shop", red)
     assert (task["state"], task["try_number"], task["max_tries"]) == ("failed", 1, 2), airflow.log("shop", red, 1)
     assert "PP505 violated column order_id" in airflow.log("shop", red, 1)
     assert "The table published before is still there, with its 3 rows." in airflow.log("shop", red, 1)
@@ -113,7 +113,7 @@ def test_a_day_in_the_life(airflow: Airflow, tmp_path: Path) -> None:
     _opened_in_a_browser(airflow, "shop", red, tmp_path)
     _killed(airflow)
     again = airflow.trigger("shop")
-    assert airflow.ended("shop", again)["state"] == "success", airflow.log("shop", again, 1)
+    assert airflow.wait_for_end("shop", again)["state"] == "success", airflow.log("shop", again, 1)
     assert airflow.events() == 2
     assert list((airflow.home / "cwd").iterdir()) == []
 
@@ -132,19 +132,19 @@ def test_a_retry_a_clear_and_no_secret(airflow: Airflow, project: Path) -> None:
     sound = file.read_bytes()
     file.write_bytes(sound[:8] + bytes(len(sound) // 2) + sound[8 + len(sound) // 2 :])
     run = airflow.trigger("other", select="sales")
-    airflow.until(lambda: airflow.task("other", run)["state"] == "up_for_retry")
+    airflow.wait_until(lambda: airflow.task("other", run)["state"] == "up_for_retry")
     assert "PlanproofRunFailed" in airflow.log("other", run, 1)
     for left in file.parent.glob(".*.crc"):
         left.unlink()
     file.write_bytes(sound)
-    task = airflow.ended("other", run)
+    task = airflow.wait_for_end("other", run)
     assert (task["state"], task["try_number"]) == ("success", 2), airflow.log("other", run, 2)
 
     first = _rows(airflow, "sales")
     assert sum(first.values()) == 20_000
     cleared = {"dry_run": False, "only_failed": False, "dag_run_id": run, "task_ids": ["run"]}
     airflow.ask("POST", "dags/other/clearTaskInstances", cleared)
-    task = airflow.ended("other", run)
+    task = airflow.wait_for_end("other", run)
     assert (task["state"], task["try_number"]) == ("success", 3), airflow.log("other", run, 3)
     assert sum(rows for file, rows in _rows(airflow, "sales").items() if file not in first) == 20_000
 
@@ -160,13 +160,13 @@ def test_what_a_killed_task_left_is_settled_by_its_next_try(airflow: Airflow, pr
 
     done = len(airflow.jobs())
     run = airflow.trigger("other", select="endless")
-    airflow.until(lambda: _runs(airflow, done))
+    airflow.wait_until(lambda: _runs(airflow, done))
     (spark,) = [p for p in psutil.Process(airflow.server.pid).children(recursive=True) if p.name() == "java"]
     model = project / "models" / "endless.sql"
     model.write_text("select 1 as total")
     try:
         spark.parent().kill()
-        task = airflow.ended("other", run)
+        task = airflow.wait_for_end("other", run)
     finally:
         model.write_text(ENDLESS)
     assert (task["state"], task["try_number"]) == ("success", 2), airflow.log("other", run, 2)
@@ -193,12 +193,12 @@ def test_a_backfill(airflow: Airflow) -> None:
     airflow.run("backfill", "create", "--dag-id", "daily", *dates)
     runs = {run["dag_run_id"]: run["logical_date"][:10] for run in airflow.ask("GET", "dags/daily/dagRuns")["dag_runs"]}
     assert sorted(runs.values()) == ["2026-01-01", "2026-01-02"]
-    first = airflow.until(lambda: [run for run in runs if airflow.task("daily", run)["state"] == "up_for_retry"])
+    first = airflow.wait_until(lambda: [run for run in runs if airflow.task("daily", run)["state"] == "up_for_retry"])
     held.unlink()
     owner.note_end("night")
     assert f"default.daily is being published by run night, process {os.getpid()} on" in airflow.log("daily", *first, 1)
 
-    tasks = {day: airflow.ended("daily", run) for run, day in runs.items()}
+    tasks = {day: airflow.wait_for_end("daily", run) for run, day in runs.items()}
     assert {task["state"] for task in tasks.values()} == {"success"}, airflow.logs()
     assert sorted(task["try_number"] for task in tasks.values()) == [1, 2]
     earlier, later = sorted(tasks.values(), key=lambda task: task["start_date"])
@@ -215,7 +215,7 @@ def test_the_example_dags(airflow: Airflow) -> None:
     runs = {
         "planproof_shop": (lambda dag: airflow.trigger(dag, scale=0.01), ("prepare", "check", "run", "audit")),
         "planproof_segments": (airflow.trigger, ("customers", "segment_sizes", "tests")),
-        "planproof_audit": (airflow.scheduled, ("marts", "nations")),
+        "planproof_audit": (airflow.find_scheduled, ("marts", "nations")),
     }
     for dag, (begun, tasks) in runs.items():
         assert airflow.states(dag, begun(dag)) == dict.fromkeys(tasks, "success"), airflow.logs()
@@ -233,9 +233,9 @@ def _killed(airflow: Airflow) -> None:
     """Set to failed while its Spark job runs: the job has ended within 5 s of Airflow's `on_kill`."""
     done = len(airflow.jobs())
     run = airflow.trigger("other", select="endless")
-    airflow.until(lambda: _runs(airflow, done))
+    airflow.wait_until(lambda: _runs(airflow, done))
     airflow.ask("PATCH", f"dags/other/dagRuns/{quote(run)}/taskInstances/run", {"new_state": "failed"})
-    log = airflow.until(lambda: (t := airflow.log("other", run, 1)) and "the Spark work was cancelled" in t and t)
+    log = airflow.wait_until(lambda: (t := airflow.log("other", run, 1)) and "the Spark work was cancelled" in t and t)
     asked = _moment(log, "cancelling the Spark work")
     assert _moment(log, "the Spark work was cancelled") - asked < 5, log
     assert "has not ended yet" not in log

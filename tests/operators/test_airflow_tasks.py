@@ -205,9 +205,9 @@ SEEN = f"""{HEAD}
         from planproof.report.model import PlaneReading, Report
 
         last = Last(ti, None)
-        seen = last.seen()
+        seen = last.read()
         stored = PlaneReading("catalog", "read", None, (("id", "int", True),))
-        last.keep([Report("t", "audited", planes=(stored,), rows=ROWS)])
+        last.write([Report("t", "audited", planes=(stored,), rows=ROWS)])
         return seen
 
     look()

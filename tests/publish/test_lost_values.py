@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planproof import Contract, Guard, Model, Report, Settings
-from planproof_engine.hazards.loss import lost
+from planproof_engine.hazards.loss import find_lost
 from planproof_engine.types import parse_type
 
 TABLE = [
@@ -93,7 +93,7 @@ def test_spark_loses_what_is_said_to_be_lost(spark: Any, ansi: Any) -> None:
     ansi(False)
     asked = []
     for value, source, target, is_lost in TABLE:
-        found = lost("x", parse_type(source), parse_type(target))
+        found = find_lost("x", parse_type(source), parse_type(target))
         assert found is not None or not is_lost, (source, target)
         condition = found.condition if found is not None else "false"
         shown = f"coalesce({condition}, false), string(cast(x as {target}))"
@@ -106,7 +106,7 @@ def test_spark_loses_what_is_said_to_be_lost(spark: Any, ansi: Any) -> None:
     asked = [
         f"select coalesce({found.condition}, false) from (select cast(null as {s}) as x)"
         for _, s, t, _ in TABLE
-        if (found := lost("x", parse_type(s), parse_type(t))) is not None
+        if (found := find_lost("x", parse_type(s), parse_type(t))) is not None
     ]
     assert {row[0] for row in spark.sql(" union all ".join(asked)).collect()} == {False}
 

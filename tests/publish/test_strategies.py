@@ -23,7 +23,7 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.recover import recover
 from planproof.session.store import store_of
 from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 pytestmark = pytest.mark.hive
 
@@ -349,7 +349,7 @@ def test_a_partition_that_others_wrote_to_meanwhile_stays(
     there, (frail, _) = world("append of a partition column's neighbour"), dying(None)
 
     def dies(sql: str) -> Any:
-        if sql.startswith(f"ALTER TABLE {quoted(split_name(there.name))} ADD COLUMNS"):
+        if sql.startswith(f"ALTER TABLE {quote_parts(split_name(there.name))} ADD COLUMNS"):
             raise killed
         return session.rows(sql)
 

@@ -119,7 +119,7 @@ def test_it_is_printed_driven_by_keys_and_read_aloud(reports, tmp_path) -> None:
         )
         browser.press("Enter", "\r")
         assert browser.value("document.activeElement.parentElement.open")
-        spoken = browser.spoken()
+        spoken = browser.list_spoken()
         assert ("searchbox", "search in the models") in spoken
         assert ("heading", "shop.sales") in spoken
         assert ("list", "the way of the column through the models") in spoken

@@ -143,14 +143,10 @@ def test_absent_is_what_no_list_shows(spark: Any, database: str, session: Any) -
 
 
 def test_a_list_that_fails_leaves_it_open(database: str, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = type(session)._run
+    def fail(self: Any, within: list[str], own: str) -> Any:
+        raise SparkFailure("the cable was pulled", outside=True)
 
-    def failing(self: Any, sql: str) -> Any:
-        if sql.startswith("SHOW TABLES"):
-            raise SparkFailure("the cable was pulled", outside=True)
-        return plain(self, sql)
-
-    monkeypatch.setattr(type(session), "_run", failing)
+    monkeypatch.setattr(type(session), "_list_tables", fail)
     with pytest.raises(SparkFailure, match="Whether it exists is not known") as found:
         session.table(f"{database}.none")
     assert found.value.transient

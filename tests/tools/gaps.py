@@ -45,14 +45,14 @@ def raised(version: str) -> set[str]:
 
 def gaps(version: str) -> dict[str, list[str]]:
     """The conditions and functions of one version, as they are kept."""
-    spark = facts.known()[version]
+    spark = facts.read_known()[version]
     registry = builtin(spark.minor)
     without = [n for n in spark.functions if registry.find(n) is None and n not in registry.internal]
     return {"conditions": sorted(raised(version) - spark.conditions.keys()), "functions": sorted(without)}
 
 
 def main() -> None:
-    KEPT.write_text(json.dumps({version: gaps(version) for version in facts.known()}, indent=1) + "\n")
+    KEPT.write_text(json.dumps({version: gaps(version) for version in facts.read_known()}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ assert _SPEC is not None
 assert _SPEC.loader is not None
 gaps = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(gaps)
-KNOWN = facts.known()
+KNOWN = facts.read_known()
 DOCS = (Path(__file__).parents[2] / "core" / "planproof_engine" / "NEW_SPARK.md").read_text()
 NEWEST = list(KNOWN.values())[-1]
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
@@ -37,7 +37,7 @@ def test_the_facts_of_each_version_are_there_in_their_order() -> None:
 def test_a_file_of_facts_is_as_the_command_writes_it(path: Path) -> None:
     form = json.loads(path.read_text())
     assert path.stem == form["version"]
-    assert facts.written(form) == path.read_text()
+    assert facts.format_facts(form) == path.read_text()
 
 
 def test_each_rule_of_the_grammar_has_its_place() -> None:
@@ -50,12 +50,12 @@ def test_no_place_is_named_for_a_rule_that_no_spark_has() -> None:
 
 
 def test_each_place_stands_in_the_code() -> None:
-    assert places.missing(name for place in places.places().values() for name in place.names) == []
+    assert places.find_missing(name for place in places.places().values() for name in place.names) == []
 
 
 def test_a_place_that_is_gone_is_told() -> None:
     named = ["sql.parse.parse", "sql.parse.gone", "sql.gone.parse", "sql.cursor.Cursor.gone", "sql.queries"]
-    assert places.missing(iter(named)) == sorted(named[1:])
+    assert places.find_missing(iter(named)) == sorted(named[1:])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -118,7 +118,7 @@ def test_each_text_of_the_form_of_a_condition_is_one_of_spark_s() -> None:
     conditions = {name for found in KNOWN.values() for name in found.conditions}
     of_classes = {name.partition(".")[2] for name in conditions}
     tokens = set().union(*(found.tokens for found in KNOWN.values()))
-    others = {text for text in raised.written() if text not in conditions | of_classes | tokens}
+    others = {text for text in raised.list_written() if text not in conditions | of_classes | tokens}
     assert others == _NO_CONDITIONS
 
 
@@ -143,13 +143,13 @@ def test_the_newest_spark_has_no_gap() -> None:
 
 
 def test_alternatives_of_a_rule_are_those_of_its_one_block() -> None:
-    assert facts.alternatives("(a | b (c | d)? | '(' e ')' | '|')") == ["a", "b (c | d)?", "'(' e ')'", "'|'"]
-    assert facts.alternatives("(a | b) c") == ["(a | b) c"]
-    assert facts.alternatives("(a)? (b)?") == ["(a)? (b)?"]
-    assert facts.alternatives("a") == ["a"]
-    assert facts.alternatives("'(' a ')'") == ["'(' a ')'"]
+    assert facts.split_alternatives("(a | b (c | d)? | '(' e ')' | '|')") == ["a", "b (c | d)?", "'(' e ')'", "'|'"]
+    assert facts.split_alternatives("(a | b) c") == ["(a | b) c"]
+    assert facts.split_alternatives("(a)? (b)?") == ["(a)? (b)?"]
+    assert facts.split_alternatives("a") == ["a"]
+    assert facts.split_alternatives("'(' a ')'") == ["'(' a ')'"]
     looped = "(NOT e[5] | '(' e ')') (({from 2}? AND e[3] | {from 1}? OR '(' e[2]))*"
-    assert facts.alternatives(looped) == [
+    assert facts.split_alternatives(looped) == [
         *("NOT e[5]", "'(' e ')'"),
         *("... {from 2}? AND e[3]", "... {from 1}? OR '(' e[2]"),
     ]
@@ -162,12 +162,12 @@ def test_a_function_is_told_by_its_usages_and_by_a_hash_of_what_is_said_of_it() 
         "Usage: f(a) - Gives a.\n\n    f(a, b) - Gives b: both.",
         "Extended Usage:\n    Examples:\n      > SELECT f(1);\n    Note:\n      Not of NULL.\n    Since: 9.1.0\n",
     ]
-    [cls, since, usages, text] = facts._described(lines)
+    [cls, since, usages, text] = facts._parse_description(lines)
     assert [cls, since, usages] == ["F", "9.1.0", ["f(a)", "f(a, b)"]]
     other_example = [line.replace("f(1)", "f(2)") for line in lines]
     other_note = [line.replace("Not of", "Of") for line in lines]
-    assert facts._described(other_example)[3] == text
-    assert facts._described(other_note)[3] != text
+    assert facts._parse_description(other_example)[3] == text
+    assert facts._parse_description(other_note)[3] != text
 
 
 def _changed() -> facts.Facts:
@@ -199,7 +199,7 @@ def _changed() -> facts.Facts:
 
 @cache
 def _told() -> list[str]:
-    return page.page(NEWEST, _changed()).splitlines()
+    return page.render_page(NEWEST, _changed()).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_the_page_tells_each_change_and_whom_it_concerns(line: str) -> None:
 
 
 def test_a_spark_beside_itself_has_no_change() -> None:
-    told = page.page(NEWEST, NEWEST)
+    told = page.render_page(NEWEST, NEWEST)
     assert told.count("Nothing changed.") == 5
     assert "| 0 / 0 / 0 " * 7 in told
 
@@ -252,7 +252,7 @@ def _other(name: str, ansi: bool = True) -> dict[str, object]:
 
 def test_golden_cases_are_told_by_function_with_a_few_of_each() -> None:
     answer = {"version": "9.0.0", "asked": 50, "other": [*(_other("abs", i != 1) for i in range(4)), _other("acos")]}
-    assert answers.golden_lines(answer) == [
+    assert answers.list_golden_lines(answer) == [
         "Of 50 golden cases Spark 9.0.0 answers 5 otherwise, of 2 functions and files.",
         "",
         "- `abs`: 4",
@@ -276,11 +276,11 @@ def test_a_spark_is_a_python_a_package_or_a_distribution(tmp_path: Path) -> None
     (package / "__init__.py").touch()
     py4j = distribution / "python" / "lib" / "py4j-0.10.9.9-src.zip"
     py4j.touch()
-    assert sparks.command(sys.executable) == (sys.executable, [])
-    assert sparks.command(str(package)) == (sys.executable, [str(package.parent)])
-    assert sparks.command(str(distribution)) == (sys.executable, [str(distribution / "python"), str(py4j)])
+    assert sparks.find_command(sys.executable) == (sys.executable, [])
+    assert sparks.find_command(str(package)) == (sys.executable, [str(package.parent)])
+    assert sparks.find_command(str(distribution)) == (sys.executable, [str(distribution / "python"), str(py4j)])
     with pytest.raises(sparks.NoSpark):
-        sparks.command(str(tmp_path))
+        sparks.find_command(str(tmp_path))
     with pytest.raises(sparks.NoSpark):
         sparks.facts_of("9.0.0")
 
@@ -292,6 +292,6 @@ def test_the_facts_of_a_version_are_read_and_not_asked() -> None:
 def test_what_a_script_prints_comes_back_and_its_failure_is_raised(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import sys; print(sys.argv[1]); sys.exit(int(sys.argv[2]))")
-    assert sparks.printed(sys.executable, script, ["said", "1"], ends=(0, 1)) == "said\n"
+    assert sparks.run_script(sys.executable, script, ["said", "1"], ends=(0, 1)) == "said\n"
     with pytest.raises(subprocess.CalledProcessError):
-        sparks.printed(sys.executable, script, ["said", "1"])
+        sparks.run_script(sys.executable, script, ["said", "1"])

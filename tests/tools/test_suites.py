@@ -76,7 +76,7 @@ def test_a_changed_file_is_no_commit(root: Path) -> None:
 
 
 def test_each_suite_of_the_repository_is_a_command_of_it() -> None:
-    known = suites.commands(yaml.safe_load((suites.ROOT / "docs" / "support.yml").read_text()))
+    known = suites.list_commands(yaml.safe_load((suites.ROOT / "docs" / "support.yml").read_text()))
     targets = (suites.ROOT / "Makefile").read_text()
     assert len(known) == len(set(known)) > 15
     for command in known:

@@ -18,11 +18,11 @@ FORM = yaml.safe_load(support_matrix.DATA.read_text())
 
 
 def test_every_test_and_command_that_the_matrix_names_is_there() -> None:
-    assert support_matrix.problems(MATRIX) == []
+    assert support_matrix.find_problems(MATRIX) == []
 
 
 def test_the_page_is_made_of_the_data() -> None:
-    assert support_matrix.page(MATRIX) == support_matrix.PAGE.read_text(), "run python tools/support_matrix.py"
+    assert support_matrix.render_page(MATRIX) == support_matrix.PAGE.read_text(), "run python tools/support_matrix.py"
 
 
 def test_the_versions_of_the_test_run_are_those_of_the_lock() -> None:
@@ -51,7 +51,7 @@ def test_a_table_has_every_value_of_an_axis(axis: str) -> None:
 
 def test_a_cell_says_at_which_commit_its_suite_was_green() -> None:
     def row(result: Result) -> str:
-        lines = support_matrix.page(MATRIX, {"make test-airflow2": result}).splitlines()
+        lines = support_matrix.render_page(MATRIX, {"make test-airflow2": result}).splitlines()
         return next(line for line in lines if line.startswith("| 2.11 |"))
 
     assert re.match(r"\| 2.11 \| \*\*held\*\* \S+, abc \|", row(Result("abc", "green", 1, "1 passed", "abc")))
@@ -62,18 +62,18 @@ def test_a_cell_says_at_which_commit_its_suite_was_green() -> None:
 def test_nothing_is_held_without_a_green_run_on_record() -> None:
     red = dict.fromkeys((point.run.command for point in MATRIX.points), Result("def", "red", 1, "1 failed", "abc"))
     for results in ({}, red):
-        assert "held" not in support_matrix.page(MATRIX, results).partition("## ")[2]
+        assert "held" not in support_matrix.render_page(MATRIX, results).partition("## ")[2]
 
 
 def test_a_cell_counts_the_tests_that_a_green_run_holds() -> None:
-    page = support_matrix.page(MATRIX, {"make test": Result("abc", "green", 1, "1 passed", "abc")})
+    page = support_matrix.render_page(MATRIX, {"make test": Result("abc", "green", 1, "1 passed", "abc")})
     row = next(line for line in page.partition("## Catalog")[2].splitlines() if line.startswith("| Hive |"))
     assert re.match(r"\| Hive \| \*\*held\*\* \[\d+ of \d+\]", row)
 
 
 def test_the_last_run_of_any_suite_stands_on_the_page() -> None:
     results = {"make walks WALKS=50": Result("abc", "green", 1, "50 passed", "abc", "2026-11-26")}
-    assert "| `make walks WALKS=50` | green at abc (2026-11-26) |" in support_matrix.page(MATRIX, results)
+    assert "| `make walks WALKS=50` | green at abc (2026-11-26) |" in support_matrix.render_page(MATRIX, results)
 
 
 def _with(**changes: object) -> str:
@@ -83,7 +83,7 @@ def _with(**changes: object) -> str:
 
 
 def test_a_cell_says_what_holds_and_leads_to_its_tests_and_the_others_are_dashes() -> None:
-    told = support_matrix.page(support_matrix.read(_with()), {}).splitlines()
+    told = support_matrix.render_page(support_matrix.read(_with()), {}).splitlines()
     text = _with()
     line = text[: text.index("- catalog: Hive\n")].count("\n") + 1
     assert f"| 4.3 | - | - | - | read [1](support.yml#L{line}) |" in told
@@ -101,14 +101,14 @@ def test_a_cell_says_what_holds_and_leads_to_its_tests_and_the_others_are_dashes
     ],
 )
 def test_what_the_repository_does_not_have_is_told(changes: dict[str, object], problem: str | None) -> None:
-    found = support_matrix.problems(support_matrix.read(_with(**changes)))
+    found = support_matrix.find_problems(support_matrix.read(_with(**changes)))
     assert [problem in line for line in found] == ([True] if problem else [])
 
 
 def test_a_command_that_is_gone_is_told() -> None:
     runs = {"test": {"command": "make gone", "versions": FORM["runs"]["test"]["versions"]}}
     form = yaml.safe_dump({**yaml.safe_load(_with()), "runs": runs})
-    assert support_matrix.problems(support_matrix.read(form)) == ["no such command: make gone"]
+    assert support_matrix.find_problems(support_matrix.read(form)) == ["no such command: make gone"]
 
 
 def test_a_value_that_no_axis_has_is_refused() -> None:
@@ -122,13 +122,13 @@ def test_docs_are_where_the_page_says() -> None:
 
 def test_the_releases_whose_rules_are_known_are_those_that_were_asked() -> None:
     assert {rules.spark: rules.release for rules in MATRIX.rules} == {
-        f.minor: f.version for f in facts.known().values()
+        f.minor: f.version for f in facts.read_known().values()
     }
 
 
 def test_a_slow_test_holds_no_rules() -> None:
     slow = "tests/session/test_elsewhere.py::test_healthy_models_are_published"
     form = {**FORM, "rules": [{"spark": "4.3", "release": "4.3.0", "tests": [slow]}]}
-    assert support_matrix.problems(support_matrix.read(yaml.safe_dump(form))) == [
+    assert support_matrix.find_problems(support_matrix.read(yaml.safe_dump(form))) == [
         f"no such test, or a slow one: {slow}"
     ]

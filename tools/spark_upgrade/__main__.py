@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from spark_upgrade import answers, facts, page, sparks
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sparks", nargs="*", help="the old Spark and the new one; with --facts any number")
     parser.add_argument("--facts", action="store_true", help="write the facts of the Sparks")
@@ -41,21 +41,21 @@ def _write_facts(named: list[str]) -> None:
     for spark in named:
         form = sparks.form(spark)
         path = facts.FOLDER / f"{form['version']}.json"
-        path.write_text(facts.written(form))
+        path.write_text(facts.format_facts(form))
         print(path)
 
 
 def main() -> int:
-    options = _options()
+    options = _parse_options()
     if options.facts:
         _write_facts(options.sparks)
         return 0
     if options.steps:
-        print(*page.summary(itertools.pairwise(facts.known().values())), sep="\n")
+        print(*page.summary(itertools.pairwise(facts.read_known().values())), sep="\n")
         return 0
     old, new = (sparks.facts_of(spark) for spark in options.sparks)
-    told = answers.lines(options.sparks[1], new, options.family) if options.answers else []
-    text = page.page(old, new, told)
+    told = answers.list_lines(options.sparks[1], new, options.family) if options.answers else []
+    text = page.render_page(old, new, told)
     if options.out:
         options.out.write_text(text)
     else:

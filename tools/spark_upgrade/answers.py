@@ -16,21 +16,21 @@ _SWEPT = (0, 1)
 """How a sweep ends: with 1 where it found a difference."""
 
 
-def lines(spark: str, facts: Facts, families: Sequence[str]) -> list[str]:
+def list_lines(spark: str, facts: Facts, families: Sequence[str]) -> list[str]:
     """Asks a Spark at hand the golden cases, then the sweep's calls of some families (none named: all)."""
-    golden = sparks.asked(spark, Path(__file__).parent / "asking_golden.py")
-    found = ["## Golden cases", "", *golden_lines(golden), "", "## Sweeps", ""]
+    golden = sparks.ask(spark, Path(__file__).parent / "asking_golden.py")
+    found = ["## Golden cases", "", *list_golden_lines(golden), "", "## Sweeps", ""]
     chosen = ["--family", *families] if families else []
     for title, script, args in (
         ("versions.py: what planproof accepts, beside this Spark", "versions.py", ["--show", str(_SHOWN), *chosen]),
         ("sweep.py: planproof as for the newest Spark, beside this one", "sweep.py", ["--show", str(_SHOWN), *chosen]),
     ):
-        printed = sparks.printed(spark, sparks.ROOT / "tests" / "engine" / "functions" / script, args, ends=_SWEPT)
+        printed = sparks.run_script(spark, sparks.ROOT / "tests" / "engine" / "functions" / script, args, ends=_SWEPT)
         found += [f"### {title}", "", "```", *printed.splitlines(), "```", ""]
     return found
 
 
-def golden_lines(answer: dict[str, Any]) -> list[str]:
+def list_golden_lines(answer: dict[str, Any]) -> list[str]:
     """The golden cases that a Spark answers otherwise, by function or file."""
     by_name: dict[str, list[dict[str, Any]]] = {}
     for case in answer["other"]:

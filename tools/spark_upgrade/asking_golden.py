@@ -45,13 +45,13 @@ def calls(version: str) -> Iterator[Case]:
     for path in sorted(GOLDEN.glob("*.jsonl")):
         for line in path.read_text().splitlines():
             case = json.loads(line)
-            text, name = _asked(case)
+            text, name = _make_query(case)
             if text is not None and not any(column in text for column in missing):
                 columns = tuple((n, t, nullable) for n, t, nullable in case.get("columns", ()))
                 yield Case(text, name, case["ansi"], Answer(columns, case.get("error")))
 
 
-def _asked(case: dict[str, Any]) -> tuple[str | None, str]:
+def _make_query(case: dict[str, Any]) -> tuple[str | None, str]:
     if "text" in case:
         in_from = case["group"] == texts.IN_FROM
         return (f"* FROM {case['text']}" if in_from else case["text"]), case["group"]
@@ -60,7 +60,7 @@ def _asked(case: dict[str, Any]) -> tuple[str | None, str]:
     return (call_sql(name, function, tuple(case["args"])) if function else None), name
 
 
-def other_calls(asker: Spark, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+def find_other_calls(asker: Spark, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
     """The golden calls that Spark now answers otherwise."""
     listed = list(cases)
     for ansi in (True, False):
@@ -71,10 +71,10 @@ def other_calls(asker: Spark, cases: Iterable[Case]) -> Iterator[dict[str, Any]]
                 found = parsed(answer)
                 if found != case.answer:
                     then, now = (_columns(a.error, a.columns) for a in (case.answer, found))
-                    yield _told(case.name, case.text, ansi, then, now)
+                    yield _describe_difference(case.name, case.text, ansi, then, now)
 
 
-def other_queries(spark: Any) -> Iterator[dict[str, Any]]:
+def find_other_queries(spark: Any) -> Iterator[dict[str, Any]]:
     """The golden queries that Spark now answers otherwise."""
     for statement in golden.tables():
         spark.sql(statement)
@@ -83,7 +83,7 @@ def other_queries(spark: Any) -> Iterator[dict[str, Any]]:
         wanted = {key: value for key, value in case.items() if key != "file"}
         if found != wanted:
             then, now = (_columns(a.get("error"), [f.values() for f in a.get("schema", ())]) for a in (wanted, found))
-            yield _told(case["file"], case["query"], case["ansi"], then, now)
+            yield _describe_difference(case["file"], case["query"], case["ansi"], then, now)
 
 
 def _columns(error: str | None, columns: Iterable[Iterable[Any]]) -> list[str]:
@@ -91,7 +91,7 @@ def _columns(error: str | None, columns: Iterable[Iterable[Any]]) -> list[str]:
     return [error] if error else [json.dumps(list(column))[1:-1] for column in columns]
 
 
-def _told(name: str, text: str, ansi: bool, then: list[str], now: list[str]) -> dict[str, Any]:
+def _describe_difference(name: str, text: str, ansi: bool, then: list[str], now: list[str]) -> dict[str, Any]:
     """Of two answers of the same length only the columns that differ are told."""
     if len(then) == len(now):
         pairs = [(a, b) for a, b in zip(then, now) if a != b]
@@ -106,7 +106,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         spark = embedded(directory)
         known = list(calls(version))
-        found = [*other_calls(Spark(spark, over(version)), known), *other_queries(spark)]
+        found = [*find_other_calls(Spark(spark, over(version)), known), *find_other_queries(spark)]
         asked = len(known) + sum(1 for _ in golden.cases())
         spark.stop()
     Path(sys.argv[1]).write_text(json.dumps({"version": version, "asked": asked, "other": found}))

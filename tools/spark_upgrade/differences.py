@@ -25,7 +25,7 @@ class Changes:
         return len(self.new) + len(self.gone) + len(self.changed)
 
 
-def changes(old: Mapping[str, _Value], new: Mapping[str, _Value]) -> Changes:
+def find_changes(old: Mapping[str, _Value], new: Mapping[str, _Value]) -> Changes:
     return Changes(
         tuple(sorted(new.keys() - old.keys())),
         tuple(sorted(old.keys() - new.keys())),
@@ -41,27 +41,29 @@ class Alternatives:
     added: tuple[str, ...]
 
 
-def alternatives(rule: str, old: Facts, new: Facts) -> Alternatives:
+def find_alternatives(rule: str, old: Facts, new: Facts) -> Alternatives:
     """The alternatives in which a rule differs; a rule that is absent from one version has none there."""
-    before, after = (_numbered(f.grammar.get(rule, ())) for f in (old, new))
+    before, after = (_number_long_lists(f.grammar.get(rule, ())) for f in (old, new))
     return Alternatives(tuple(a for a in before if a not in after), tuple(a for a in after if a not in before))
 
 
-def _numbered(found: Iterable[str]) -> list[str]:
+def _number_long_lists(found: Iterable[str]) -> list[str]:
     """Long lists of words, one by one, so that a new keyword does not show the whole list anew."""
     words = [part for text in found for part in (text.split(" ") if re.fullmatch(r"[A-Z_0-9 ]+", text) else [text])]
     return list(dict.fromkeys(words))
 
 
-def same_rules(old: Facts, new: Facts) -> Changes:
+def compare_rules(old: Facts, new: Facts) -> Changes:
     """The rules of the grammar that are new, gone or read something else.
 
     A rule that merely lost or got an inner block of precedence numbers reads the same.
     """
-    return changes({k: _plain(v) for k, v in old.grammar.items()}, {k: _plain(v) for k, v in new.grammar.items()})
+    return find_changes(
+        {k: _drop_numbers(v) for k, v in old.grammar.items()}, {k: _drop_numbers(v) for k, v in new.grammar.items()}
+    )
 
 
-def _plain(found: Iterable[str]) -> frozenset[str]:
+def _drop_numbers(found: Iterable[str]) -> frozenset[str]:
     return frozenset(re.sub(r"(?<=\{from )\d+(?=\}\?)|(?<=\w)\[\d+\]", "", text) for text in found)
 
 
@@ -76,9 +78,9 @@ class Renamed:
         return frozenset(name for pair in self.pairs for name in pair)
 
 
-def renamed(old: Mapping[str, Condition], new: Mapping[str, Condition]) -> Renamed:
+def find_renamed(old: Mapping[str, Condition], new: Mapping[str, Condition]) -> Renamed:
     """A condition that is gone counts as renamed where exactly one new condition has its message."""
-    found = changes(old, new)
+    found = find_changes(old, new)
     by_text: dict[str, list[str]] = {}
     for name in found.new:
         by_text.setdefault(new[name].text, []).append(name)
@@ -86,7 +88,7 @@ def renamed(old: Mapping[str, Condition], new: Mapping[str, Condition]) -> Renam
     return Renamed(tuple((name, others[0]) for name, others in pairs if len(others) == 1))
 
 
-def aliases(functions: Mapping[str, Described]) -> dict[str, tuple[str, ...]]:
+def find_aliases(functions: Mapping[str, Described]) -> dict[str, tuple[str, ...]]:
     """Of each function the other names of its class, which Spark documents as the same."""
     by_class: dict[str, list[str]] = {}
     for found in functions.values():

@@ -67,7 +67,7 @@ class Facts:
         return ".".join(self.version.split(".")[:2])
 
 
-def known() -> dict[str, Facts]:
+def read_known() -> dict[str, Facts]:
     """The facts that are checked in, by version, the oldest first."""
     found = [load(json.loads(path.read_text())) for path in FOLDER.glob("*.json")]
     return {facts.version: facts for facts in sorted(found, key=lambda f: f.release)}
@@ -96,8 +96,8 @@ def compact(raw: dict[str, Any]) -> dict[str, Any]:
     """What asking.py wrote, without what no comparison needs."""
     return {
         "version": raw["version"],
-        "functions": {name: _described(lines) for name, lines in raw["functions"].items()},
-        "grammar": {rule: alternatives(text) for rule, text in raw["grammar"].items()},
+        "functions": {name: _parse_description(lines) for name, lines in raw["functions"].items()},
+        "grammar": {rule: split_alternatives(text) for rule, text in raw["grammar"].items()},
         "tokens": raw["tokens"],
         "settings": {key: _default(key, *found) for key, found in raw["settings"].items()},
         "conditions": {name: _condition(found) for name, found in raw["conditions"].items()},
@@ -106,7 +106,7 @@ def compact(raw: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def written(form: dict[str, Any]) -> str:
+def format_facts(form: dict[str, Any]) -> str:
     """The file's text: JSON, with one line for each entry of each part."""
     parts = []
     for name, part in form.items():
@@ -122,34 +122,34 @@ def _line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def alternatives(text: str) -> list[str]:
+def split_alternatives(text: str) -> list[str]:
     """A rule's alternatives: those of its one block, or the text itself.
 
     A rule that begins with itself has become a loop over what may follow; its alternatives are told as `... AND e`.
     """
-    first, loop = _looped(text)
-    return [*_of_block(first), *(f"... {found}" for found in (_of_block(loop) if loop else []))]
+    first, loop = _find_loop(text)
+    return [*_split_block(first), *(f"... {found}" for found in (_split_block(loop) if loop else []))]
 
 
-def _shape(text: str) -> str:
+def _mask_quoted(text: str) -> str:
     """The text with signs in quotes made unreadable, so that brackets are those of the grammar."""
     return re.sub(r"'[^']*'", lambda found: "_" * len(found[0]), text)
 
 
-def _looped(text: str) -> tuple[str, str]:
+def _find_loop(text: str) -> tuple[str, str]:
     """What a rule that begins with itself starts with, and what its loop reads; nothing for any other rule."""
     if not text.endswith(")*") or "{from " not in text:
         return text, ""
-    shape, at, depth = _shape(text), len(text) - 2, 1
+    shape, at, depth = _mask_quoted(text), len(text) - 2, 1
     while depth:
         at -= 1
         depth += {")": 1, "(": -1}.get(shape[at], 0)
     return text[:at].strip(), text[at + 1 : -2]
 
 
-def _of_block(text: str) -> list[str]:
+def _split_block(text: str) -> list[str]:
     parts, depth, start = [], 0, 1
-    for at, sign in enumerate(_shape(text)):
+    for at, sign in enumerate(_mask_quoted(text)):
         depth += {"(": 1, ")": -1}.get(sign, 0)
         if depth == 0 and at < len(text) - 1:
             return [text]
@@ -159,7 +159,7 @@ def _of_block(text: str) -> list[str]:
     return [*parts, text[start:-1].strip()] if parts else [text]
 
 
-def _described(lines: list[str]) -> list[Any]:
+def _parse_description(lines: list[str]) -> list[Any]:
     said = {key: value for key, _, value in (line.partition(": ") for line in lines)}
     usage, extended = said.get("Usage", ""), "\n".join(lines[-1:])
     since = re.search(r"Since: *([\d.]+)", extended)

@@ -45,23 +45,23 @@ def places() -> dict[str, Place]:
     return found
 
 
-def missing(names: Iterator[str]) -> list[str]:
+def find_missing(names: Iterator[str]) -> list[str]:
     """Which of the dotted names stand for nothing in core/planproof."""
-    return sorted({name for name in names if not _stands(name)})
+    return sorted({name for name in names if not _is_defined(name)})
 
 
-def _stands(name: str) -> bool:
+def _is_defined(name: str) -> bool:
     """Whether `room.module.Class.method` (or `.function`, `.TABLE`) is defined."""
     parts = name.split(".")
     for length in range(len(parts) - 1, 0, -1):
         path = _CODE.joinpath(*parts[:length]).with_suffix(".py")
         if path.is_file():
-            return ".".join(parts[length:]) in _defined(path)
+            return ".".join(parts[length:]) in _list_defined(path)
     return False
 
 
 @cache
-def _defined(path: Path) -> frozenset[str]:
+def _list_defined(path: Path) -> frozenset[str]:
     return frozenset(_names(ast.parse(path.read_text()).body, ""))
 
 

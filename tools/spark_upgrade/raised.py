@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from spark_upgrade.facts import known
+from spark_upgrade.facts import read_known
 from spark_upgrade.sparks import ROOT
 
 ROOMS = ("sql", "analysis", "functions", "types", "logical")
@@ -19,7 +19,7 @@ _SHORT = "DATATYPE_MISMATCH."
 
 
 @cache
-def written() -> dict[str, str]:
+def list_written() -> dict[str, str]:
     """Every text of the form of a condition in the rooms that refuse, with a file that has it."""
     found: dict[str, str] = {}
     for room in ROOMS:
@@ -39,17 +39,17 @@ def _texts(source: str) -> Iterator[str]:
             yield text
 
 
-def meant(text: str) -> frozenset[str]:
+def find_meant(text: str) -> frozenset[str]:
     """The conditions of all Sparks that a text in the code may stand for: itself, a mismatch, or a class's subclass."""
     return frozenset(n for n in _all() if n in (text, _SHORT + text) or n.endswith(f".{text}"))
 
 
 @cache
 def _all() -> frozenset[str]:
-    return frozenset(name for facts in known().values() for name in facts.conditions)
+    return frozenset(name for facts in read_known().values() for name in facts.conditions)
 
 
 @cache
 def names() -> frozenset[str]:
     """The conditions that planproof may raise."""
-    return frozenset(name for text in written() for name in meant(text))
+    return frozenset(name for text in list_written() for name in find_meant(text))

@@ -22,7 +22,7 @@ class NoSpark(ValueError):
     """An argument that is neither a Python, a folder with a Spark, nor a version whose facts are checked in."""
 
 
-def command(spark: str) -> tuple[str, list[str]]:
+def find_command(spark: str) -> tuple[str, list[str]]:
     """The Python that runs scripts on a Spark, and the folders that it has to search for pyspark."""
     path = Path(spark)
     if path.is_file() and os.access(path, os.X_OK):
@@ -35,12 +35,12 @@ def command(spark: str) -> tuple[str, list[str]]:
     raise NoSpark(f"{spark} is no Python, and no folder of a Spark with its jars")
 
 
-def printed(spark: str, script: Path, args: Sequence[str], *, ends: Sequence[int] = (0,)) -> str:
+def run_script(spark: str, script: Path, args: Sequence[str], *, ends: Sequence[int] = (0,)) -> str:
     """What a script of ours prints that runs on a Spark; its errors go to this process's own error stream.
 
     Raises subprocess.CalledProcessError where it ends with another exit code than `ends`.
     """
-    python, found = command(spark)
+    python, found = find_command(spark)
     # A mode of the shell's own would change the defaults that Spark reports.
     kept = {k: v for k, v in os.environ.items() if k not in ("SPARK_ANSI_SQL_MODE", "SPARK_HOME", "PYTHONPATH")}
     path = os.pathsep.join([*found, *(str(ROOT / room) for room in _ROOMS)])
@@ -51,22 +51,22 @@ def printed(spark: str, script: Path, args: Sequence[str], *, ends: Sequence[int
     return ended.stdout
 
 
-def asked(spark: str, script: Path, *args: str) -> Any:
+def ask(spark: str, script: Path, *args: str) -> Any:
     """What a script writes as JSON to the file that is its first argument."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer.json"
-        printed(spark, script, [str(out), *args])
+        run_script(spark, script, [str(out), *args])
         return json.loads(out.read_text())
 
 
 def form(spark: str) -> dict[str, Any]:
     """The facts of a Spark at hand, in the form in which they are written."""
-    return facts.compact(asked(spark, Path(__file__).parent / "asking.py"))
+    return facts.compact(ask(spark, Path(__file__).parent / "asking.py"))
 
 
 def facts_of(spark: str) -> facts.Facts:
     """The facts of a Spark: asked where it is at hand, read where it is a version whose facts are checked in."""
-    found = facts.known()
+    found = facts.read_known()
     if spark in found:
         return found[spark]
     if not Path(spark).exists():

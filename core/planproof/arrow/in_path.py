@@ -37,7 +37,7 @@ def compare_path(path: str, columns: Sequence[str], chunks: Callable[[str], Sequ
     for part in path.split("/")[:-1]:
         key, equals, text = part.partition("=")
         if equals and unquote(key) in known:
-            name = known.spelt(unquote(key))
+            name = known.find_spelling(unquote(key))
             held = chunks(name)
             agrees, stored = (None, "nothing") if held is None else _compare_values(unquote(text), held)
             yield InPath(name, unquote(text), agrees, stored)

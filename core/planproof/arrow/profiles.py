@@ -13,7 +13,7 @@ from typing import Any
 
 from planproof.arrow.footers import metadata_of
 from planproof.arrow.leaves import logical_form
-from planproof_engine.schema import folded
+from planproof_engine.schema import fold_name
 
 CUT = 64
 """Bytes from which on writers cut texts in statistics (parquet-rs; others do where they are told to)."""
@@ -57,7 +57,7 @@ def read_extents(path: str, tail: bytes | None = None) -> tuple[int, Mapping[str
     found: dict[str, Extent] = {}
     for at in range(metadata.num_columns):
         leaf = metadata.schema.column(at)
-        name = folded(str(leaf.path).split(".")[0])
+        name = fold_name(str(leaf.path).split(".")[0])
         nested = leaf.path != leaf.name or leaf.max_repetition_level
         found[name] = (
             Extent(None, unknown="nested values have no bounds") if nested else _leaf_extent(metadata, at, leaf)

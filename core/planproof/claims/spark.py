@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planproof.session.protocol import Session, SparkPlanes
-from planproof_engine.claim import Claim, dotted, nested_fields
+from planproof_engine.claim import Claim, join_path, nested_fields
 from planproof_engine.schema import PhysicalSchema
 
 
@@ -36,4 +36,4 @@ def evidence(planes: SparkPlanes) -> dict[str, str]:
 
 
 def _flag_evidence(schema: PhysicalSchema, why: str) -> dict[str, str]:
-    return {dotted(field.path): why for field in nested_fields(schema) if field.promises}
+    return {join_path(field.path): why for field in nested_fields(schema) if field.promises}

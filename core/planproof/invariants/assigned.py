@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.hazards import loss_of, swapped
-from planproof_engine.quoting import backticked
+from planproof_engine.hazards import find_swapped, loss_of
+from planproof_engine.quoting import quote_name
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name
 from planproof_engine.types import (
     BYTE,
@@ -31,8 +31,8 @@ from planproof_engine.types import (
     Map,
     Struct,
     can_store_assign,
+    drop_lengths,
     is_integral,
-    without_lengths,
 )
 
 _WIDTH = (BYTE, SHORT, INT, LONG)
@@ -64,7 +64,7 @@ def _compare_order(table: str, stored: PhysicalSchema, produced: PhysicalSchema)
     known = ColumnNames(stored.names) & ColumnNames(produced.names)
     wanted = [name for name in stored.names if name in known]
     given = [name for name in produced.names if name in known]
-    places = list(swapped(wanted, given))
+    places = list(find_swapped(wanted, given))
     if places:
         first = places[0][0]
         message = (
@@ -77,8 +77,8 @@ def _compare_order(table: str, stored: PhysicalSchema, produced: PhysicalSchema)
 def _compare_column(
     table: str, stored: PhysicalField, produced: PhysicalField, ansi_policy: bool
 ) -> Iterator[Assignment]:
-    wanted, given = without_lengths(stored.type), without_lengths(produced.type)
-    yield from _compare_type(_Place((stored.name,), table, ansi_policy), wanted, given, backticked(stored.name))
+    wanted, given = drop_lengths(stored.type), drop_lengths(produced.type)
+    yield from _compare_type(_Place((stored.name,), table, ansi_policy), wanted, given, quote_name(stored.name))
 
 
 class _Place(NamedTuple):
@@ -90,7 +90,7 @@ class _Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        return dotted(self.path)
+        return join_path(self.path)
 
     def child(self, name: str) -> _Place:
         return self._replace(path=(*self.path, name))
@@ -120,7 +120,7 @@ def _compare_struct(at: _Place, wanted: Struct, given: Struct, value: str) -> It
     said = at.describe(wanted, given)
     for name, field in held.items():
         if name in made:
-            inner = value if value == _NOWHERE else f"{value}.{backticked(made[name].name)}"
+            inner = value if value == _NOWHERE else f"{value}.{quote_name(made[name].name)}"
             yield from _compare_type(at.child(field.name), field.type, made[name].type, inner)
         elif at.ansi_policy:
             path, message = at.child(field.name).name, f"{said}, which has the field {field.name}: Spark refuses it"
@@ -131,7 +131,7 @@ def _compare_struct(at: _Place, wanted: Struct, given: Struct, value: str) -> It
             yield Assignment(_finding("PP402", path, "nothing", field.type.simple, message, Verdict.VIOLATED))
     mine = [name for name in wanted.names if name in made]
     theirs = [name for name in given.names if name in held]
-    for place, _ in list(swapped(mine, theirs))[:1]:
+    for place, _ in list(find_swapped(mine, theirs))[:1]:
         message = f"{said}: fields go by name, and an INSERT by position would swap them"
         yield Assignment(_finding("PP131", at.child(mine[place]).name, mine[place], theirs[place], message))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planproof.arrow.batches import find_faults
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
 
 
@@ -16,7 +16,7 @@ def check(batch: Any, where: str) -> list[Finding]:
     """
     found = []
     for fault in find_faults(batch):
-        path = dotted(fault.path) if fault.path else None
+        path = join_path(fault.path) if fault.path else None
         counted = f": {fault.nulls} of them in {path}" if fault.nulls else ""
         found.append(
             Finding(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planproof_engine.claim import Path
 from planproof_engine.claim import nested_places as nested
-from planproof_engine.types import Array, DataType, Map, Struct, without_lengths
+from planproof_engine.types import Array, DataType, Map, Struct, drop_lengths
 
 
 class Difference(NamedTuple):
@@ -21,7 +21,7 @@ class Difference(NamedTuple):
 def type_differences(promised: DataType, found: DataType, path: Path) -> list[Difference]:
     """Where the types differ, flags aside; char and varchar count as strings. Struct fields match by exact name and
     position."""
-    return list(_compare_types(without_lengths(promised), without_lengths(found), path))
+    return list(_compare_types(drop_lengths(promised), drop_lengths(found), path))
 
 
 def _compare_types(promised: DataType, found: DataType, path: Path) -> Iterator[Difference]:

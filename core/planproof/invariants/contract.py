@@ -13,10 +13,10 @@ from planproof.contract import Contract
 from planproof.invariants.compare import Difference, type_differences
 from planproof.settings import Settings
 from planproof_engine.catalog import split_name
-from planproof_engine.claim import Facts, Path, dotted, nested_fields
+from planproof_engine.claim import Facts, Path, join_path, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import Origin
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, folded
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name
 from planproof_engine.types import Char, DataType, Varchar
 
 Locate = Callable[[str], Origin | None]
@@ -87,8 +87,10 @@ def _compare_columns(promised: PhysicalSchema, found: PhysicalSchema, settings: 
         for f in spare:
             if f.name not in misspelled:
                 message = f"the model produces {f.name} ({f.type.simple}), which the contract does not name"
-                was = dotted((former[f.name],)) if f.name in former else None
-                yield Finding(Verdict.VIOLATED, "PP502", "", dotted((f.name,)), "nothing", str(f), message, renamed=was)
+                was = join_path((former[f.name],)) if f.name in former else None
+                yield Finding(
+                    Verdict.VIOLATED, "PP502", "", join_path((f.name,)), "nothing", str(f), message, renamed=was
+                )
     if "order" in settings.enforce:
         yield from _compare_order(promised, found, spare)
 
@@ -96,7 +98,7 @@ def _compare_columns(promised: PhysicalSchema, found: PhysicalSchema, settings: 
 def _find_near_name(name: str, others: Sequence[str]) -> str | None:
     """The one of the other names that a person would take for this one."""
     known = ColumnNames(others)
-    return known.spelt(name) if name in known else next((o for o in others if _is_look_alike(o, name)), None)
+    return known.find_spelling(name) if name in known else next((o for o in others if _is_look_alike(o, name)), None)
 
 
 def _is_look_alike(a: str, b: str) -> bool:
@@ -124,12 +126,12 @@ def _guess_renamings(
 
 
 def _find_most_similar(name: str, others: Sequence[str]) -> str | None:
-    wanted, known = folded(name), ColumnNames(others)
+    wanted, known = fold_name(name), ColumnNames(others)
     inside = [other for other in known if wanted in other or other in wanted]
     close = difflib.get_close_matches(wanted, list(known), n=1)
     akin = [other for other in known if _is_part(other, wanted)]
     found = inside if len(inside) == 1 else close or (akin if len(akin) == 1 else [])
-    return known.spelt(found[0]) if found else None
+    return known.find_spelling(found[0]) if found else None
 
 
 def _is_part(one: str, other: str) -> bool:
@@ -145,17 +147,17 @@ def _is_part(one: str, other: str) -> bool:
 def _missing_finding(promised: PhysicalField, near: str | None, found: PhysicalSchema, renamed: str | None) -> Finding:
     there = f"the model produces {', '.join(found.names) or 'no column'}"
     if near is not None:
-        unseen = "" if folded(near) == folded(promised.name) else f" ({near!a}, not {promised.name!a})"
+        unseen = "" if fold_name(near) == fold_name(promised.name) else f" ({near!a}, not {promised.name!a})"
         there = f"the model spells it {near}{unseen}, and names are compared exactly"
     elif renamed is not None:
         there += f"; renamed? {promised.name} -> {renamed}, same type"
     message = f"the contract promises {promised.name} ({promised.type.simple}); {there}"
-    given = dotted((renamed,)) if renamed is not None else None
+    given = join_path((renamed,)) if renamed is not None else None
     return Finding(
         Verdict.VIOLATED,
         "PP501",
         "",
-        dotted((promised.name,)),
+        join_path((promised.name,)),
         str(promised),
         near or "nothing",
         message,
@@ -187,11 +189,11 @@ def _compare_order(promised: PhysicalSchema, found: PhysicalSchema, spare: list[
     if wanted != given:
         first = next(w for w, g in zip(wanted, given) if w != g)
         message = f"the contract's order is {', '.join(wanted)}; the model's is {', '.join(given)}"
-        yield Finding(Verdict.VIOLATED, "PP503", "", dotted((first,)), ", ".join(wanted), ", ".join(given), message)
+        yield Finding(Verdict.VIOLATED, "PP503", "", join_path((first,)), ", ".join(wanted), ", ".join(given), message)
 
 
 def _type_finding(difference: Difference) -> Finding:
-    path = dotted(difference.path)
+    path = join_path(difference.path)
     promised, found = difference.promised or "nothing", difference.found or "nothing"
     message = f"{path}: promised {promised}, found {found}"
     return Finding(Verdict.VIOLATED, "PP504", "", path, promised, found, message)
@@ -209,7 +211,7 @@ def _judge_lengths(
 
 
 def _judge_length(path: Path, promised: Char | Varchar, found: DataType, facts: Facts | None) -> Finding:
-    field = dotted(path)
+    field = join_path(path)
     if isinstance(found, (Char, Varchar)) and found.length <= promised.length:
         why = f"Spark knows it as {found.simple}"
         return Finding(
@@ -248,7 +250,7 @@ def _judge_nullability(
 def _judge_not_null(
     path: Path, nullable: bool, evidence: Mapping[str, str], facts: Facts | None, doubts: Mapping[str, str]
 ) -> Finding:
-    field = dotted(path)
+    field = join_path(path)
     why = evidence.get(field)
     counted = _find_count(facts, facts.nulls, path) if facts is not None else None
     if facts is not None and counted is not None and (counted or not why):

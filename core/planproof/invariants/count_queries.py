@@ -13,7 +13,7 @@ from planproof_engine.claim import Facts, NestedField, Path, nested_fields
 from planproof_engine.claim import find_place as find
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.records import record
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.types import Array, Char, DataType, Map, Struct, Varchar, parse_type
@@ -63,7 +63,7 @@ def count_expression(schema: PhysicalSchema, term: Term) -> str:
     leaf: _Leaf = _null_expression if term.longer_than is None else partial(_longer_expression, length=term.longer_than)
     for f in schema:
         if f.name == term.path[0]:
-            return _count_inside(backticked(f.name), f.type, term.path[1:], leaf, 0)
+            return _count_inside(quote_name(f.name), f.type, term.path[1:], leaf, 0)
     raise KeyError(f"no column {term.path[0]} in {schema}")
 
 
@@ -85,7 +85,7 @@ def _count_inside(value: str, t: DataType, rest: Path, leaf: _Leaf, depth: int) 
         inner = next((f for f in t.fields if f.name == name), None)
         if inner is None:
             raise KeyError(f"no field {name} in {t.simple}")
-        counted = _count_inside(f"{value}.{backticked(name)}", inner.type, below, leaf, depth)
+        counted = _count_inside(f"{value}.{quote_name(name)}", inner.type, below, leaf, depth)
         return f"CASE WHEN {value} IS NULL THEN 0L ELSE {counted} END"
     if isinstance(t, Array) and name == "element":
         return _sum_elements(value, t.element, below, leaf, depth)
@@ -167,7 +167,7 @@ def _decide(finding: Finding, term: Term, facts: Facts) -> Finding:
 
 def broken_condition(schema: PhysicalSchema, term: Term) -> str:
     """The condition of the rows that `count_query` counts for a term. Raises `KeyError` as it does."""
-    name = backticked(term.path[0])
+    name = quote_name(term.path[0])
     if len(term.path) > 1:
         return f"{count_expression(schema, term)} > 0L"
     return f"{name} IS NULL" if term.longer_than is None else f"char_length(rtrim({name})) > {term.longer_than}"
@@ -175,8 +175,8 @@ def broken_condition(schema: PhysicalSchema, term: Term) -> str:
 
 def repeated_keys_query(source: str, columns: Sequence[str], most: int) -> str:
     """What follows SELECT to show keys that stand on more than one row, and on how many."""
-    names = ", ".join(backticked(c) for c in columns)
-    full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
+    names = ", ".join(quote_name(c) for c in columns)
+    full = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in columns)
     return (
         f"{names}, count(*) AS `rows`\nFROM {source} AS counted\nWHERE {full}\n"
         f"GROUP BY {names} HAVING count(*) > 1\nLIMIT {most}"
@@ -188,15 +188,15 @@ def dangling_rows_query(
 ) -> str:
     """What follows SELECT to show rows whose key is not in the target: these columns of them, or all where none are
     named."""
-    listed = ", ".join(f"ours.{backticked(c)}" for c in shown) or "*"
+    listed = ", ".join(f"ours.{quote_name(c)}" for c in shown) or "*"
     rest = foreign_key_query(source, columns, target, target_columns).removeprefix("SELECT count(*)")
     return f"{listed}{rest}\nLIMIT {most}"
 
 
 def unique_query(source: str, columns: Sequence[str]) -> str:
     """Counts the keys that stand on more than one row. A key with a null is equal to no other (SQL's UNIQUE)."""
-    names = ", ".join(backticked(c) for c in columns)
-    full = " AND ".join(f"{backticked(c)} IS NOT NULL" for c in columns)
+    names = ", ".join(quote_name(c) for c in columns)
+    full = " AND ".join(f"{quote_name(c)} IS NOT NULL" for c in columns)
     return (
         f"SELECT count(*) FROM (SELECT {names} FROM {source} AS counted WHERE {full} "
         f"GROUP BY {names} HAVING count(*) > 1) AS repeated"
@@ -216,6 +216,6 @@ def foreign_key_query(source: str, columns: Sequence[str], target: str, target_c
     """Counts the rows whose key, without a null in it, is not in the target. `target` stands in FROM."""
     if len(columns) != len(target_columns) or not columns:
         raise AnalysisError("FOREIGN_KEY", f"{len(columns)} columns refer to {len(target_columns)} columns")
-    same = " AND ".join(f"ours.{backticked(a)} = theirs.{backticked(b)}" for a, b in zip(columns, target_columns))
-    full = " AND ".join(f"ours.{backticked(a)} IS NOT NULL" for a in columns)
+    same = " AND ".join(f"ours.{quote_name(a)} = theirs.{quote_name(b)}" for a, b in zip(columns, target_columns))
+    full = " AND ".join(f"ours.{quote_name(a)} IS NOT NULL" for a in columns)
     return f"SELECT count(*) FROM {source} AS ours LEFT ANTI JOIN {target} AS theirs ON {same} WHERE {full}"

@@ -13,9 +13,9 @@ from planproof.arrow.footers import Footer
 from planproof.arrow.in_path import InPath
 from planproof.invariants.file_schemas import merge_findings
 from planproof.invariants.registered import is_widened
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.types import (
     BINARY,
     BYTE,
@@ -34,9 +34,9 @@ from planproof_engine.types import (
     Map,
     Struct,
     Time,
+    drop_lengths,
     is_integral,
     is_string,
-    without_lengths,
 )
 
 _BOTH: set[DataType] = {TIMESTAMP, TIMESTAMP_NTZ}
@@ -77,7 +77,7 @@ def _compare_file(wanted: Sequence[PhysicalField], footer: Footer, case_sensitiv
             message = f"{footer.name}: {f.name} is stored as {held.name}; {who}"
             verdict = Verdict.VIOLATED if case_sensitive else Verdict.WARNING
             yield _finding(verdict, (f.name,), f.name, held.name, message)
-        yield from _compare_types(without_lengths(f.type), held.type, (f.name,), footer)
+        yield from _compare_types(drop_lengths(f.type), held.type, (f.name,), footer)
 
 
 def _find_unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNames) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ def _find_unread(wanted: Sequence[PhysicalField], footer: Footer, away: ColumnNa
 def _find_ambiguous(wanted: Sequence[PhysicalField], footer: Footer) -> Iterator[Finding]:
     """Names that a session without case cannot tell apart: Spark refuses to read such a column."""
     for f in wanted:
-        held = [name for name in footer.schema.names if folded(name) == folded(f.name)]
+        held = [name for name in footer.schema.names if fold_name(name) == fold_name(f.name)]
         if len(held) > 1:
             message = f"{footer.name} stores {' and '.join(held)}: Spark cannot tell which of them {f.name} is"
             yield _finding(Verdict.VIOLATED, (f.name,), f.name, ", ".join(held), message)
@@ -141,7 +141,7 @@ def _compare_structs(now: Struct, stored: Struct, path: Path, footer: Footer) ->
 
 
 def _compare_leaf(now: DataType, stored: DataType, path: Path, footer: Footer) -> Finding:
-    said = f"{footer.name}: {dotted(path)} is {now.simple} now and is stored as {stored.simple}"
+    said = f"{footer.name}: {join_path(path)} is {now.simple} now and is stored as {stored.simple}"
     if {now, stored} == _BOTH:
         message = f"{said}: readers shift it by their session's time zone"
         return _finding(Verdict.VIOLATED, path, now.simple, stored.simple, message)
@@ -175,7 +175,7 @@ def _is_readable(stored: DataType, now: DataType) -> bool:
 
 
 def _missing_finding(footer: Footer, path: Path, now: DataType, nullable: bool) -> Finding:
-    place = dotted(path)
+    place = join_path(path)
     message = f"{footer.name} has no {place}, which reads as null there"
     verdict = Verdict.WARNING if nullable else Verdict.VIOLATED
     promised = now.simple if nullable else f"{now.simple} NOT NULL"
@@ -183,9 +183,11 @@ def _missing_finding(footer: Footer, path: Path, now: DataType, nullable: bool) 
 
 
 def _extra_finding(path: Path, stored: DataType, footer: Footer) -> Finding:
-    message = f"{footer.name} stores {dotted(path)} ({stored.simple}), which the table does not have: nobody reads it"
-    return Finding(Verdict.WARNING, "PP403", "catalog", dotted(path), "nothing", stored.simple, message)
+    message = (
+        f"{footer.name} stores {join_path(path)} ({stored.simple}), which the table does not have: nobody reads it"
+    )
+    return Finding(Verdict.WARNING, "PP403", "catalog", join_path(path), "nothing", stored.simple, message)
 
 
 def _finding(verdict: Verdict, path: Path, now: str, stored: str, message: str) -> Finding:
-    return Finding(verdict, "PP402", "files", dotted(path), now, stored, message)
+    return Finding(verdict, "PP402", "files", join_path(path), now, stored, message)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from planproof.arrow.footers import Footer
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, folded
+from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, fold_name
 
 
 def check(
@@ -37,7 +37,7 @@ def check(
 
 def _compare_file(expected: PhysicalSchema, footer: Footer, besides: Set[str]) -> list[Finding]:
     columns = [f for f in footer.schema if f.name not in besides]
-    names, wanted = ([folded(f.name) for f in schema] for schema in (columns, expected))
+    names, wanted = ([fold_name(f.name) for f in schema] for schema in (columns, expected))
     if names != wanted:
         message = f"{footer.name} has the columns {', '.join(names)}; the plan wrote {', '.join(wanted)}"
         return [Finding(Verdict.VIOLATED, "PP401", "files", None, ", ".join(wanted), ", ".join(names), message)]
@@ -62,7 +62,7 @@ def _compare_described(footer: Footer) -> list[Finding]:
 
 
 def _difference_finding(footer: Footer, path: Path, promised: str | None, found: str | None) -> Finding:
-    place = dotted(path)
+    place = join_path(path)
     message = f"{footer.name}: {place} was planned as {promised or 'nothing'} and is stored as {found or 'nothing'}"
     return Finding(Verdict.VIOLATED, "PP401", "files", place, promised, found, message)
 
@@ -85,7 +85,7 @@ def _judge_loosened(footer: Footer, path: Path) -> Finding | None:
     nulls = footer.nulls.get(path)
     if nulls == 0:
         return None
-    place = dotted(path)
+    place = join_path(path)
     verdict = Verdict.WARNING if nulls is None else Verdict.VIOLATED
     counted = "its nulls are not counted" if nulls is None else f"{nulls} nulls are stored"
     message = f"{footer.name}: {place} was planned NOT NULL, the file says optional, and {counted}"
@@ -93,7 +93,7 @@ def _judge_loosened(footer: Footer, path: Path) -> Finding | None:
 
 
 def _tightened_finding(footer: Footer, path: Path) -> Finding:
-    place = dotted(path)
+    place = join_path(path)
     message = f"{footer.name}: {place} was planned nullable, and the file says required"
     return Finding(Verdict.WARNING, "PP401", "files", place, "nullable", "required", message)
 
@@ -113,14 +113,14 @@ def compare_files(footers: Sequence[Footer]) -> list[Finding]:
     found: list[tuple[Finding, int]] = []
     for footer in footers:
         for f in footer.schema:
-            first, known = seen.setdefault(folded(f.name), (footer, f))
+            first, known = seen.setdefault(fold_name(f.name), (footer, f))
             for d in type_differences(known.type, f.type, (known.name,)):
                 found.append((_clash_finding(d.path, d.promised, d.found, first, footer), footer.files))
     return merge_findings([*found, *_find_missing_columns(footers)])
 
 
 def _clash_finding(path: Path, first: str | None, other: str | None, a: Footer, b: Footer) -> Finding:
-    place = dotted(path)
+    place = join_path(path)
     message = f"{place} is {first or 'missing'} in {a.name} and {other or 'missing'} in {b.name}"
     return Finding(Verdict.VIOLATED, "PP402", "files", place, first, other, message)
 
@@ -133,7 +133,7 @@ def _find_missing_columns(footers: Sequence[Footer]) -> list[tuple[Finding, int]
         for name, (f, other) in required.items():
             if name not in names:
                 message = f"{footer.name} has no {f.name}, which {other.name} stores as NOT NULL"
-                place = dotted((f.name,))
+                place = join_path((f.name,))
                 finding = Finding(Verdict.VIOLATED, "PP402", "files", place, str(f), "missing", message)
                 found.append((finding, footer.files))
     return found

@@ -10,9 +10,9 @@ from __future__ import annotations
 from planproof.invariants.compare import flag_differences, type_differences
 from planproof.invariants.contract import format_count, format_rows
 from planproof.session.protocol import SparkPlanes
-from planproof_engine.claim import Facts, Path, dotted
+from planproof_engine.claim import Facts, Path, join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name, folded
+from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name, fold_name
 
 CODES = ("PP203", "PP204", "PP302")
 """The codes of what `check` finds."""
@@ -38,7 +38,7 @@ def _compare_shape(plane: str, analyzed: PhysicalSchema, later: PhysicalSchema) 
     found: list[Finding] = []
     for ours, theirs in zip(analyzed, later):
         minds_case = plane != "executed"
-        if folded(ours.name, minds_case) != folded(theirs.name, minds_case):
+        if fold_name(ours.name, minds_case) != fold_name(theirs.name, minds_case):
             found.append(_change_finding(plane, (ours.name,), f"the name {ours.name}", f"the name {theirs.name}"))
         differences = type_differences(ours.type, theirs.type, (ours.name,))
         found += [_change_finding(plane, d.path, d.promised, d.found) for d in differences]
@@ -61,7 +61,7 @@ def check_written(planned: PhysicalSchema, final: PhysicalSchema) -> list[Findin
 
 
 def _change_finding(plane: str, path: Path | None, promised: str | None, found: str | None) -> Finding:
-    place = dotted(path) if path else None
+    place = join_path(path) if path else None
     message = (
         f"{place or 'the result'}: Spark's analyzed plan says {promised or 'nothing'}, its {plane} plan "
         f"{found or 'nothing'}"
@@ -82,7 +82,7 @@ def _loosened_paths(analyzed: PhysicalField, optimized: PhysicalField) -> list[P
 
 
 def _judge_flag(path: Path, facts: Facts | None) -> Finding:
-    place = dotted(path)
+    place = join_path(path)
     counted = facts.nulls.get(path) if facts is not None else None
     said = f"{place}: NOT NULL in Spark's analyzed plan, nullable in its optimized plan"
     if facts is None or counted is None:

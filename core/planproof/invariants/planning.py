@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planproof.invariants.compare import flag_differences, type_differences
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 
@@ -38,6 +38,6 @@ def _format_flag(nullable: bool) -> str:
 
 
 def _finding(verdict: Verdict, path: Path | None, ours: str | None, theirs: str | None) -> Finding:
-    field = dotted(path) if path else None
+    field = join_path(path) if path else None
     message = f"{field or 'the result'}: planproof derived {ours or 'nothing'}, Spark's analyzer {theirs or 'nothing'}"
     return Finding(verdict, "PP201", "logical", field, promised=ours, found=theirs, message=message)

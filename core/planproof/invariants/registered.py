@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from planproof.invariants.compare import type_differences
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -28,9 +28,9 @@ from planproof_engine.types import (
     Array,
     DataType,
     Decimal,
+    drop_lengths,
     is_integral,
     parse_type,
-    without_lengths,
 )
 
 _SHARED: set[DataType] = {BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, STRING, BINARY}
@@ -70,13 +70,13 @@ def check_metastore(registered: PhysicalSchema, metastore: PhysicalSchema) -> li
                 f"{name} is {said} to Spark and {listed} to Hive's metastore: another tool altered the table, and "
                 "Spark goes by its own copy of the schema"
             )
-            found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((name,)), said, listed, message))
+            found.append(Finding(Verdict.WARNING, "PP403", "catalog", join_path((name,)), said, listed, message))
     return found
 
 
 def _is_different(ours: DataType, theirs: DataType) -> bool:
     """Compares only types that both Spark and Hive have."""
-    both = [without_lengths(t) for t in (ours, theirs)]
+    both = [drop_lengths(t) for t in (ours, theirs)]
     return both[0] != both[1] and all(t in _SHARED or isinstance(t, Decimal) for t in both)
 
 
@@ -85,7 +85,7 @@ def _compare_types(registered: PhysicalField, stored: PhysicalField) -> list[Fin
     for d in type_differences(registered.type, stored.type, (registered.name,)):
         readable = d.promised is not None and d.found is not None and _is_readable(d.promised, d.found)
         verdict = Verdict.WARNING if readable else Verdict.VIOLATED
-        place = dotted(d.path)
+        place = join_path(d.path)
         note = ", which Spark widens as it reads" if readable else ""
         message = f"{place} is registered as {d.promised or 'nothing'} and stored as {d.found or 'nothing'}{note}"
         found.append(Finding(verdict, "PP403", "catalog", place, d.promised, d.found, message))
@@ -123,7 +123,7 @@ def _compare_partitions(registered: PhysicalSchema, written: PhysicalSchema, las
     for f in registered:
         if f.name in last and f.name in planned:
             found += _compare_types(f, planned[f.name])
-    tail = [folded(f.name) for f in registered][-len(last) :] if last else []
+    tail = [fold_name(f.name) for f in registered][-len(last) :] if last else []
     if tail != list(last):
         message = f"the partition columns {', '.join(last)} do not stand last: the table ends with {', '.join(tail)}"
         found.append(Finding(Verdict.VIOLATED, "PP403", "catalog", None, ", ".join(last), ", ".join(tail), message))
@@ -137,16 +137,16 @@ def _compare_width(registered: PhysicalSchema, stored: Mapping[str, PhysicalFiel
     for f in registered:
         if f.name not in stored and f.name not in last:
             message = f"{f.name} is registered and not stored: it reads as null"
-            found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((f.name,)), str(f), "missing", message))
+            found.append(Finding(Verdict.WARNING, "PP403", "catalog", join_path((f.name,)), str(f), "missing", message))
     for name, f in stored.items():
         if name not in known:
             message = f"{f.name} is stored and not registered: nobody reads it"
-            found.append(Finding(Verdict.WARNING, "PP403", "catalog", dotted((f.name,)), "nothing", str(f), message))
+            found.append(Finding(Verdict.WARNING, "PP403", "catalog", join_path((f.name,)), "nothing", str(f), message))
     return found
 
 
 def _compare_order(registered: PhysicalSchema, stored: list[str], last: ColumnNames) -> list[Finding]:
-    names = [folded(f.name) for f in registered if f.name not in last]
+    names = [fold_name(f.name) for f in registered if f.name not in last]
     if names == stored:
         return []
     message = f"the columns are registered as {', '.join(names)} and stored as {', '.join(stored)}; Spark reads by name"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from planproof.contract import Constraint, Contract
 from planproof.invariants import count_queries
 from planproof.settings import Settings
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.records import record
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 
@@ -61,13 +61,13 @@ def _is_enforced(term: count_queries.Term, settings: Settings) -> bool:
 
 
 def _term_of_place(schema: PhysicalSchema, term: count_queries.Term) -> RowTerm:
-    place, condition = dotted(term.path), f"{count_queries.count_expression(schema, term)} > 0L"
+    place, condition = join_path(term.path), f"{count_queries.count_expression(schema, term)} > 0L"
     said = f"not_null({place})" if term.longer_than is None else f"at most {term.longer_than} characters({place})"
     return RowTerm(said, place, condition)
 
 
 def _key_columns(constraint: Constraint, schema: PhysicalSchema) -> tuple[str, ...]:
-    return tuple(map(ColumnNames(schema.names).spelt, constraint.columns))
+    return tuple(map(ColumnNames(schema.names).find_spelling, constraint.columns))
 
 
 def marked_rows_query(source: str, whole: str, columns: Sequence[str], terms: Sequence[RowTerm]) -> str:
@@ -76,7 +76,7 @@ def marked_rows_query(source: str, whole: str, columns: Sequence[str], terms: Se
     A row of `source` breaks a key where the key stands on several rows of `whole`, which holds all rows of `source`.
     Both stand in a FROM clause.
     """
-    names = ", ".join(f"counted.{backticked(name)}" for name in columns)
+    names = ", ".join(f"counted.{quote_name(name)}" for name in columns)
     broken = ", ".join(f"CASE WHEN {term.broken} THEN {text_literal(term.said)} END" for term in terms)
     joins = "".join(_join_keys(term, whole) for term in terms if term.key)
     return f"SELECT {names}, array_compact(array({broken})) AS {TERMS} FROM {source} AS counted{joins}"
@@ -85,7 +85,7 @@ def marked_rows_query(source: str, whole: str, columns: Sequence[str], terms: Se
 def _join_keys(term: RowTerm, whole: str) -> str:
     # One row per key: the join adds none. A key with a null in it is equal to no other.
     alias = term.broken.partition(".")[0]
-    columns = [(backticked(name), f"`__planproof_key_{i}`") for i, name in enumerate(term.key)]
+    columns = [(quote_name(name), f"`__planproof_key_{i}`") for i, name in enumerate(term.key)]
     keys, full = ", ".join(name for name, _ in columns), " AND ".join(f"{name} IS NOT NULL" for name, _ in columns)
     given = ", ".join(f"{name} AS {key}" for name, key in columns)
     same = " AND ".join(f"counted.{name} = {alias}.{key}" for name, key in columns)

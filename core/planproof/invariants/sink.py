@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planproof_engine.claim import NestedField, Path, dotted, nested_fields
+from planproof_engine.claim import NestedField, Path, join_path, nested_fields
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import PhysicalSchema, folded
+from planproof_engine.schema import PhysicalSchema, fold_name
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
 _LOGGED = {"iceberg": "Iceberg", "delta": "Delta"}
@@ -40,7 +40,7 @@ def _find_repeated(
 ) -> list[Finding]:
     positions: dict[str, list[int]] = {}
     for i, name in enumerate(names):
-        positions.setdefault(folded(name, case_sensitive), []).append(i)
+        positions.setdefault(fold_name(name, case_sensitive), []).append(i)
     given = items if len(items) == len(names) else [None] * len(names)
     written = [f" ({item})" if item else "" for item in given]
     return [
@@ -51,8 +51,8 @@ def _find_repeated(
 
 
 def _duplicate_finding(names: list[str], at: list[str], below: Path) -> Finding:
-    field = dotted((*below, names[0]))
-    inside = f" of the struct {dotted(below)}" if below else ""
+    field = join_path((*below, names[0]))
+    inside = f" of the struct {join_path(below)}" if below else ""
     return Finding(
         Verdict.VIOLATED,
         "PP102",
@@ -81,5 +81,5 @@ def _find_untyped(field: NestedField, format: str) -> list[Finding]:
 
 
 def _refuse(field: NestedField, why: str) -> list[Finding]:
-    path, found = dotted(field.path), field.type.simple
+    path, found = join_path(field.path), field.type.simple
     return [Finding(Verdict.VIOLATED, "PP103", "analyzed", path, found=found, message=f"{path}: {why}")]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
@@ -51,4 +51,4 @@ def _is_about(finding: Finding, incomplete: Incomplete) -> bool:
     if finding.code in _WIDTH:
         return incomplete.is_wider
     field = finding.field or ""
-    return any(field == name or field.startswith(f"{name}.") for name in (dotted((c,)) for c in incomplete.columns))
+    return any(field == name or field.startswith(f"{name}.") for name in (join_path((c,)) for c in incomplete.columns))

@@ -20,12 +20,12 @@ from planproof.judge.rewritten import rewrite
 from planproof.session.protocol import Session, SparkPlanes
 from planproof_engine import OverBudget, bounded, deeply, is_bounded
 from planproof_engine.catalog import Catalog, split_name
-from planproof_engine.claim import Claim, Facts, dotted
+from planproof_engine.claim import Claim, Facts, join_path
 from planproof_engine.conf import Conf
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.hazards import NARROWED, UNDECIDED, certain, concerns
+from planproof_engine.hazards import NARROWED, UNDECIDED, concerns, judge_certain
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
-from planproof_engine.schema import PhysicalSchema, folded
+from planproof_engine.schema import PhysicalSchema, fold_name
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan
@@ -229,7 +229,7 @@ def _add_constant_hazards(
     found = {id(f): f for f in suspected}
     for check in plan.checks:
         if check.fits is not None and check.fits.is_beyond and check.finding.code not in allowed:
-            surely = certain(check.finding, check.fits) or check.finding
+            surely = judge_certain(check.finding, check.fits) or check.finding
             found[id(check.finding)] = surely if has_contract else downgrade_unpromised(surely)
     return list(found.values())
 
@@ -451,7 +451,7 @@ def _check_sink(
 
 
 def _evidence(plan: LogicalPlan) -> dict[str, str]:
-    return {dotted((f.name,)): f.evidence for f in plan.schema if f.evidence}
+    return {join_path((f.name,)): f.evidence for f in plan.schema if f.evidence}
 
 
 def _doubts(plan: LogicalPlan) -> dict[str, str]:
@@ -465,8 +465,8 @@ def _locator(model: Judged, plan: LogicalPlan | None) -> Locate:
     origins: dict[str, Origin] = {}
     for field, origin in zip(plan.schema, plan.origins):
         if origin is not None:
-            origins.setdefault(folded(field.name), origin.within(model.file) if model.file else origin)
-    return lambda column: origins.get(folded(split_name(column)[0])) or origins.get(folded(column))
+            origins.setdefault(fold_name(field.name), origin.within(model.file) if model.file else origin)
+    return lambda column: origins.get(fold_name(split_name(column)[0])) or origins.get(fold_name(column))
 
 
 def _place_origin(draft: Draft, origin: Origin | None) -> Origin | None:

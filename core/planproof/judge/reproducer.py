@@ -23,7 +23,7 @@ def reproducer(plan: LogicalPlan, analyzed: PhysicalSchema) -> str:
     """
     relations = {
         node.relation: [[c.name, _convert_type(c.type), c.nullable] for c in node.output]
-        for node in plan.root.everywhere()
+        for node in plan.root.walk_everywhere()
         if isinstance(node, Scan) and not node.recursive
     }
     case = {

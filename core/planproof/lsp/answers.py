@@ -12,11 +12,13 @@ from planproof.lsp.workspace import Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.infer import group_by_file, infer_node
 from planproof.project.manifest import ProjectNode
+from planproof.project.reads import LARGEST
+from planproof.regular import read_regular
 from planproof.report.markdown import escape
 from planproof.report.parts import join_lines, neutralize
 from planproof_engine.catalog import split_name
 from planproof_engine.plans import Column, Expr, Outer, Source
-from planproof_engine.schema import ByColumn, folded
+from planproof_engine.schema import ByColumn, fold_name
 from planproof_engine.types import BOOLEAN, STRING, DataType, is_numeric
 
 _REF = re.compile(r"\b(ref|source)\s*\(([^()]*)\)")
@@ -88,7 +90,7 @@ def definition(workspace: Workspace, file: str, line: int, column: int) -> Spot 
     if read is None or found is None:
         return None
     mapped, _, references = read
-    origin = references.comes_from(found[0])
+    origin = references.find_source(found[0])
     if isinstance(origin, Source):
         node = workspace.check.resolve(split_name(origin.relation))
         return _find_declaration(workspace, node, origin.column) if isinstance(node, ProjectNode) else None
@@ -185,7 +187,7 @@ def _find_expression(workspace: Workspace, file: str, line: int, column: int) ->
         return None
     mapped, plan, references = read
     at = mapped.compiled_offset(Lines(mapped.template).offset(line, column))
-    found = references.at(at) if at is not None else None
+    found = references.find_at(at) if at is not None else None
     return (found[0], plan.text[slice(*found[1])]) if found is not None else None
 
 
@@ -215,9 +217,12 @@ def _find_node(workspace: Workspace, kind: str, words: list[str]) -> ProjectNode
 def _find_declaration(workspace: Workspace, node: ProjectNode, column: str | None) -> Spot | None:
     """Where a node stands, and in it the column: the select item of a model, the name in a YAML file."""
     path = workspace.path(node)
-    if path is None or not path.is_file():
+    if path is None:
         return None
-    text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
+    try:
+        text = read_regular(path, LARGEST).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError:
+        return None
     if node.kind == "model" and column is not None and node.file is not None:
         place = _find_item(workspace, node, text, column)
         if place is not None:
@@ -242,7 +247,7 @@ def _find_item(workspace: Workspace, node: ProjectNode, text: str, column: str) 
     if mapped.template != text:
         return None
     origins = zip(planned[1].root.output, planned[1].origins)
-    origin = next((o for c, o in origins if folded(c.name) == folded(column)), None)
+    origin = next((o for c, o in origins if fold_name(c.name) == fold_name(column)), None)
     return mapped.template_offset(origin.start) if origin is not None and origin.start is not None else None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from planproof.invariants.compare import Difference, type_differences
 from planproof.invariants.registered import is_widened
 from planproof_engine.catalog import RelationName
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.records import record
 from planproof_engine.schema import by_name
 from planproof_engine.types import DataType, parse_type
@@ -148,7 +148,7 @@ def _compare_column(relation: str, old: ColumnShape, new: ColumnShape) -> Iterat
 
 
 def _judge_difference(relation: str, difference: Difference) -> SchemaChange:
-    place, old, new = dotted(difference.path), difference.promised, difference.found
+    place, old, new = join_path(difference.path), difference.promised, difference.found
     if old is None or new is None:
         gone = new is None
         what = "field removed" if gone else "field added"

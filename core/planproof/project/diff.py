@@ -17,7 +17,7 @@ from planproof.project.profile import DBT_CONF
 from planproof.project.sources import Frozen, read_frozen
 from planproof_engine.catalog import Relation, RelationName, split_name
 from planproof_engine.conf import Conf
-from planproof_engine.schema import ByColumn, LogicalField, folded
+from planproof_engine.schema import ByColumn, LogicalField, fold_name
 
 _ROWS = "*"
 _OF_ALL = ("removed", "moved")
@@ -142,7 +142,7 @@ class _Shapes:
                 found.shapes[key] = _build_shape(node, relation, contract)
                 found.keys[_last_two_parts(node.relation)] = key
                 if contract is not None:
-                    found.promised[key] = frozenset(map(folded, contract.schema.names))
+                    found.promised[key] = frozenset(map(fold_name, contract.schema.names))
             if report is not None:
                 found._note(node.relation, report.details.lineage or {})
         return found
@@ -160,7 +160,7 @@ class _Shapes:
         columns: dict[str, set[str]] = defaultdict(set)
         for column in reaches:
             relation, _, name = column.rpartition(".")
-            columns[_last_two_parts(relation)].add(folded(name))
+            columns[_last_two_parts(relation)].add(fold_name(name))
         touched = {self.keys[relation]: names for relation, names in columns.items() if relation in self.keys}
         contracts = [
             self.shapes[other].relation
@@ -205,7 +205,7 @@ def _last_two_parts(relation: str) -> str:
 
 def _key(relation: str, column: str) -> str:
     """A column's key; a relation is known by its last two parts, however it is spelled."""
-    return f"{_last_two_parts(relation)}.{folded(column)}"
+    return f"{_last_two_parts(relation)}.{fold_name(column)}"
 
 
 def _build_shape(node: ProjectNode, relation: Relation, contract: Contract | None) -> Shape:

@@ -11,7 +11,7 @@ from planproof.report.folding import list_names
 from planproof.report.model import Report
 from planproof.report.parts import format_count, is_stopped
 from planproof_engine.schema import ByColumn
-from planproof_engine.types import as_nullable, parse_type, without_lengths
+from planproof_engine.types import as_nullable, drop_lengths, parse_type
 
 
 def remarks_on_drift(
@@ -44,9 +44,9 @@ def _describe_changes(source: ProjectNode, known: Known, timestamp_ntz: bool) ->
         if name not in found:
             yield f"{name} is gone"
             continue
-        stored = as_nullable(without_lengths(found[name]))
+        stored = as_nullable(drop_lengths(found[name]))
         try:
-            wanted = as_nullable(without_lengths(parse_type(declared, timestamp_ntz=timestamp_ntz)))
+            wanted = as_nullable(drop_lengths(parse_type(declared, timestamp_ntz=timestamp_ntz)))
         except ValueError:
             continue
         if wanted != stored:

@@ -62,7 +62,7 @@ def _describe_write(project: Project, node: ProjectNode, later: LogicalPlan, app
     from planproof_engine.plans import Scan
 
     config = node.raw.get("config") or {}
-    read = {parts_of(scan.relation): scan.relation for scan in later.root.everywhere() if isinstance(scan, Scan)}
+    read = {parts_of(scan.relation): scan.relation for scan in later.root.walk_everywhere() if isinstance(scan, Scan)}
     parents = [project.nodes[key] for key in node.parents]
     remade = [p.relation for p in parents if p.kind in _REMADE and p.materialized != "ephemeral"]
     return Written(

@@ -26,7 +26,7 @@ from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import record
 from planproof_engine.schema import ColumnNames, LogicalField, PhysicalSchema
-from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quoted_if_needed
+from planproof_engine.types import VOID, DataType, TypeSyntaxError, as_nullable, parse_type, quote_if_needed
 
 CONTRACTED_INCREMENTAL = ("append_new_columns", "fail")
 """What dbt demands of `on_schema_change` where an incremental model has a contract."""
@@ -124,7 +124,7 @@ def _find_broken(node: ProjectNode, columns: Iterable[InferredColumn], found: Ph
     raw, forms = node.raw, {str(c.get("name") or key): c for key, c in (node.raw.get("columns") or {}).items()}
     written = ColumnNames(forms)
     for column in columns:
-        name = written.spelt(column.name) if column.name in written else column.name
+        name = written.find_spelling(column.name) if column.name in written else column.name
         form = forms.get(name) or {"name": name}
         forms[name] = form if form.get("data_type") else {**form, "data_type": column.data_type}
     promised = {**raw, "columns": forms, "config": {**(raw.get("config") or {}), "contract": {"enforced": True}}}
@@ -159,7 +159,7 @@ def _infer_column(field: LogicalField, conf: Conf, tighten: bool) -> InferredCol
         raise Unknown(f"the type of {field.name}, which is always NULL; cast it")
     if "`" in field.name:
         raise Unknown(f"how dbt quotes the name {field.name}; give the column another")
-    spelled, quote = format_type(field.type, conf), quoted_if_needed(field.name) != field.name
+    spelled, quote = format_type(field.type, conf), quote_if_needed(field.name) != field.name
     return InferredColumn(field.name, spelled, field.evidence if tighten else None, quote)
 
 

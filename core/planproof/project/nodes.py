@@ -13,7 +13,7 @@ from planproof.settings import ENFORCEABLE, Settings, SettingsError
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.schema import ColumnNames
-from planproof_engine.types import DataType, parse_type, quoted_if_needed
+from planproof_engine.types import DataType, parse_type, quote_if_needed
 
 Node = Mapping[str, Any]
 
@@ -235,7 +235,7 @@ def relation_of(node: Node) -> str:
         parts = [str(part) for part in (node.get("database"), node.get("schema"), name) if part]
     if not parts or not all(parts):
         raise ProjectError(f"{where}: it has no relation name (found {given!r})")
-    return ".".join(quoted_if_needed(part) for part in parts)
+    return ".".join(quote_if_needed(part) for part in parts)
 
 
 def materialized_of(node: Node) -> str:
@@ -331,7 +331,7 @@ def _read_constraint(kind: str, form: Node, names: tuple[str, ...], where: str) 
 
 def _read_target(given: str) -> str:
     """The foreign key's relation; dbt leaves `ref('x')` as it is until it compiles the model."""
-    return given if "(" in given else ".".join(quoted_if_needed(part) for part in split_name(given))
+    return given if "(" in given else ".".join(quote_if_needed(part) for part in split_name(given))
 
 
 def _read_comment(node: Node, config: Node) -> str | None:

@@ -34,11 +34,11 @@ from planproof.project.subject import Subject, report_failed, report_too_large, 
 from planproof.project.undeclared import Supposition, find_growth, join_alternatives
 from planproof.report.model import Report
 from planproof_engine import OverBudget, bounded
-from planproof_engine.catalog import Relation, joined, relation, split_name
+from planproof_engine.catalog import Relation, join_name, relation, split_name
 from planproof_engine.conf import RUNTIMES, SPARKS, Conf, holds
 from planproof_engine.finding import NOT_COMPILED, OF_ITSELF, PRINTED, Finding, Verdict
 from planproof_engine.origin import AnalysisError, Unknown
-from planproof_engine.types import without_lengths
+from planproof_engine.types import drop_lengths
 
 if TYPE_CHECKING:
     from planproof_engine import LogicalPlan
@@ -126,7 +126,7 @@ class OfflineCheck:
         self.conf = self.conf.on(str(spark)) if spark else self.conf
         self.files = Files(self.project)
         self.stored = stored_nodes(self.project)
-        frozen = (joined(parts) for parts in self.frozen.relations if parts not in self.stored)
+        frozen = (join_name(parts) for parts in self.frozen.relations if parts not in self.stored)
         self.names = (*dict.fromkeys(node.relation for node in self.stored.values()), *frozen)
         # The catalog asks the check that holds it: weakly, so that a service is rid of both when a check ends.
         here: OfflineCheck = proxy(self)
@@ -217,8 +217,8 @@ class OfflineCheck:
                 raise Wanted(found.unique_id)
             self.visit(found)
             relation = self.catalog.find(own)
-            return None if relation is None else replace(relation, name=joined(parts))
-        return None if found is None else self._make_relation(joined(parts), found)
+            return None if relation is None else replace(relation, name=join_name(parts))
+        return None if found is None else self._make_relation(join_name(parts), found)
 
     def _visit_node(self, node: ProjectNode) -> Report | None:
         if node.kind == "model":
@@ -472,7 +472,7 @@ class OfflineCheck:
     def _make_relation(self, name: str, known: Known) -> Relation:
         # A query sees char and varchar as strings, unless the session keeps them.
         kept = self.conf.preserve_char_varchar
-        columns = [(name, t if kept else without_lengths(t), nullable) for name, t, nullable in known.columns]
+        columns = [(name, t if kept else drop_lengths(t), nullable) for name, t, nullable in known.columns]
         return relation(name, columns, kind=known.kind, evidence=known.evidence)
 
     def _register_contract(self, node: ProjectNode, contract: Contract | None) -> None:

@@ -20,7 +20,7 @@ from planproof.project.reads import read_content
 from planproof.project.tails import keep_tail
 from planproof.project.yaml_text import load_yaml, refuse_large
 from planproof_engine import OverBudget, bounded
-from planproof_engine.schema import ByColumn, folded
+from planproof_engine.schema import ByColumn, fold_name
 
 
 def add_contracts(file: Path, inferred: Iterable[Inferred]) -> tuple[str, list[str]]:
@@ -151,8 +151,8 @@ def _add_promise(file: Path, entry: Any, columns: Iterable[InferredColumn]) -> l
 
 def _compare_order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> list[str]:
     """Said where the YAML's columns stand in another order than the query's: dbt stores a table in the contract's."""
-    wanted = [folded(column.name) for column in columns]
-    stand = [folded(str(c.get("name"))) for c in given if isinstance(c, MutableMapping)]
+    wanted = [fold_name(column.name) for column in columns]
+    stand = [fold_name(str(c.get("name"))) for c in given if isinstance(c, MutableMapping)]
     stand = [name for name in stand if name in wanted]
     if stand == wanted:
         return []

@@ -10,7 +10,7 @@ from planproof.contract import LOGGED_FORMATS, Contract
 from planproof.project.manifest import ProjectNode
 from planproof.project.nodes import Node, settings_of, split_columns
 from planproof.project.sources import Known
-from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema, by_name, folded
+from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema, by_name, fold_name
 from planproof_engine.types import DataType, as_nullable
 
 _HARMLESS = re.compile(r"\s*(analyze|comment|grant|revoke|refresh|optimize|select|show|describe|set)\b", re.I)
@@ -79,8 +79,8 @@ def _order_fields(node: ProjectNode, schema: LogicalSchema, contract: Contract |
     if contract is not None and ColumnNames(known) == ColumnNames(contract.schema.names):
         fields = [known[f.name] for f in contract.schema]
     partition_by = _read_partition_by(node.raw)
-    last = [f for name in partition_by for f in fields if folded(f.name) == name]
-    return [f for f in fields if folded(f.name) not in partition_by] + last
+    last = [f for name in partition_by for f in fields if fold_name(f.name) == name]
+    return [f for f in fields if fold_name(f.name) not in partition_by] + last
 
 
 def _read_partition_by(raw: Node) -> list[str]:
@@ -88,7 +88,7 @@ def _read_partition_by(raw: Node) -> list[str]:
     # Columns of tables with a log stay where they are.
     given = None if config.get("file_format") in LOGGED_FORMATS else config.get("partition_by")
     names = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    return [folded(name) for name in split_columns(list(map(str, names)))]
+    return [fold_name(name) for name in split_columns(list(map(str, names)))]
 
 
 def _drop_flags(fields: Sequence[LogicalField]) -> tuple[Column, ...]:

@@ -23,9 +23,9 @@ from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.records import record
-from planproof_engine.schema import folded
+from planproof_engine.schema import fold_name
 from planproof_engine.texts import may_change, read_head
 
 if TYPE_CHECKING:
@@ -348,12 +348,12 @@ def order_columns(model: Model, guard: Publisher) -> Model:
     if model.contract is None or model.materialized not in ("table", "incremental"):
         return model
     wanted = [f.name for f in model.contract.schema]
-    names, promised = (list(map(folded, given)) for given in (guard.columns(model), wanted))
+    names, promised = (list(map(fold_name, given)) for given in (guard.columns(model), wanted))
     if names == promised or sorted(names) != sorted(promised):
         return model
     from planproof_engine.texts import drop_terminators
 
-    columns = ", ".join(map(backticked, wanted))
+    columns = ", ".join(map(quote_name, wanted))
     return replace(model, sql=f"select {columns} from (\n{drop_terminators(model.sql)}\n) as model_subq")
 
 
@@ -407,7 +407,7 @@ def _find_previous(session: Session, name: str) -> dict[str, Any]:
             return {"previous": False}
         if stored.kind != "table":
             return {"previous": True}
-        rows = session.rows(f"select count(*) from {'.'.join(map(backticked, split_name(name)))}")
+        rows = session.rows(f"select count(*) from {'.'.join(map(quote_name, split_name(name)))}")
         return {"previous": True, "previous_rows": int(rows[0][0])}
     except (AnalysisError, SparkFailure):
         return {}

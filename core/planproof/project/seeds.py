@@ -24,7 +24,7 @@ from planproof.project.nodes import read_mapping
 from planproof.project.reads import is_file, read_within
 from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, SparkFailure
-from planproof_engine.quoting import backticked, literal
+from planproof_engine.quoting import quote_literal, quote_name
 from planproof_engine.types import TypeSyntaxError, parse_type
 
 BATCH = 10_000
@@ -112,15 +112,15 @@ def load_seed(session: Session, seed: Seed) -> Iterator[str]:
     texts = (_escape(value) for row in seed.rows for value in row if value is not None)
     refuse_unspeakable(session, texts, "the seed, as it is spelled for Spark,")
     typed = ", ".join(
-        f"CAST({backticked(name)} AS {kind}) AS {backticked(name)}"
+        f"CAST({quote_name(name)} AS {kind}) AS {quote_name(name)}"
         for name, kind in zip(seed.names, seed.types, strict=True)
     )
-    named = ", ".join(f"CAST(col{at} AS STRING) AS {backticked(name)}" for at, name in enumerate(seed.names, 1))
-    nulls = ", ".join(f"CAST(NULL AS STRING) AS {backticked(name)}" for name in seed.names)
+    named = ", ".join(f"CAST(col{at} AS STRING) AS {quote_name(name)}" for at, name in enumerate(seed.names, 1))
+    nulls = ", ".join(f"CAST(NULL AS STRING) AS {quote_name(name)}" for name in seed.names)
     views: list[str] = []
     try:
         for at in range(0, len(seed.rows), BATCH):
-            views.append(backticked(f"planproof_seed_{uuid.uuid4().hex}"))
+            views.append(quote_name(f"planproof_seed_{uuid.uuid4().hex}"))
             values = ", ".join(f"({_format_row(row)})" for row in seed.rows[at : at + BATCH])
             session.rows(f"CREATE TEMPORARY VIEW {views[-1]} AS SELECT {named} FROM VALUES {values}")
         yield " UNION ALL ".join(f"SELECT {typed} FROM {source}" for source in views) or (
@@ -249,7 +249,7 @@ def _parse_time(value: str, form: str) -> datetime:
 
 
 def _format_row(row: Sequence[str | None]) -> str:
-    return ", ".join("NULL" if value is None else _escape(literal(value)) for value in row)
+    return ", ".join("NULL" if value is None else _escape(quote_literal(value)) for value in row)
 
 
 def _escape(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.records import record
 
 _JINJA = re.compile(r"\{\{|\{%|\{#")
@@ -107,9 +107,9 @@ def grant_statements(
     >>> grant_statements("s.t", {"select": ["a`b"]}, {"SELECT": ["old"]})
     ['revoke SELECT on `s`.`t` from `old`', 'grant select on `s`.`t` to `a``b`']
     """
-    target = ".".join(map(backticked, split_name(relation)))
-    revoked = [f"revoke {p} on {target} from {backticked(name)}" for p, name in _find_beyond(present or {}, wanted)]
-    return revoked + [f"grant {p} on {target} to {backticked(name)}" for p, name in _find_beyond(wanted, present or {})]
+    target = ".".join(map(quote_name, split_name(relation)))
+    revoked = [f"revoke {p} on {target} from {quote_name(name)}" for p, name in _find_beyond(present or {}, wanted)]
+    return revoked + [f"grant {p} on {target} to {quote_name(name)}" for p, name in _find_beyond(wanted, present or {})]
 
 
 def _find_beyond(these: Mapping[str, Sequence[str]], those: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -143,7 +143,7 @@ class Around:
 
     def _read_grants(self, relation: str) -> dict[str, list[str]]:
         """What SHOW GRANTS says (principal, action, type of object), as dbt-spark reads it."""
-        target = ".".join(map(backticked, split_name(relation)))
+        target = ".".join(map(quote_name, split_name(relation)))
         found: dict[str, list[str]] = {}
         for principal, action, kind, *_ in self._run_statement(f"show grants on {target}", "asking for its grants"):
             if kind == "TABLE" and action != "OWN":

@@ -19,7 +19,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import record
 from planproof_engine.schema import ColumnNames, LogicalField, LogicalSchema
-from planproof_engine.texts import mentioned, read_head
+from planproof_engine.texts import list_mentioned_names, read_head
 from planproof_engine.types import DOUBLE, STRING, VOID, DataType
 
 Parts = tuple[str, ...]
@@ -84,7 +84,7 @@ class Supposition:
 
     def find_change(self, known: LogicalSchema) -> Incomplete | None:
         """What may be other than in the schema that was planned; None where nothing is."""
-        names, sources = mentioned(self.sql, self.conf), dict[str, str]()
+        names, sources = list_mentioned_names(self.sql, self.conf), dict[str, str]()
         with_names = self._plan_wider(names, VOID, sources)
         if not sources or (isinstance(with_names, LogicalSchema) and _form_of(with_names) == _form_of(known)):
             return None
@@ -102,7 +102,7 @@ class Supposition:
 
     def find_mending_source(self, error: AnalysisError) -> str | None:
         """The source of which another column may mend the error, or make it another one."""
-        names, sources = mentioned(self.sql, self.conf), dict[str, str]()
+        names, sources = list_mentioned_names(self.sql, self.conf), dict[str, str]()
         found = [self._plan_wider(names, kind, sources, error) for kind in _KINDS]
         return (
             join_alternatives(sources.values())

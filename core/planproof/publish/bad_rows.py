@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planproof.invariants.row_terms import TERMS, RowTerm
 from planproof.publish.transaction.names import Names, quarantine_of
 from planproof_engine.catalog import split_name
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.schema import PhysicalField, PhysicalSchema
 from planproof_engine.types import STRING, TIMESTAMP, Array
 
@@ -40,7 +40,7 @@ class BadRows:
     @property
     def good_rows(self) -> str:
         """The query of the rows that keep every term."""
-        columns = ", ".join(map(backticked, self.columns))
+        columns = ", ".join(map(quote_name, self.columns))
         return f"SELECT {columns} FROM (\n{self.marked}\n) AS marked WHERE size({TERMS}) = 0"
 
     @property

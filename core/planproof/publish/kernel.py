@@ -78,7 +78,8 @@ class Publish(Generic[P]):
         """The relation as the catalog has it after the publish, against what was written."""
         steps, job = self.steps, self.job
         written = steps.materialization.published_schema(job, self.publication)
-        return look(job, written, lambda: steps.format.describe(job, self.publication))
+        format, publication = steps.format, self.publication
+        return look(job, written, lambda: format.describe(job, publication), lambda: format.is_exchanged(publication))
 
     def _carry_out_or_settle(self) -> bool:
         try:

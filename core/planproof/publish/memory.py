@@ -16,9 +16,9 @@ from planproof.publish.fingerprint import compute_fingerprint
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, StoredTable
 from planproof_engine.catalog import Catalog, Relation, RelationName
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.finding import Verdict
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import LogicalSchema
 
 
@@ -133,7 +133,7 @@ class Memory:
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a published view of the same name."""
-        stored = self._session.table(quoted(parts)) if len(parts) == 1 else None
+        stored = self._session.table(quote_parts(parts)) if len(parts) == 1 else None
         return stored is not None and stored.kind == "temporary view"
 
 
@@ -143,8 +143,8 @@ def _list_proved(job: Job) -> dict[str, str]:
     if contract is None:
         return {}
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}
-    columns = [f.name for f in contract.schema if not f.nullable and dotted((f.name,)) in proved]
+    columns = [f.name for f in contract.schema if not f.nullable and join_path((f.name,)) in proved]
     if job.draft.effect is Effect.DEFINES:
         # A count over a view holds only for today's rows of its sources. What the plan proves lasts.
-        columns = [c for c in columns if dotted((c,)) in job.examined.evidence]
+        columns = [c for c in columns if join_path((c,)) in job.examined.evidence]
     return dict.fromkeys(columns, f"proved when {job.model.name} was published")

@@ -73,6 +73,9 @@ class Parquet:
         if publication.entry.effect is Effect.REPLACES and publication.entry.swap.repoints and job.target is not None:
             describe(job.session, job.model, job.target, job.names.target.quoted)
 
+    def is_exchanged(self, publication: JournaledPublication) -> bool:
+        return not STRATEGIES[publication.entry.strategy].is_swapped(publication)
+
     def settle(self, publication: JournaledPublication) -> Ending:
         ending = settle(publication)
         found = tell_found(publication) if ending == "undone" else ""

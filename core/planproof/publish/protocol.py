@@ -58,6 +58,9 @@ class Format(Protocol[P]):
     def describe(self, job: Job, publication: P) -> None:
         """Gives a table that has just been published what the publish itself could not: comment and properties."""
 
+    def is_exchanged(self, publication: P) -> bool:
+        """Whether others have put another relation in the place of the published one, as far as this can be told."""
+
     def settle(self, publication: P) -> Ending:
         """Finishes or undoes a publish that failed on its way."""
 

@@ -39,9 +39,9 @@ from planproof.settings import Settings
 from planproof_engine.catalog import split_name
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalField, PhysicalSchema, by_name
-from planproof_engine.types import STRING, as_ddl, same_type
+from planproof_engine.types import STRING, format_ddl, same_type
 
 _RECOUNTED = ("PP507", "PP509", "PP510", "PP511", "PP512")
 """What the audit of the good rows finds anew."""
@@ -255,13 +255,13 @@ def _list_missing_columns(name: str, held: PhysicalSchema, schema: PhysicalSchem
                 f"{format_name(name)} has {f.name} as {has.type.simple}, the model gives {f.type.simple}; "
                 "rename or drop it"
             )
-    return [(f.name, as_ddl(f.type)) for f in schema.as_nullable() if f.name not in known]
+    return [(f.name, format_ddl(f.type)) for f in schema.as_nullable() if f.name not in known]
 
 
 def _create_statement(name: str, schema: PhysicalSchema, stored_as: str) -> str:
     fields = [*schema.as_nullable(), *OWN, PhysicalField(DATE, STRING, True), PhysicalField(RUN, STRING, True)]
-    columns = column_list((f.name, "date" if f.name == DATE else as_ddl(f.type)) for f in fields)
+    columns = column_list((f.name, "date" if f.name == DATE else format_ddl(f.type)) for f in fields)
     return (
         f"CREATE TABLE IF NOT EXISTS {name} ({columns}) USING {stored_as} PARTITIONED BY ({', '.join(PARTITIONS)}) "
-        f"COMMENT {literal('Rows that a publish quarantined, with the terms that they break')}"
+        f"COMMENT {quote_literal('Rows that a publish quarantined, with the terms that they break')}"
     )

@@ -44,7 +44,7 @@ from planproof.report.parts import (
 )
 from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
-from planproof_engine.types import quoted_if_needed
+from planproof_engine.types import quote_if_needed
 
 WIDTH = 110
 _AT_ONCE = 200
@@ -335,7 +335,7 @@ def _render_quarantined(report: Report) -> Iterator[Text]:
         ("PP514 ", "bold"), name, neutralize(f"{rows.rows:,} of {format_count(rows.of, 'row')} quarantined")
     )
     yield Text(neutralize("; ".join(f"{term}: {number:,}" for term, number in rows.terms.items())), "dim")
-    table = ".".join(quoted_if_needed(part) for part in rows.table.split("."))
+    table = ".".join(quote_if_needed(part) for part in rows.table.split("."))
     yield Text(neutralize(f"select * from {table} where quarantine_run = '{rows.run}'"), "cyan")
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from planproof.report.model import Report
 from planproof_engine.catalog import RelationName, split_name
 from planproof_engine.finding import Verdict
-from planproof_engine.schema import folded
+from planproof_engine.schema import fold_name
 
 DEEPEST = 12
 
@@ -69,4 +69,4 @@ def _follow_edges(column: Column, edges: Mapping[Column, Sequence[Column]]) -> I
 
 def _key(relation: str, column: str) -> Column:
     """A relation is known by its last two parts, however it is spelled."""
-    return ".".join(RelationName.parse(relation).key[-2:]), folded(column)
+    return ".".join(RelationName.parse(relation).key[-2:]), fold_name(column)

@@ -15,7 +15,7 @@ from typing import Any
 from planproof.session.protocol import SparkFailure
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 """Conditions in which Spark says that there is no such relation."""
@@ -26,6 +26,9 @@ _REFUSED = re.compile(
     r"PERMISSION|AccessControl|Forbidden|not (authorized|allowed)|access (is )?denied|UnsupportedOperation", re.I
 )
 Rows = Callable[[str], list[tuple[Any, ...]]]
+Tables = Callable[[list[str], str], list[str] | None]
+"""The names of tables and views in a namespace that may be the one that is given; None where the namespace itself is
+said not to be there."""
 
 
 @contextmanager
@@ -46,11 +49,14 @@ def doubt_absence(rows: Rows, is_case_sensitive: Callable[[], bool]) -> Iterator
         raise
 
 
-def verify_absence(error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool]) -> None:
+def verify_absence(
+    error: AnalysisError, name: str, rows: Rows, is_case_sensitive: Callable[[], bool], tables: Tables | None = None
+) -> None:
     """Returns where the relation is absent. Raises `error` where it says something else, and a transient `SparkFailure`
     where the catalog lists the relation, or its namespace, all the same, or cannot list.
 
-    `rows` runs a statement. A catalog that has no lists, or keeps them from this user, is believed.
+    `rows` runs a statement, and `tables` lists what a statement would, where that can be had for less. A catalog that
+    has no lists, or keeps them from this user, is believed.
     """
     if error.condition not in NOT_THERE:
         raise error
@@ -58,7 +64,7 @@ def verify_absence(error: AnalysisError, name: str, rows: Rows, is_case_sensitiv
     if error.condition not in _LOOKED_UP:
         return
     try:
-        shown = _list_tables(rows, within, own)
+        shown = tables(within, own) if tables is not None else list_tables(rows, within, own)
         if shown is None:
             shown = _list_namespaces(rows, within)
             own = within[-1]
@@ -94,15 +100,19 @@ def verify_database_absence(error: AnalysisError, name: str, rows: Rows) -> None
 def is_listed(name: str, rows: Rows) -> bool:
     """Whether the catalog lists a table or view of that name, which is one that Hive keeps as it is."""
     *within, own = split_name(name)
-    return own.lower() in (found.lower() for found in _list_tables(rows, within, own) or ())
+    return own.lower() in (found.lower() for found in list_tables(rows, within, own) or ())
 
 
-def _list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
-    """The names of tables and views that may be the one; None where the namespace itself is said not to be there."""
-    place = f" IN {quoted(within)}" if within else ""
+def make_pattern(own: str) -> str | None:
+    """The pattern by which Spark lists a relation of this name; None where it means others, too."""
+    return own if re.fullmatch(r"\w+", own) else None
+
+
+def list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
+    """What `Tables` says, by a statement."""
+    place, pattern = f" IN {quote_parts(within)}" if within else "", make_pattern(own)
     try:
-        # LIKE takes a pattern of its own, in which only such a name means itself.
-        found = rows(f"SHOW TABLES{place}" + (f" LIKE '{own}'" if re.fullmatch(r"\w+", own) else ""))
+        found = rows(f"SHOW TABLES{place}" + (f" LIKE '{pattern}'" if pattern else ""))
     except AnalysisError as error:
         return None if error.condition in _LOOKED_UP and within else []
     return [str(row[1]) for row in found if str(row[2]).lower() != "true"]
@@ -113,14 +123,14 @@ def _has_relation(rows: Rows, within: list[str], own: str) -> bool:
     if len(within) < 2 or within[0].lower() == "spark_catalog":
         return False
     try:
-        rows(f"DESCRIBE TABLE {quoted([*within, own])}")
+        rows(f"DESCRIBE TABLE {quote_parts([*within, own])}")
     except (AnalysisError, SparkFailure):
         return False
     return True
 
 
 def _list_namespaces(rows: Rows, within: list[str]) -> list[str]:
-    place = f" IN {quoted(within[:-1])}" if len(within) > 1 else ""
+    place = f" IN {quote_parts(within[:-1])}" if len(within) > 1 else ""
     try:
         return [str(row[0]).rpartition(".")[2].strip("`") for row in rows(f"SHOW NAMESPACES{place}")]
     except AnalysisError:

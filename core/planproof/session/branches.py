@@ -19,7 +19,7 @@ from planproof.session.described import parse_lines
 from planproof.session.protocol import Moved, Session, SparkFailure, SparkPlanes, StoredTable
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 PREFIX = "planproof_"
@@ -38,7 +38,7 @@ def _quote_text(text: str) -> str:
 
 def iceberg_table(session: Session, name: str) -> StoredTable | None:
     """The Iceberg table of that name by Spark's own descriptions; None for anything else."""
-    relation = quoted(split_name(name))
+    relation = quote_parts(split_name(name))
     try:
         lines = session.rows(f"DESCRIBE TABLE EXTENDED {relation}")
         if not any((str(line[0]), str(line[1]).lower()) == ("Provider", "iceberg") for line in lines):
@@ -83,7 +83,7 @@ class Branches:
     def namespace_location(self, database: Sequence[str]) -> str | None:
         found = None
         with suppress(SparkFailure, AnalysisError):
-            found = self._session.database_location(quoted(database))
+            found = self._session.database_location(quote_parts(database))
         path = None if found is None else self._session.local_path(found)
         # A folder of the server's own machine is not this one's.
         return found if path is None or os.path.isdir(path) else None
@@ -101,7 +101,7 @@ class Branches:
         return places
 
     def _list_namespaces(self, within: tuple[str, ...]) -> list[tuple[str, ...]]:
-        listed = self._session.rows(f"SHOW NAMESPACES IN {quoted(within)}")
+        listed = self._session.rows(f"SHOW NAMESPACES IN {quote_parts(within)}")
         here = [(within[0], *split_name(str(name))) for name, *_ in listed]
         return [*here, *(below for one in here for below in self._list_namespaces(one))]
 
@@ -115,7 +115,9 @@ class Branches:
         """Removes a branch that a publish has made, if it is there: main cannot be moved to it any more."""
         if not branch.startswith(PREFIX):
             raise SparkFailure(f"{branch} is no branch of a publish")
-        self._session.rows(f"ALTER TABLE {quoted(self.complete(name))} DROP BRANCH IF EXISTS {quoted((branch,))}")
+        self._session.rows(
+            f"ALTER TABLE {quote_parts(self.complete(name))} DROP BRANCH IF EXISTS {quote_parts((branch,))}"
+        )
 
     def has_snapshot(self, name: str, snapshot: int) -> bool:
         """Whether a snapshot is, or was, the table's own."""
@@ -132,7 +134,7 @@ class Branches:
     def change(self, name: str) -> BranchChange:
         """Opens a change of the rows of a table as it is now. Raises `SparkFailure`."""
         parts = self.complete(name)
-        table = self.table(quoted(parts))
+        table = self.table(quote_parts(parts))
         if table is None:
             raise SparkFailure(f"{name} is no Iceberg table any more", outside=True)
         return BranchChange(self._session, self, parts, table)
@@ -145,12 +147,12 @@ class BranchChange:
     is_new = False
 
     def __init__(self, session: Session, tables: Branches, parts: tuple[str, ...], table: StoredTable) -> None:
-        self._session, self._tables, self._parts, self._stored = session, tables, parts, table
+        self._session, self._tables, self._parts, self._list_stored = session, tables, parts, table
         self._branch = f"{PREFIX}{uuid.uuid4().hex}"
-        self._table = quoted(parts)
+        self._table = quote_parts(parts)
         self._base = self._start = self._head("main")
         self._written: int | None = None
-        self.staged = quoted((*parts, f"branch_{self._branch}"))
+        self.staged = quote_parts((*parts, f"branch_{self._branch}"))
 
     def _head(self, ref: str) -> int | None:
         sql = f"SELECT snapshot_id FROM {_metadata_table(self._parts, 'refs')} WHERE name = {_quote_text(ref)}"
@@ -167,14 +169,14 @@ class BranchChange:
 
     @property
     def location(self) -> str:
-        return self._stored.location or ""
+        return self._list_stored.location or ""
 
     def schema(self) -> PhysicalSchema:
-        return self._stored.schema
+        return self._list_stored.schema
 
     def place_files(self, name: str) -> None:
         """Makes the branch. Files lie among the table's others."""
-        self._session.rows(f"ALTER TABLE {self._table} CREATE BRANCH {quoted((self._branch,))}")
+        self._session.rows(f"ALTER TABLE {self._table} CREATE BRANCH {quote_parts((self._branch,))}")
         if self._base is None:  # Of a table without rows Iceberg makes the branch a snapshot.
             self._start = self._head(self._branch)
 
@@ -201,7 +203,7 @@ class BranchChange:
         return ()
 
     def read_property(self, key: str) -> str | None:
-        return self._stored.properties.get(key)
+        return self._list_stored.properties.get(key)
 
     def set_property(self, key: str, value: str | None) -> None:
         raise SparkFailure(_NO_SCHEMA)
@@ -231,7 +233,7 @@ class BranchChange:
     def commit(self) -> None:
         if self._head("main") != self._base:
             raise Moved(f"{self._table} has another snapshot than the one that was read")
-        catalog, table = quoted(self._parts[:1]), _quote_text(quoted(self._parts[1:]))
+        catalog, table = quote_parts(self._parts[:1]), _quote_text(quote_parts(self._parts[1:]))
         try:
             branch = _quote_text(self._branch)
             self._session.rows(
@@ -257,6 +259,9 @@ class BranchChange:
     def is_gone(self) -> bool:
         return self._tables.table(self._table) is None
 
+    def is_exchanged(self) -> bool:
+        return False
+
     def is_committed(self) -> bool:
         """Where the answer was lost, the server may still be at it: without the branch it cannot be."""
         written = self.branch_snapshot()
@@ -276,4 +281,4 @@ class BranchChange:
 
 def _metadata_table(parts: Sequence[str], what: str) -> str:
     """One of the tables of a table's metadata."""
-    return quoted((*parts, what))
+    return quote_parts((*parts, what))

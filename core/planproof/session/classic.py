@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
-from planproof.session.absence import verify_absence
+from planproof.session.absence import NOT_THERE, list_tables, make_pattern, verify_absence
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, has_python_source
@@ -44,7 +44,7 @@ from planproof.session.write_plans import FileWriter, find_write_plans
 from planproof_engine.catalog import split_name
 from planproof_engine.conf import Conf
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 _REMEMBERED = 1000
@@ -285,16 +285,28 @@ class ClassicSession(FrameSession):
             with translate_errors():
                 if self._is_in_session_catalog(split_name(name)):
                     return self._catalog_table(name, seen)
-                form = self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
+                form = self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
                 return self.describe(name, declared_schema(form))
         except AnalysisError as error:
-            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
+            verify_absence(error, name, self._run, lambda: self.conf.case_sensitive, self._list_tables)
             return None
+
+    def _list_tables(self, within: list[str], own: str) -> list[str] | None:
+        if not self._is_in_session_catalog((*within, own)):
+            return list_tables(self._run, within, own)
+        database = within[-1] if within else str(self._catalog.getCurrentDatabase())
+        try:
+            with translate_errors():
+                return [
+                    str(t.table()) for t in items(self._catalog.listTables(database, make_pattern(own) or "*", False))
+                ]
+        except AnalysisError:
+            return None if within else []
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a table of that name."""
         with translate_errors():
-            return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quoted(parts))))
+            return len(parts) == 1 and bool(self._catalog.isTempView(self._identifier(quote_parts(parts))))
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         # What FrameSession does, with half as many calls of the JVM: every statement pays for each of them.
@@ -339,9 +351,11 @@ class ClassicSession(FrameSession):
         Where the catalog's entry equals the one that was read last time, nothing of the relation changed: what was read
         then is returned.
         """
-        identifier = self._identifier(name)
+        identifier, known = self._identifier(name), self._tables.get((name, seen))
+        # To ask for what is not there costs a hundred calls of the JVM, which reads the exception's stack.
+        if known is None and not self._catalog.tableExists(identifier) and not self._catalog.isTempView(identifier):
+            raise AnalysisError(NOT_THERE[0], f"The table or view {name} cannot be found.")
         entry = self._catalog.getTempViewOrPermanentTableMetadata(identifier)
-        known = self._tables.get((name, seen))
         if known is not None and bool(entry.equals(known[0])):
             return known[1]
         found = self._read_entry(name, identifier, entry, seen)
@@ -392,7 +406,7 @@ class ClassicSession(FrameSession):
         try:
             with translate_errors():
                 return declared_schema(
-                    self._java.table(quoted(split_name(name))).queryExecution().analyzed().schema().json()
+                    self._java.table(quote_parts(split_name(name))).queryExecution().analyzed().schema().json()
                 )
         except (AnalysisError, SparkFailure):
             return None
@@ -441,7 +455,7 @@ class ClassicSession(FrameSession):
     def _identifier(self, name: str) -> Any:
         known = self._identifiers.get(name)
         if known is None:
-            known = self._parser.parseTableIdentifier(quoted(split_name(name)[-2:]))
+            known = self._parser.parseTableIdentifier(quote_parts(split_name(name)[-2:]))
             if len(self._identifiers) >= _REMEMBERED:
                 self._identifiers.clear()
             self._identifiers[name] = known

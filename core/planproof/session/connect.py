@@ -21,7 +21,7 @@ from planproof.session.schemas import declared_schema, physical_schema
 from planproof.session.settings import BY_PLACE, CLAIMING, COMPARED
 from planproof_engine.catalog import split_name
 from planproof_engine.origin import AnalysisError, Origin, place
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.texts import drop_terminators
 
 UNREADABLE = "a Spark Connect client gets the optimized and the executed plan as text only, without types and flags"
@@ -97,13 +97,13 @@ class ConnectSession(FrameSession):
     def table(self, name: str) -> StoredTable | None:
         try:
             with translate_errors():
-                form = self.spark.table(quoted(split_name(name))).schema.json()
+                form = self.spark.table(quote_parts(split_name(name))).schema.json()
                 found = self.describe(name, declared_schema(form))
         except AnalysisError as error:
             verify_absence(error, name, self._run, lambda: self.conf.case_sensitive)
             return None
         with translate_errors():
-            temporary = self.spark.catalog.getTable(quoted(split_name(name))).isTemporary
+            temporary = self.spark.catalog.getTable(quote_parts(split_name(name))).isTemporary
         return replace(found, kind="temporary view") if temporary else found
 
     def ship(self, path: str) -> None:

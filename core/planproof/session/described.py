@@ -25,10 +25,10 @@ from planproof_engine.types import (
     StructField,
     TypeSyntaxError,
     Varchar,
+    add_lengths,
+    drop_lengths,
     parse_type,
     same_structure,
-    with_lengths,
-    without_lengths,
 )
 
 Form = Mapping[str, Any]
@@ -169,7 +169,7 @@ def _parse_described_type(text: str) -> DataType | None:
 
 
 def _add_lengths(t: DataType, declared: DataType) -> DataType:
-    return with_lengths(t, declared) if same_structure(t, without_lengths(declared)) else t
+    return add_lengths(t, declared) if same_structure(t, drop_lengths(declared)) else t
 
 
 def _parse_form(form: Form) -> DataType:

@@ -174,11 +174,11 @@ def _is_outside_condition(condition: str, state: str | None) -> bool:
 
 def _is_outside(java: Any) -> bool:
     """Whether the cause lies outside of the text, so that a second try may succeed."""
-    return any(
-        any(word in cause.getClass().getName() for word in _OUTSIDE_CLASSES)
-        or _TRANSIENT_WORDS.search(str(cause.getMessage()))
-        for cause in _causes(java)
-    )
+    for cause in _causes(java):
+        name, message = str(cause.getClass().getName()), str(cause.getMessage())
+        if any(word in name for word in _OUTSIDE_CLASSES) or _TRANSIENT_WORDS.search(message):
+            return True
+    return False
 
 
 def _java_condition(java: Any) -> str | None:

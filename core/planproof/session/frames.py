@@ -21,7 +21,7 @@ from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError
 from planproof_engine.python_functions import Function
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 _SETTING = threading.Lock()
@@ -93,7 +93,7 @@ class FrameSession(SqlOnlySession):
             self._reset(before)
             with translate_errors():
                 if self.namespace != namespace:
-                    self.spark.sql(f"USE {quoted(namespace)}")
+                    self.spark.sql(f"USE {quote_parts(namespace)}")
 
     def _reset(self, before: Mapping[str, str]) -> None:
         with translate_errors():
@@ -135,9 +135,10 @@ class FrameSession(SqlOnlySession):
 
     def describe(self, name: str, schema: PhysicalSchema) -> StoredTable:
         """A relation by what `DESCRIBE TABLE EXTENDED` prints; `schema` is the one that a query of it sees."""
-        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quoted(split_name(name))}").collect()]
+        lines = [tuple(r) for r in self.spark.sql(f"describe table extended {quote_parts(split_name(name))}").collect()]
         properties = {
-            str(r[0]): str(r[1]) for r in self.spark.sql(f"show tblproperties {quoted(split_name(name))}").collect()
+            str(r[0]): str(r[1])
+            for r in self.spark.sql(f"show tblproperties {quote_parts(split_name(name))}").collect()
         }
         found = parse_lines(name, lines, schema, properties)
         return replace(found, tracked=found.tracked and self._has_managed_partitions())
@@ -152,7 +153,7 @@ class FrameSession(SqlOnlySession):
         python_functions.register_lists(self.spark, call, functions)
 
     def unregister(self, name: str) -> None:
-        self.rows(f"drop temporary function if exists {quoted(split_name(name))}")
+        self.rows(f"drop temporary function if exists {quote_parts(split_name(name))}")
 
     def stop(self) -> None:
         self.spark.stop()

@@ -264,6 +264,9 @@ class Transaction(Protocol):
     def is_gone(self) -> bool:
         """Whether the table that was opened is not there any more, under its name."""
 
+    def is_exchanged(self) -> bool:
+        """Whether another table has its name by now; False where this route does not tell tables apart."""
+
     def is_committed(self) -> bool:
         """Whether the table, read anew, has the change."""
 

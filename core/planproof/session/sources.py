@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planproof.session.protocol import Session, StoredTable
 from planproof_engine.catalog import Catalog, Relation
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import LogicalField, LogicalSchema
 
 
@@ -19,7 +19,7 @@ def live_catalog(session: Session, seen: dict[str, StoredTable] | None = None) -
     catalog, *namespace = session.namespace
 
     def ask(parts: tuple[str, ...]) -> Relation | None:
-        name = quoted(parts)
+        name = quote_parts(parts)
         found = session.table(name)
         if found is None:
             return None

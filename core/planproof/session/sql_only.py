@@ -13,7 +13,7 @@ from planproof.session.delta.protocol import DeltaTables
 from planproof.session.files import data_files, local_path
 from planproof.session.protocol import Place, SparkFailure, SparkPlanes, StoredTable, Transactional, Written
 from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 _ELSEWHERE = "only file: locations can be read from this machine"
@@ -65,7 +65,7 @@ class SqlOnlySession:
         return None
 
     def database_location(self, name: str) -> str | None:
-        described = self.rows(f"DESCRIBE DATABASE EXTENDED {quoted(split_name(name))}")
+        described = self.rows(f"DESCRIBE DATABASE EXTENDED {quote_parts(split_name(name))}")
         return next((str(row[1]) for row in described if row[0] == "Location" and row[1]), None)
 
     def places(self, database: str) -> Mapping[str, Place]:

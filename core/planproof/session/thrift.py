@@ -24,10 +24,10 @@ from planproof_engine.conf import SETTINGS, Conf
 from planproof_engine.functions.nested import ListCall
 from planproof_engine.origin import AnalysisError
 from planproof_engine.python_functions import Function
-from planproof_engine.quoting import backticked, quoted
+from planproof_engine.quoting import quote_name, quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import without_lengths
+from planproof_engine.types import drop_lengths
 
 UNREADABLE = "the Thrift server gives plans as text only, without types and flags"
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.S)
@@ -111,7 +111,7 @@ class ThriftSession(SqlOnlySession):
     def _set_setting(self, key: str, value: str | None) -> None:
         if not re.fullmatch(r"[\w.\-]+", key):
             raise SparkFailure(f"{key!r} is no name of a setting")
-        self.rows(f"RESET {key}" if value is None else f"SET `{key}` = {backticked(value)}")
+        self.rows(f"RESET {key}" if value is None else f"SET `{key}` = {quote_name(value)}")
 
     @contextmanager
     def preserve_settings(self) -> Iterator[None]:
@@ -124,7 +124,7 @@ class ThriftSession(SqlOnlySession):
                 if after.get(key) != before.get(key):
                     self._set_setting(key, before.get(key))
             if self.namespace != namespace:
-                self.rows(f"USE {quoted(namespace)}")
+                self.rows(f"USE {quote_parts(namespace)}")
 
     def analyze(self, sql: str) -> SparkPlanes:
         query = drop_terminators(sql)
@@ -137,7 +137,7 @@ class ThriftSession(SqlOnlySession):
             names = [str(row[0]) for row in self.rows(f"DESCRIBE QUERY {query}")]
             viewed = self._read_view_schema(query, [f"c{i}" for i in range(len(names))])
             declared = PhysicalSchema(tuple(replace(f, name=name) for f, name in zip(viewed, names)))
-        fields = tuple(replace(f, type=without_lengths(f.type)) for f in declared)
+        fields = tuple(replace(f, type=drop_lengths(f.type)) for f in declared)
         # What feeds a temporary view of another client is not known: no flag is evidence.
         return SparkPlanes(replace(declared, fields=fields), None, None, declared, True)
 
@@ -170,7 +170,7 @@ class ThriftSession(SqlOnlySession):
             told = {str(key): str(value) for key, value, *_ in self._run(f"SHOW TBLPROPERTIES {dotted}")}
             return parse_lines(name, lines, schema, told)
         *within, own = split_name(name)
-        place = f" IN {quoted(within)}" if within else ""
+        place = f" IN {quote_parts(within)}" if within else ""
         # This LIKE has patterns of its own, in which a star and a bar mean something. No table's name holds them.
         ((_, _, temporary, information, *_),) = self._run(f"SHOW TABLE EXTENDED{place} LIKE '{_pattern(own)}'")
         properties = {str(key): str(value) for key, value in self._run(f"SHOW TBLPROPERTIES {dotted}")}
@@ -244,7 +244,7 @@ def _fetch(cursor: Any) -> list[tuple[Any, ...]]:
 
 
 def _quote(name: str) -> str:
-    return quoted(split_name(name))
+    return quote_parts(split_name(name))
 
 
 def _pattern(name: str) -> str:

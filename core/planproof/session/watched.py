@@ -24,7 +24,7 @@ from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.java import items
 from planproof.session.protocol import NULL_FOUND
 from planproof.session.schemas import physical_schema
-from planproof_engine.quoting import backticked, literal
+from planproof_engine.quoting import quote_literal, quote_name
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical"
@@ -117,8 +117,8 @@ def _condition(claimed: PhysicalSchema) -> str:
     cases = []
     for f in claimed:
         if not f.nullable:
-            fails = f"raise_error({literal(f'{before} {f.name} {behind}')})"
-            cases.append(f"WHEN {backticked(f.name)} IS NULL THEN CAST({fails} AS BOOLEAN)")
+            fails = f"raise_error({quote_literal(f'{before} {f.name} {behind}')})"
+            cases.append(f"WHEN {quote_name(f.name)} IS NULL THEN CAST({fails} AS BOOLEAN)")
     return f"CASE {' '.join(cases)} ELSE monotonically_increasing_id() >= 0 END"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planproof_engine.sql import nodes as q
 
 
-def where_taken(path: Sequence[q.Node], text: str, condition: str, *, null: bool = False) -> str | None:
+def narrow_condition(path: Sequence[q.Node], text: str, condition: str, *, null: bool = False) -> str | None:
     """The condition about the last node of a path, in the rows that compute it and show its value, from the path's
     first node on. None where it stands in a lambda that is more than a look at each element of an array.
 
@@ -18,40 +18,40 @@ def where_taken(path: Sequence[q.Node], text: str, condition: str, *, null: bool
     for at in range(len(path) - 1, 0, -1):
         parent, child = path[at - 1], path[at]
         if isinstance(parent, q.Lambda):
-            array = _array(path[at - 2], parent) if at > 1 else None
+            array = _find_array(path[at - 2], parent) if at > 1 else None
             if array is None:
                 return None
-            inner = _all([*found, f"({condition})"])
+            inner = _conjoin([*found, f"({condition})"])
             condition, found = f"exists({_text(array, text)}, {_text(parent.parameters[0], text)} -> {inner})", []
         else:
-            found = [*(f"({one})" for one in _conditions(parent, child, text, null)), *found]
-    return _all([*found, f"({condition})"]) if found else condition
+            found = [*(f"({one})" for one in _list_conditions(parent, child, text, null)), *found]
+    return _conjoin([*found, f"({condition})"]) if found else condition
 
 
-def _all(conditions: Sequence[str]) -> str:
+def _conjoin(conditions: Sequence[str]) -> str:
     return " AND ".join(conditions)
 
 
-def _array(call: q.Node, function: q.Lambda) -> q.Node | None:
+def _find_array(call: q.Node, function: q.Lambda) -> q.Node | None:
     """The array whose elements a lambda sees one by one."""
     if not isinstance(call, q.Call) or len(call.arguments) != 2 or len(function.parameters) != 1:
         return None
     return call.arguments[0] if call.arguments[1] is function else None
 
 
-def _conditions(parent: q.Node, child: q.Node, text: str, null: bool) -> list[str]:
+def _list_conditions(parent: q.Node, child: q.Node, text: str, null: bool) -> list[str]:
     if isinstance(parent, q.Case):
-        return _of_case(parent, child, text)
+        return _list_case_conditions(parent, child, text)
     if isinstance(parent, (q.And, q.Or)):
         left = parent.left
         word = "IS TRUE" if isinstance(parent, q.And) else "IS NOT TRUE"
         return [] if child is left else [f"({_text(left, text)}) {word}"]
     if isinstance(parent, q.Call):
-        return _of_call(parent, child, text, null)
+        return _list_call_conditions(parent, child, text, null)
     return []
 
 
-def _of_case(case: q.Case, child: q.Node, text: str) -> list[str]:
+def _list_case_conditions(case: q.Case, child: q.Node, text: str) -> list[str]:
     if child is case.operand:
         return []
     found: list[str] = []
@@ -65,7 +65,7 @@ def _of_case(case: q.Case, child: q.Node, text: str) -> list[str]:
     return found
 
 
-def _of_call(call: q.Call, child: q.Node, text: str, null: bool) -> list[str]:
+def _list_call_conditions(call: q.Call, child: q.Node, text: str, null: bool) -> list[str]:
     arguments = list(call.arguments)
     if call.filter is not None and child is not call.filter:
         return [f"({_text(call.filter, text)}) IS TRUE"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from planproof_engine.analysis.growth import Growth, Size
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
-from planproof_engine.analysis.versions import lacking
+from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Column, Expr
@@ -75,7 +75,7 @@ class Environment:
 
     def lacks(self, thing: str) -> bool:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""
-        return thing in lacking(self.conf.spark)
+        return thing in list_lacking(self.conf.spark)
 
     def origin(self, node: q.Node) -> Origin | None:
         start, stop = node.span
@@ -118,18 +118,18 @@ class Environment:
         """A subquery of an expression."""
         return self if self.taken == self.taken_below else evolve(self, taken=self.taken_below)
 
-    def unknown(self, construct: str, node: q.Node) -> Unknown:
+    def make_unknown(self, construct: str, node: q.Node) -> Unknown:
         return Unknown(construct, self.origin(node))
 
-    def rejected(self, condition: str, message: str, node: q.Node) -> AnalysisError:
+    def make_error(self, condition: str, message: str, node: q.Node) -> AnalysisError:
         return AnalysisError(condition, message, self.error_origin(node))
 
-    def rejected_at(self, condition: str, message: str, at: Span | None, node: q.Node) -> AnalysisError:
+    def make_error_at(self, condition: str, message: str, at: Span | None, node: q.Node) -> AnalysisError:
         """The error at a place in the text; at `node` where the place is not known."""
         origin = place(self.text, *at) if at is not None else self.origin(node)
         return AnalysisError(condition, message, origin)
 
-    def mismatch(self, found: Mismatch, node: q.Node) -> AnalysisError:
+    def make_mismatch_error(self, found: Mismatch, node: q.Node) -> AnalysisError:
         """Spark's error for arguments that do not fit the function called at `node`."""
         message, (start, stop) = found.message, node.span
         if found.full_condition.startswith("DATATYPE_MISMATCH") and 0 <= start < stop:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from planproof_engine.analysis.branches_taken import where_taken
+from planproof_engine.analysis.branches_taken import narrow_condition
 from planproof_engine.expr.nodes import Span
 from planproof_engine.hazards.suspicion import Count
 from planproof_engine.sql import nodes as q
@@ -38,14 +38,15 @@ class Counting(NamedTuple):
 
     @property
     def sql(self) -> str:
-        return together([self])
+        return join_counts([self])
 
     @property
     def showing(self) -> str:
         """The query that shows some of the rows."""
         value = f"{self.value} AS value" if self.value is not None else ""
         block = self.block or f"SELECT {', '.join(filter(None, (value, '*' if self.rows else '')))}"
-        return f"{self.before}SELECT *\nFROM {_made(block, [self.condition], self.rows)}\nWHERE {_NAME}0\nLIMIT {MOST}"
+        query = _make_query(block, [self.condition], self.rows)
+        return f"{self.before}SELECT *\nFROM {query}\nWHERE {_NAME}0\nLIMIT {MOST}"
 
 
 MOST = 5
@@ -54,29 +55,29 @@ _NAME = "counted_"
 `c0`, `c1`, ..."""
 
 
-def together(counts: Sequence[Counting]) -> str:
+def join_counts(counts: Sequence[Counting]) -> str:
     """One query that makes all counts of one query block, a column for each."""
     first, conditions = counts[0], [count.condition for count in counts]
     if first.block is not None:
         numbers = ", ".join(f"count_if({_NAME}{at})" for at in range(len(counts)))
-        return f"{first.before}SELECT {numbers}\nFROM {_made(first.block, conditions, first.rows)}"
+        return f"{first.before}SELECT {numbers}\nFROM {_make_query(first.block, conditions, first.rows)}"
     return f"{first.before}SELECT {', '.join(f'count_if({one})' for one in conditions)}\n{first.rows}"
 
 
-def _made(block: str, conditions: Sequence[str], rows: str) -> str:
+def _make_query(block: str, conditions: Sequence[str], rows: str) -> str:
     columns = "".join(f", {one} AS {_NAME}{at}" for at, one in enumerate(conditions))
     return f"(\n{block}{columns}\n{rows}\n) AS counted"
 
 
-def counting_query(
+def make_counting_query(
     tree: q.Node, text: str, count: Count, is_accepted: Callable[[str], bool] = lambda sql: True
 ) -> Counting | None:
     """The query of a count; None where it cannot be cut out. A subquery that does not stand alone, as it uses the query
     around it, is counted there."""
-    path = _path(tree, count.span)
+    path = _find_path(tree, count.span)
     if path is None or any(isinstance(node, (q.Pipe, q.Transform)) for node in path):
         return None
-    prefix = _with(path, text, count.span)
+    prefix = _make_with(path, text, count.span)
     if prefix is None:
         return None
     if count.columns:
@@ -84,19 +85,19 @@ def counting_query(
         names = ", ".join(f"c{i}" for i in range(count.columns))
         rows = f"FROM (\n{text[start:stop]}\n) AS counted ({names})"
         return Counting(prefix, count.condition, rows)
-    found = _in_block(path, text, count, prefix)
-    at = _in_subquery(path) if count.cast else None
+    found = _count_in_block(path, text, count, prefix)
+    at = _find_subquery(path) if count.cast else None
     if found is None or at is None or is_accepted(found.sql):
         return found
-    return _around(path, at, text, found)
+    return _count_around(path, at, text, found)
 
 
 def is_in_subquery(tree: q.Node, span: Span) -> bool:
     """Whether the innermost query block of a place is a scalar or lateral subquery."""
-    return _in_subquery(_path(tree, span) or []) is not None
+    return _find_subquery(_find_path(tree, span) or []) is not None
 
 
-def _in_subquery(path: Sequence[q.Node]) -> int | None:
+def _find_subquery(path: Sequence[q.Node]) -> int | None:
     """Where on the way to a place its query block begins, if that is a scalar or lateral subquery of another block."""
     at = next((i for i in range(len(path) - 1, 0, -1) if isinstance(path[i], q.Select)), 0)
     if at < 2 or not isinstance(path[at - 1], q.Subquery):
@@ -107,24 +108,24 @@ def _in_subquery(path: Sequence[q.Node]) -> int | None:
     return at if outside and not relation and not isinstance(holder, (q.Query, q.CTE)) else None
 
 
-def _around(path: list[q.Node], at: int, text: str, found: Counting) -> Counting | None:
+def _count_around(path: list[q.Node], at: int, text: str, found: Counting) -> Counting | None:
     """The count over the rows of the block around a subquery, which tells for each of them whether a value is lost."""
     block, outer = path[at], next(i for i in range(at - 1, -1, -1) if isinstance(path[i], q.Select))
-    around, prefix = path[outer], _with(path[: outer + 1], text, block.span)
+    around, prefix = path[outer], _make_with(path[: outer + 1], text, block.span)
     if not isinstance(block, q.Select) or not isinstance(around, q.Select) or prefix is None or not _is_plain(block):
         return None
     clauses = [clause for clause in (around.from_, around.where) if clause is not None]
     if isinstance(path[at - 2], q.Joined):
-        return _of_lateral(path[at - 1], block, around, text, found, prefix)
+        return _count_lateral(path[at - 1], block, around, text, found, prefix)
     lost = f"coalesce(({found._replace(before='').sql}), 0) > 0"
-    taken = where_taken(path[outer + 1 : at], text, lost)
-    rows = _clauses(clauses, text)
+    taken = narrow_condition(path[outer + 1 : at], text, lost)
+    rows = _spell_clauses(clauses, text)
     if taken is None or rows is None or around.from_ is None:
         return None
     return Counting(prefix, taken, rows, inside=found.condition)
 
 
-def _of_lateral(
+def _count_lateral(
     subquery: q.Node, block: q.Select, around: q.Select, text: str, found: Counting, prefix: str
 ) -> Counting | None:
     """The block around with one more column of the lateral subquery, which tells of each of its rows."""
@@ -132,7 +133,7 @@ def _of_lateral(
     if around.from_ is None or (alias is not None and alias.columns):
         return None
     clauses = [clause for clause in (around.from_, around.where) if clause is not None]
-    rows = _clauses(clauses, text)
+    rows = _spell_clauses(clauses, text)
     last, start = block.items[-1].span[1] if block.items else -1, around.from_.span[0]
     if rows is None or last < start or start < 0:
         return None
@@ -150,29 +151,29 @@ def _is_plain(block: q.Select) -> bool:
     return not any(picks)
 
 
-def _in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> Counting | None:
+def _count_in_block(path: list[q.Node], text: str, count: Count, prefix: str) -> Counting | None:
     at = next((i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], q.Select)), None)
     block = path[at] if at is not None else None
-    condition = _wide(path[-1], text, *count.wide) if count.wide else count.condition
+    condition = _make_range_condition(path[-1], text, *count.wide) if count.wide else count.condition
     if at is None or not isinstance(block, q.Select) or not condition:
         return None
-    counted = _operand(path[-1]) if count.cast else path[-1]
+    counted = _find_operand(path[-1]) if count.cast else path[-1]
     if counted is None or counted.span[0] < 0:
         return None
     value = f"({text[slice(*counted.span)]})"
     condition = condition.replace("({x})", value) if not count.wide else condition
-    taken = where_taken(path[at + 1 :], text, condition, null=count.null) if count.cast else condition
+    taken = narrow_condition(path[at + 1 :], text, condition, null=count.null) if count.cast else condition
     if taken is None:
         return None
     if count.grouped or (count.cast and _reads_alias(block, path[at + 1], counted)):
-        return _of_groups(block, text, taken, prefix)
+        return _count_groups(block, text, taken, prefix)
     clauses = [clause for clause in (block.from_, block.where) if clause is not None]
     if block.from_ is None and not count.cast:
         return None
-    return None if (rows := _clauses(clauses, text)) is None else Counting(prefix, taken, rows, value=value)
+    return None if (rows := _spell_clauses(clauses, text)) is None else Counting(prefix, taken, rows, value=value)
 
 
-def _operand(node: q.Node) -> q.Node | None:
+def _find_operand(node: q.Node) -> q.Node | None:
     """What a cast casts, `int(x)` too."""
     if isinstance(node, q.Cast):
         return node.operand
@@ -188,13 +189,13 @@ def _reads_alias(block: q.Select, item: q.Node, counted: q.Node) -> bool:
     return any(column.parts[0].text.lower() in aliases for column in counted.find_all(q.Column))
 
 
-def _of_groups(block: q.Select, text: str, condition: str, prefix: str) -> Counting | None:
+def _count_groups(block: q.Select, text: str, condition: str, prefix: str) -> Counting | None:
     """The block with one more column: names, places and groups in its other clauses keep their meaning."""
     if not block.items:
         return None
     first, last = block.items[0].span[0], block.items[-1].span[1]
     rest = [block.from_, block.where, block.group, block.having, block.qualify]
-    rows = _clauses([clause for clause in rest if clause is not None], text)
+    rows = _spell_clauses([clause for clause in rest if clause is not None], text)
     if rows is None or first < 0 or last < first:
         return None
     windows = [text[slice(*window.span)] for window in block.windows]
@@ -202,10 +203,10 @@ def _of_groups(block: q.Select, text: str, condition: str, prefix: str) -> Count
     return Counting(prefix, condition, rows, f"SELECT {text[first:last]}")
 
 
-def _clauses(clauses: Sequence[q.Node], text: str) -> str | None:
+def _spell_clauses(clauses: Sequence[q.Node], text: str) -> str | None:
     if any(clause.span[0] < 0 for clause in clauses):
         return None
-    return "\n".join(_with_keyword(text[slice(*clause.span)], _WORDS[type(clause)]) for clause in clauses)
+    return "\n".join(_add_keyword(text[slice(*clause.span)], _WORDS[type(clause)]) for clause in clauses)
 
 
 _WORDS: dict[type[q.Node], str] = {
@@ -219,40 +220,40 @@ _WORDS: dict[type[q.Node], str] = {
 
 def reads_one(tree: q.Node, span: Span) -> bool:
     """Whether the query block of a place reads one relation by its name, which no WITH clause defines."""
-    path = _path(tree, span) or []
+    path = _find_path(tree, span) or []
     block = next((node for node in reversed(path) if isinstance(node, q.Select)), None)
     source = block.from_ if block is not None else None
-    tables = [node for node in _below(source) if isinstance(node, q.Table)] if source is not None else []
-    if len(tables) != 1 or any(isinstance(node, q.Query) for node in _below(source)):
+    tables = [node for node in _walk(source) if isinstance(node, q.Table)] if source is not None else []
+    if len(tables) != 1 or any(isinstance(node, q.Query) for node in _walk(source)):
         return False
     return not any(isinstance(node, q.Query) and node.with_ is not None for node in path)
 
 
-def _below(node: q.Node | None) -> Iterator[q.Node]:
+def _walk(node: q.Node | None) -> Iterator[q.Node]:
     if node is not None:
         yield node
         for child in node.children:
-            yield from _below(child)
+            yield from _walk(child)
 
 
-def _wide(node: q.Node, text: str, low: int, high: int) -> str | None:
+def _make_range_condition(node: q.Node, text: str, low: int, high: int) -> str | None:
     """The condition that arithmetic gives a value outside of a range, computed in decimals that are wide enough; None
     for an expression that is no arithmetic.
 
     Where even the decimals are too narrow, the result is NULL although no operand is.
     """
     leaves: list[str] = []
-    value = _in_decimals(node, text, leaves)
+    value = _convert_to_decimals(node, text, leaves)
     if value is None or len(leaves) < 2:
         return None
     known = " AND ".join(f"{leaf} IS NOT NULL" for leaf in leaves)
     return f"coalesce({value} NOT BETWEEN {low}BD AND {high}BD, {known})"
 
 
-def _in_decimals(node: q.Node, text: str, leaves: list[str]) -> str | None:
+def _convert_to_decimals(node: q.Node, text: str, leaves: list[str]) -> str | None:
     start, stop = node.span
     if isinstance(node, (q.Paren, q.Add, q.Sub, q.Mul)):
-        sides = [_in_decimals(child, text, leaves) for child in node.children]
+        sides = [_convert_to_decimals(child, text, leaves) for child in node.children]
         if any(side is None for side in sides) or len(sides) != (1 if isinstance(node, q.Paren) else 2):
             return None
         return f"({_SIGNS[type(node)].join(side for side in sides if side is not None)})"
@@ -265,23 +266,23 @@ def _in_decimals(node: q.Node, text: str, leaves: list[str]) -> str | None:
 _SIGNS: dict[type[q.Node], str] = {q.Paren: "", q.Add: " + ", q.Sub: " - ", q.Mul: " * "}
 
 
-def _with_keyword(clause: str, word: str) -> str:
+def _add_keyword(clause: str, word: str) -> str:
     first = word.split()[0]
     return clause if clause[: len(first)].upper() == first else f"{word} {clause}"
 
 
-def _path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
+def _find_path(tree: q.Node, wanted: Span) -> list[q.Node] | None:
     """The nodes from the root down to the innermost one with exactly this span; None where none has it."""
     for child in tree.children:
         start, stop = child.span
         if start < 0 or (start <= wanted[0] and wanted[1] <= stop):
-            found = _path(child, wanted)
+            found = _find_path(child, wanted)
             if found is not None:
                 return [tree, *found]
     return [tree] if tree.span == wanted else None
 
 
-def _with(path: list[q.Node], text: str, wanted: Span) -> str | None:
+def _make_with(path: list[q.Node], text: str, wanted: Span) -> str | None:
     """A WITH clause of all CTEs that are visible at a place; None where two of them share a name or one is
     recursive."""
     seen: dict[str, str] = {}

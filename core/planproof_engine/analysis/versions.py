@@ -90,13 +90,13 @@ _CALLED = {
 
 
 @lru_cache(maxsize=16)
-def lacking(spark: str) -> frozenset[str]:
+def list_lacking(spark: str) -> frozenset[str]:
     """What the analyzer of a version does not have."""
     asked = release(spark)[:2]
     return frozenset(thing for thing, since in _SINCE.items() if asked < release(since))
 
 
-def as_called(error: AnalysisError, spark: str) -> AnalysisError:
+def rename_condition(error: AnalysisError, spark: str) -> AnalysisError:
     """The error under the condition that this version of Spark has for it."""
     asked = release(spark)[:2]
     for version, names in _CALLED.items():

@@ -224,7 +224,7 @@ class Signature:
             return self.traits.strict
         return self.nullable is EITHER and self.category in (Category.SCALAR, Category.OPERATOR)
 
-    def evaluated(self, count: int) -> int:
+    def count_evaluated(self, count: int) -> int:
         """How many of `count` arguments, from the first, each row evaluates unless a null ends the evaluation."""
         evaluates = self.traits.evaluates
         if evaluates is Evaluates.NONE:
@@ -239,13 +239,13 @@ class Signature:
         """The least and the greatest number of arguments; None where there is no greatest."""
         return _arity(self)
 
-    def expected(self, count: int) -> tuple[Input, ...]:
+    def list_inputs(self, count: int) -> tuple[Input, ...]:
         """The input that each of `count` arguments meets."""
-        return _expected(self, count)
+        return _list_inputs(self, count)
 
-    def kinds(self, count: int) -> tuple[Expected | None, ...]:
+    def list_kinds(self, count: int) -> tuple[Expected | None, ...]:
         """What each of `count` arguments is expected to be; None for a lambda."""
-        return _kinds(self, count)
+        return _list_kinds(self, count)
 
 
 @lru_cache(maxsize=4096)
@@ -256,7 +256,7 @@ def _arity(function: Signature) -> tuple[int, int | None]:
 
 
 @lru_cache(maxsize=4096)
-def _expected(function: Signature, count: int) -> tuple[Input, ...]:
+def _list_inputs(function: Signature, count: int) -> tuple[Input, ...]:
     inputs = list(function.inputs)
     if inputs and isinstance(inputs[-1], Many):
         inputs[-1:] = [inputs[-1]] * (count - len(inputs) + 1)
@@ -264,8 +264,8 @@ def _expected(function: Signature, count: int) -> tuple[Input, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _kinds(function: Signature, count: int) -> tuple[Expected | None, ...]:
-    return tuple(kind_of(given) for given in _expected(function, count))
+def _list_kinds(function: Signature, count: int) -> tuple[Expected | None, ...]:
+    return tuple(kind_of(given) for given in _list_inputs(function, count))
 
 
 def _may_be_left_out(given: Input) -> bool:

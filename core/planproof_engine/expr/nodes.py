@@ -349,7 +349,7 @@ def doubt_of(expr: Expr) -> str | None:
     return next((e.doubt for e in expr.walk() if isinstance(e, Column) and e.doubt and not e.known), None)
 
 
-def _flag_lies(expr: Expr) -> bool:
+def _has_false_flag(expr: Expr) -> bool:
     """Whether a NOT NULL flag in the expression may be untrue, by Spark's own doing (`Signature.flag_holds`)."""
     return any(isinstance(e, (Call, Column)) and not e.nullable and e.evidence is None for e in expr.walk())
 
@@ -362,7 +362,7 @@ def column_of(expr: Expr) -> Column:
         return Column(expr.id, expr.name, expr.type, expr.nullable, expr.qualifier, expr.known, expr.doubt)
     if isinstance(expr, Alias):
         if not expr.nullable:
-            doubt = "the flag of an item found at a place that may be null" if _flag_lies(expr.child) else None
+            doubt = "the flag of an item found at a place that may be null" if _has_false_flag(expr.child) else None
             return Column(expr.id, expr.name, expr.type, False, doubt=doubt)
         known = expr.child.evidence
         doubt = doubt_of(expr.child) if known is None else None

@@ -31,7 +31,7 @@ def name_parts(kind: type, **properties: type) -> None:
         setattr(kind, name, _Parts(name, family))
 
 
-def changed_parts(node: object, family: type[Node], change: Callable[[Node], Node]) -> dict[str, Any]:
+def change_parts(node: object, family: type[Node], change: Callable[[Node], Node]) -> dict[str, Any]:
     """The fields of `node` in which `change` puts another node in place of a part, with their new values."""
     found: dict[str, Any] = {}
     names, read = shape_of(type(node), family)  # type: ignore[arg-type]  # mypy takes type[Node] for unhashable
@@ -57,7 +57,7 @@ def change_each(nodes: tuple[Node, ...], change: Callable[[Node], Node]) -> tupl
 
 def replace_parts(node: Node, family: type[Any], change: Callable[[Any], Any]) -> Node:
     """The node with `change` applied to its parts; itself where none of them changes."""
-    changed = changed_parts(node, family, change)
+    changed = change_parts(node, family, change)
     return evolve(node, **changed) if changed else node  # type: ignore[type-var]  # each kind of node is a record
 
 
@@ -82,7 +82,7 @@ class _Parts:
         if node is None:
             return self
         parts = dict(_parts_of(kind, self.family))
-        setattr(kind, self.name, property(_reader(parts)) if parts else ())
+        setattr(kind, self.name, property(_make_reader(parts)) if parts else ())
         return getattr(node, self.name)
 
 
@@ -114,7 +114,7 @@ def _is_node(hint: Any, family: type) -> bool:
     return typing.get_origin(hint) is None and isinstance(hint, type) and issubclass(hint, family)
 
 
-def _reader(parts: dict[str, Any]) -> Reader:
+def _make_reader(parts: dict[str, Any]) -> Reader:
     """What reads all parts of a node into one tuple. Walks do little else, so that the usual cases are one look."""
     read = reader_of(tuple(parts))
     forms = [typing.get_origin(hint) for hint in parts.values()]

@@ -13,7 +13,7 @@ from typing import Any
 from planproof_engine.expr import nodes as x
 from planproof_engine.origin import Unknown
 from planproof_engine.types import Array, Map, Struct, is_numeric, is_string
-from planproof_engine.types.nodes import quoted_if_needed
+from planproof_engine.types.nodes import quote_if_needed
 
 _Printer = Callable[[Any], str]
 _as_written: ContextVar[bool] = ContextVar("as_written", default=False)
@@ -29,7 +29,7 @@ def pretty(expr: x.Expr) -> str:
     return _PRINTERS[type(expr)](expr)
 
 
-def as_written(expr: x.Expr) -> str:
+def print_as_written(expr: x.Expr) -> str:
     """The same for readers of a plan: lambdas as the query has them, `i -> (i + 1)`."""
     token = _as_written.set(True)
     try:
@@ -154,12 +154,12 @@ def outer_references(plan: Any) -> list[x.Outer]:
     A column that a subquery inside refers to is a column of this one: Spark looks into the query right around, and no
     further. What a lateral subquery inside uses of the relations on its left is no column of a query around.
     """
-    found = [e for node in plan.walk() for root in node.expressions for e in _outer_in(root)]
+    found = [e for node in plan.walk() for root in node.expressions for e in _list_outer(root)]
     made = {c.id for node in plan.walk() for c in node.output} if found else ()
     return [e for e in found if e.column.id not in made]
 
 
-def _outer_in(expr: x.Expr) -> Iterator[x.Outer]:
+def _list_outer(expr: x.Expr) -> Iterator[x.Outer]:
     """The outer columns of an expression, in the order of Spark's own: `between` and `nullif` are a `With` there, which
     holds the operand that they need twice behind what they do with it."""
     pending = [expr]
@@ -189,7 +189,7 @@ _PRINTERS: dict[type, _Printer] = {
     x.Cast: _cast,
     x.GetField: lambda e: f"{pretty(e.child)}.{e.written or e.name}",
     x.GetFieldOfElements: _field_of_elements,
-    x.Alias: lambda e: f"{pretty(e.child)} AS {quoted_if_needed(e.name)}",
+    x.Alias: lambda e: f"{pretty(e.child)} AS {quote_if_needed(e.name)}",
     x.LateralReference: lambda e: f"lateralAliasReference({e.name})",
     x.Nulled: lambda e: pretty(e.expr),
     x.Sort: _sort,

@@ -141,7 +141,7 @@ class Plan:
             yield node
             pending += node.children[::-1]
 
-    def everywhere(self) -> Iterator[Plan]:
+    def walk_everywhere(self) -> Iterator[Plan]:
         """This node and all below it, outermost first, and the same of every subquery in their expressions."""
         for node in self.walk():
             yield node
@@ -150,7 +150,7 @@ class Plan:
             while pending:
                 expr = pending.pop()
                 if isinstance(expr, Subquery):
-                    yield from expr.plan.everywhere()
+                    yield from expr.plan.walk_everywhere()
                 children = expr.children
                 if children:
                     pending += children[::-1]

@@ -30,10 +30,10 @@ from planproof_engine.types import (
 from planproof_engine.types import nodes as n
 from planproof_engine.types.casts import decimal_for
 from planproof_engine.types.coercion import (
-    adjusted_decimal,
-    bounded_decimal,
-    promoted_from_string,
-    tightest,
+    adjust_decimal,
+    bound_decimal,
+    find_tightest,
+    promote_string,
     wider_decimal,
 )
 from planproof_engine.types.kinds import is_atomic
@@ -43,7 +43,7 @@ def _cast_both(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     return [_typed_null(a, target) or cast_unless_equal(a, target, conf) for a in args]
 
 
-def _promoted(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+def _promote(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     """Both operands cast to the type. An operand of type void, even a column, becomes a NULL of that type
     (`castExpr`)."""
     return [
@@ -65,20 +65,20 @@ def promote_strings(args: list[Expr], conf: Conf, *, comparison: bool) -> list[E
     """A string beside another type takes that type (ANSI), or becomes a double in arithmetic (legacy)."""
     left, right = args[0].type, args[1].type
     if not (is_string(left) or is_string(right)):
-        return _dates_with_timestamps(args, conf) if comparison else args
+        return _cast_dates(args, conf) if comparison else args
     if conf.ansi:
-        target = promoted_from_string(left, right)
-        return args if target is None else _promoted(args, target, conf)
+        target = promote_string(left, right)
+        return args if target is None else _promote(args, target, conf)
     if comparison:
         target = _legacy_comparison(left, right)
-        return args if target is None else _promoted(args, target, conf)
+        return args if target is None else _promote(args, target, conf)
     other = right if is_string(left) else left
     if isinstance(other, Interval) or other == n.CALENDAR_INTERVAL:
         return args
     return [cast_unless_equal(a, DOUBLE, conf) if is_string(a.type) else a for a in args]
 
 
-def _dates_with_timestamps(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_dates(args: list[Expr], conf: Conf) -> list[Expr]:
     if not conf.ansi and {args[0].type, args[1].type} == {DATE, TIMESTAMP}:
         return _cast_both(args, TIMESTAMP, conf)
     return args
@@ -123,13 +123,13 @@ def meet(args: list[Expr], conf: Conf, fits: Callable[[DataType], bool] | None =
     one_decimal = isinstance(left, Decimal) or isinstance(right, Decimal)
     if left == right or (one_decimal and VOID not in (left, right)):
         return args
-    target = tightest(left, right, conf)
+    target = find_tightest(left, right, conf)
     if target is None or (fits is not None and not fits(target)):
         return args
     return _cast_both(args, target, conf)
 
 
-def _computable(t: DataType) -> bool:
+def _is_computable(t: DataType) -> bool:
     return is_numeric(t) or isinstance(t, Interval) or t in (n.CALENDAR_INTERVAL, VOID)
 
 
@@ -142,27 +142,27 @@ def _is_boolean(t: DataType) -> bool:
     return t in (BOOLEAN, VOID)
 
 
-def _bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
+def _cast_bare_nulls(args: list[Expr], target: DataType, conf: Conf) -> list[Expr]:
     """Two operands of type void take the type that the operator expects (`ExpectsInputTypes`)."""
-    return _promoted(args, target, conf) if all(a.type == VOID for a in args) else args
+    return _promote(args, target, conf) if all(a.type == VOID for a in args) else args
 
 
 def arithmetic(args: list[Expr], conf: Conf) -> list[Expr]:
     """The operands of `+`, `-`, `*`, `/` and their kin, cast to the type in which Spark computes."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _bare_nulls(meet(ready, conf, _computable), DOUBLE, conf)
+    return _cast_bare_nulls(meet(ready, conf, _is_computable), DOUBLE, conf)
 
 
 def remainder(args: list[Expr], conf: Conf) -> list[Expr]:
     """`%` and pmod know numbers only."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _bare_nulls(meet(ready, conf, is_numeric), DOUBLE, conf)
+    return _cast_bare_nulls(meet(ready, conf, is_numeric), DOUBLE, conf)
 
 
 def bits(args: list[Expr], conf: Conf) -> list[Expr]:
     """The operands of `&`, `|` and `^`, cast to the wider of two whole-number types."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
-    return _bare_nulls(meet(ready, conf, is_integral), n.INT, conf)
+    return _cast_bare_nulls(meet(ready, conf, is_integral), n.INT, conf)
 
 
 def division(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -174,16 +174,16 @@ def division(args: list[Expr], conf: Conf) -> list[Expr]:
     whole = all(isinstance(t, Decimal) or t == DOUBLE for t in types)
     if not whole and all(is_numeric(t) or t == VOID for t in types):
         if any(isinstance(t, Decimal) for t in types):
-            return meet(ready, conf, _computable)
+            return meet(ready, conf, _is_computable)
         return _cast_both(ready, DOUBLE, conf)
-    return meet(ready, conf, _computable)
+    return meet(ready, conf, _is_computable)
 
 
 def integral_division(args: list[Expr], conf: Conf) -> list[Expr]:
     """`div` widens byte, short and int to long."""
     ready = meet_decimals(promote_strings(args, conf, comparison=False), conf)
     ready = [cast_unless_equal(a, LONG, conf) if is_integral(a.type) else a for a in ready]
-    return _bare_nulls(meet(ready, conf, is_div_operand), LONG, conf)
+    return _cast_bare_nulls(meet(ready, conf, is_div_operand), LONG, conf)
 
 
 def comparison(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -209,43 +209,43 @@ def equality(args: list[Expr], conf: Conf) -> list[Expr]:
 def logic(args: list[Expr], conf: Conf) -> list[Expr]:
     """AND and OR: a string is promoted under ANSI, a bare NULL becomes a boolean."""
     ready = meet_decimals(promote_strings(args, conf, comparison=True) if conf.ansi else args, conf)
-    return _bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
+    return _cast_bare_nulls(meet(ready, conf, _is_boolean), BOOLEAN, conf)
 
 
 DecimalRule = Callable[[Decimal, Decimal, Conf], Decimal]
 Meet = Callable[[list[Expr], Conf], list[Expr]]
 
 
-def _fit(precision: int, scale: int, conf: Conf) -> Decimal:
-    return adjusted_decimal(precision, scale) if conf.allow_precision_loss else bounded_decimal(precision, scale)
+def _fit_decimal(precision: int, scale: int, conf: Conf) -> Decimal:
+    return adjust_decimal(precision, scale) if conf.allow_precision_loss else bound_decimal(precision, scale)
 
 
 def sum_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
     """The type of a sum or difference of decimals. Source: Spark's `Add.resultDecimalType`."""
     scale = max(a.scale, b.scale)
-    return _fit(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale, conf)
+    return _fit_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale, conf)
 
 
 def product_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
     """The type of a product of decimals. Source: Spark's `Multiply.resultDecimalType`."""
-    return _fit(a.precision + b.precision + 1, a.scale + b.scale, conf)
+    return _fit_decimal(a.precision + b.precision + 1, a.scale + b.scale, conf)
 
 
 def quotient_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
     """The type of a quotient of decimals. Source: Spark's `Divide.resultDecimalType`."""
     if conf.allow_precision_loss:
         scale = max(6, a.scale + b.precision + 1)
-        return adjusted_decimal(a.precision - a.scale + b.scale + scale, scale)
+        return adjust_decimal(a.precision - a.scale + b.scale + scale, scale)
     whole = min(38, a.precision - a.scale + b.scale)
     fraction = min(38, max(6, a.scale + b.precision + 1))
     excess = whole + fraction - 38
     if excess > 0:
         fraction -= excess // 2 + 1
         whole = 38 - fraction
-    return bounded_decimal(whole + fraction, fraction)
+    return bound_decimal(whole + fraction, fraction)
 
 
 def remainder_decimal(a: Decimal, b: Decimal, conf: Conf) -> Decimal:
     """The type of a remainder of decimals. Source: Spark's `Remainder.resultDecimalType`."""
     scale = max(a.scale, b.scale)
-    return _fit(min(a.precision - a.scale, b.precision - b.scale) + scale, scale, conf)
+    return _fit_decimal(min(a.precision - a.scale, b.precision - b.scale) + scale, scale, conf)

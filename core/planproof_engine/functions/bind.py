@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Category, Coerce, LambdaOf, Mismatch, Optional, Signature
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Lambda, Literal, Span
-from planproof_engine.functions.collation import collated, refuse_open, refused_collation
+from planproof_engine.functions.collation import collate_arguments, find_refused_collation, refuse_open
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, Time, is_numeric, same_type
 from planproof_engine.types.casts import can_cast, can_try_cast, can_up_cast, force_nullable
-from planproof_engine.types.coercion import common, implicit
-from planproof_engine.types.kinds import accepts, concrete, spelling
+from planproof_engine.types.coercion import find_common, find_implicit
+from planproof_engine.types.kinds import accepts, find_concrete, spelling
 from planproof_engine.types.nodes import BINARY, INTEGRAL, Decimal, Geo, is_string, walk
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -28,50 +28,50 @@ _SWITCHED_OFF = {
 }
 
 
-def switched_off(needed: str, conf: Conf) -> Mismatch | None:
+def check_setting(needed: str, conf: Conf) -> Mismatch | None:
     """Spark's refusal of a function that needs a setting (a field of `Conf`) which is off; None where it is on."""
     return None if getattr(conf, needed) else Mismatch(*_SWITCHED_OFF[needed], whole=True)
 
 
-def refused_type(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
+def check_target_type(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
     """Why a cast is refused whose type a setting switches off, or that this Spark does not have; None for all others.
 
     A time is refused only as the type itself, a geometry inside of another type too: Spark 4.1 to 4.3 do so.
     """
     if isinstance(target, Time):
-        refused = switched_off("time_type", conf)
+        refused = check_setting("time_type", conf)
         if refused is not None:
             return refused
     if not conf.geospatial and any(isinstance(part, Geo) for part in walk(target)):
-        return switched_off("geospatial", conf)
-    return not_yet_cast(source, target, conf)
+        return check_setting("geospatial", conf)
+    return check_time_cast(source, target, conf)
 
 
-def not_yet_cast(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
+def check_time_cast(source: DataType, target: DataType, conf: Conf) -> Mismatch | None:
     """Why a Spark before 4.3 refuses a cast between a time of day and a timestamp; None for all others."""
-    if not conf.before("4.3") or not _of_time_and_timestamp(source, target):
+    if not conf.before("4.3") or not _has_time_and_timestamp(source, target):
         return None
     return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{source.sql}" to "{target.sql}".')
 
 
-def _of_time_and_timestamp(source: DataType, target: DataType) -> bool:
+def _has_time_and_timestamp(source: DataType, target: DataType) -> bool:
     if isinstance(source, Time) or isinstance(target, Time):
         return source in _TIMESTAMPS or target in _TIMESTAMPS
     return len(source.children) == len(target.children) and any(
-        map(_of_time_and_timestamp, source.children, target.children)
+        map(_has_time_and_timestamp, source.children, target.children)
     )
 
 
 def cast(child: Expr, target: DataType, conf: Conf, *, mode: str | None = None, written: bool = False) -> Cast:
     """A cast as Spark types it (`Cast.nullable`): null where the child is, or where a value may be lost."""
-    refused = refused_type(child.type, target, conf)
+    refused = check_target_type(child.type, target, conf)
     if refused is not None:
         raise refused
     how = mode or ("ansi" if conf.ansi else "legacy")
-    return Cast(child, target, how, cast_nullable(child, target, how), written)
+    return Cast(child, target, how, is_cast_nullable(child, target, how), written)
 
 
-def cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
+def is_cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
     """Whether a cast may give null; `mode` is `ansi`, `legacy` or `try`. Source: Spark's `Cast.nullable`."""
     source = child.type
     if mode != "try":
@@ -83,7 +83,7 @@ def cast_nullable(child: Expr, target: DataType, mode: str) -> bool:
     return child.nullable or not can_up_cast(source, target)
 
 
-def refused_cast(source: DataType, target: DataType, mode: str) -> Mismatch | None:
+def check_cast(source: DataType, target: DataType, mode: str) -> Mismatch | None:
     """Why a written cast is refused (`Cast.typeCheckFailureMessage`); None where it is not."""
     allowed = can_try_cast(source, target) if mode == "try" else can_cast(source, target, ansi=mode == "ansi")
     if allowed:
@@ -116,16 +116,16 @@ def _are_one_type(types: Sequence[DataType], conf: Conf) -> bool:
     return all(same_type(t, types[0], conf.case_sensitive) for t in types[1:])
 
 
-def to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
+def cast_to_common(args: Sequence[Expr], conf: Conf) -> list[Expr]:
     """The arguments cast to their common type; as they are where they have none, or differ only in nested flags."""
     types = [a.type for a in args]
     if _are_one_type(types, conf):
         return list(args)
-    target = common(types, conf)
+    target = find_common(types, conf)
     return list(args) if target is None else [cast_unless_same(a, target, conf) for a in args]
 
 
-def _with_defaults(function: Signature, args: list[Expr]) -> list[Expr]:
+def _add_defaults(function: Signature, args: list[Expr]) -> list[Expr]:
     for place in function.inputs[len(args) :]:
         if not isinstance(place, Optional) or place.default is None:
             break
@@ -146,44 +146,46 @@ def check_arity(function: Signature, count: int) -> None:
         )
 
 
-def coerced(function: Signature, args: Sequence[Expr], conf: Conf) -> list[Expr]:
+def coerce_arguments(function: Signature, args: Sequence[Expr], conf: Conf) -> list[Expr]:
     """The arguments with defaults filled in and implicit casts added; lambdas pass through.
 
     A lambda's parameters are typed from the result, so this runs before the lambda is bound.
     """
-    given = collated(function.name, _with_defaults(function, list(args)), conf)
+    given = collate_arguments(function.name, _add_defaults(function, list(args)), conf)
     if function.coerces is not None:
         given = function.coerces(given, conf)
-    ready = collated(function.name, _implicitly(function, given, conf), conf)
-    place = refused_collation(function.name, ready)
+    ready = collate_arguments(function.name, _coerce(function, given, conf), conf)
+    place = find_refused_collation(function.name, ready)
     if place is not None:
-        raise unexpected(place, ready[place], "STRING")
+        raise make_input_mismatch(place, ready[place], "STRING")
     return ready
 
 
-def _implicitly(function: Signature, given: list[Expr], conf: Conf) -> list[Expr]:
+def _coerce(function: Signature, given: list[Expr], conf: Conf) -> list[Expr]:
     if function.coerce is Coerce.COMMON:
-        return to_common(given, conf)
+        return cast_to_common(given, conf)
     if function.coerce is Coerce.NONE:
         return given
     return [
-        arg if isinstance(arg, Lambda) else met(arg, place, function.coerce, conf)
-        for arg, place in zip(given, function.kinds(len(given)))
+        arg if isinstance(arg, Lambda) else cast_argument(arg, place, function.coerce, conf)
+        for arg, place in zip(given, function.list_kinds(len(given)))
     ]
 
 
-def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
+def cast_argument(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
     """The argument cast to what its place expects; as it is where it cannot be cast."""
     if expected is None or accepts(expected, arg.type):  # type: ignore[arg-type]
         return arg
     if how is Coerce.EXPECTS:
-        aim = concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
+        aim = find_concrete(expected) if arg.type == VOID else None  # type: ignore[arg-type]
         return Literal(None, aim, "NULL") if aim is not None else arg
-    target = implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
+    target = find_implicit(arg.type, expected, ansi=conf.ansi)  # type: ignore[arg-type]
     if target is None or target == arg.type:
         return arg
     mode = "ansi" if conf.ansi else "legacy"
-    refused = None if arg.type == VOID else refused_type(arg.type, target, conf) or refused_cast(arg.type, target, mode)
+    refused = (
+        None if arg.type == VOID else check_target_type(arg.type, target, conf) or check_cast(arg.type, target, mode)
+    )
     if refused is not None:
         # Spark tries to cast between a date and a time of day, and has no such cast.
         raise refused
@@ -192,25 +194,25 @@ def met(arg: Expr, expected: object, how: Coerce, conf: Conf) -> Expr:
 
 def check_kinds(function: Signature, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where an argument, as it is, does not meet what its place expects."""
-    for index, (arg, expected) in enumerate(zip(args, function.kinds(len(args)))):
+    for index, (arg, expected) in enumerate(zip(args, function.list_kinds(len(args)))):
         if expected is not None and not accepts(expected, arg.type):
-            raise unexpected(index, arg, spelling(expected))
+            raise make_input_mismatch(index, arg, spelling(expected))
 
 
 def _check(function: Signature, args: Sequence[Expr], conf: Conf) -> None:
     if function.coerce in (Coerce.IMPLICIT, Coerce.EXPECTS):
         check_kinds(function, args)
-        for index, (arg, place) in enumerate(zip(args, function.expected(len(args)))):
+        for index, (arg, place) in enumerate(zip(args, function.list_inputs(len(args)))):
             if isinstance(place, LambdaOf) != isinstance(arg, Lambda):
                 raise Mismatch("UNEXPECTED_INPUT_TYPE", f"argument {index + 1} of `{function.name}` must be a lambda")
     elif function.coerce is Coerce.COMMON and not _are_one_type([a.type for a in args], conf):
-        raise different_types(function.name, args)
+        raise make_types_mismatch(function.name, args)
     refused = function.check(args, conf) if function.check else None
     if refused is not None:
         raise refused
 
 
-def unexpected(index: int, arg: Expr, wanted: str) -> Mismatch:
+def make_input_mismatch(index: int, arg: Expr, wanted: str) -> Mismatch:
     """DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE for the argument at `index`."""
     quoted = wanted if wanted.startswith("(") else f'"{wanted}"'
     return Mismatch(
@@ -220,7 +222,7 @@ def unexpected(index: int, arg: Expr, wanted: str) -> Mismatch:
     )
 
 
-def different_types(name: str, args: Sequence[Expr]) -> Mismatch:
+def make_types_mismatch(name: str, args: Sequence[Expr]) -> Mismatch:
     """DATATYPE_MISMATCH.DATA_DIFF_TYPES."""
     types = ", ".join(f'"{a.type.sql}"' for a in args)
     return Mismatch("DATA_DIFF_TYPES", f"Input to `{name}` should all be the same type, but it's ({types}).")
@@ -231,37 +233,37 @@ def apply(
 ) -> Call:
     """The call of `function` on `args`, coerced, checked and typed. Raises `Mismatch`.
 
-    Lambda arguments must already be bound against `coerced` leading arguments.
+    Lambda arguments must already be bound against `coerce_arguments` leading arguments.
     """
     check_arity(function, len(args))
-    refused = switched_off(function.needs, conf) if function.needs else None
+    refused = check_setting(function.needs, conf) if function.needs else None
     if refused is not None:
         raise refused
-    ready = tuple(coerced(function, args, conf))
+    ready = tuple(coerce_arguments(function, args, conf))
     _check(function, ready, conf)
     refuse_open(function.name, ready)
     data_type = function.returns(ready, conf) if callable(function.returns) else function.returns
     nullable = function.nullable(ready, conf)
     known = None
     if nullable:
-        known = inherited(function, ready, conf)
+        known = find_evidence(function, ready, conf)
     return Call(function, ready, data_type, nullable, shown or function.name, known=known, span=span)
 
 
-def inherited(function: Signature, args: Sequence[Expr], conf: Conf) -> str | None:
+def find_evidence(function: Signature, args: Sequence[Expr], conf: Conf) -> str | None:
     """Why a nullable call is never null: its own rule says so when arguments with evidence count as not nullable."""
     if function.evidence is not None:
         return function.evidence(args)
     reason = next((a.evidence for a in args if a.nullable and a.evidence), None)
     if reason is None or function.category is Category.AGGREGATE:
         return None
-    certain = tuple(_as_certain(a) if a.nullable and a.evidence else a for a in args)
+    certain = tuple(_make_certain(a) if a.nullable and a.evidence else a for a in args)
     if function.flag_holds is not None and not function.flag_holds(certain):
         return None
     return None if function.nullable(certain, conf) else reason
 
 
-def _as_certain(arg: Expr) -> Expr:
+def _make_certain(arg: Expr) -> Expr:
     """A stand-in of the argument's type without its null flag, for a nullability rule to look at."""
     return Column(0, "", arg.type, False)
 
@@ -270,11 +272,11 @@ __all__ = [
     "apply",
     "can_cast",
     "cast",
+    "cast_to_common",
     "cast_unless_equal",
     "cast_unless_same",
     "check_arity",
+    "check_cast",
     "check_kinds",
-    "coerced",
-    "refused_cast",
-    "to_common",
+    "coerce_arguments",
 ]

@@ -113,7 +113,7 @@ def strength(expr: Expr) -> int | None:
         is_made = isinstance(made, Call) and made.function.name in ("struct", "named_struct")
         return strength(_values(made)[expr.ordinal]) if is_made else IMPLICIT
     if isinstance(expr, Call):
-        return _of_call(expr)
+        return _strength_of_call(expr)
     return IMPLICIT
 
 
@@ -123,7 +123,7 @@ def _values(made: Expr) -> Sequence[Expr]:
     return made.args[1::2] if made.function.name == "named_struct" else made.args
 
 
-def _of_call(call: Call) -> int | None:
+def _strength_of_call(call: Call) -> int | None:
     if call.function.name == "collate":
         return EXPLICIT
     strings = [a for a in call.args if _holds_string(a.type)]
@@ -133,7 +133,7 @@ def _of_call(call: Call) -> int | None:
     return None if None in found else max((f for f in found if f is not None), default=DEFAULT)
 
 
-def _winner(strings: Sequence[Expr]) -> String | None:
+def _find_meeting(strings: Sequence[Expr]) -> String | None:
     """The collation at which strings meet; None where they stay as they are."""
     levels = [strength(s) for s in strings]
     if None in levels:
@@ -154,12 +154,12 @@ def _winner(strings: Sequence[Expr]) -> String | None:
 
 def refuse_open(function: str, args: Sequence[Expr]) -> None:
     """Raises `Mismatch` where a function that compares strings has been given some of an open collation."""
-    found = open_collation(function, args)
+    found = find_open_collation(function, args)
     if found is not None:
         raise found
 
 
-def open_collation(function: str, args: Sequence[Expr]) -> Mismatch | None:
+def find_open_collation(function: str, args: Sequence[Expr]) -> Mismatch | None:
     """The mismatch of a function that compares strings, where it has been given some of an open collation."""
     return _open(function) if function in COMPARING and any(string_of(a.type) == OPEN for a in args) else None
 
@@ -169,14 +169,14 @@ def _open(function: str) -> Mismatch:
     return Mismatch(condition, f"`{function}` takes no strings whose collations differ.")
 
 
-def _recollated(t: DataType, target: String) -> DataType:
+def _replace_collation(t: DataType, target: String) -> DataType:
     if isinstance(t, Array):
-        return Array(_recollated(t.element, target), t.contains_null)
+        return Array(_replace_collation(t.element, target), t.contains_null)
     return target if isinstance(t, String) and name_of(t) != name_of(target) else t
 
 
 def _cast(arg: Expr, target: String, conf: Conf, keep: bool) -> Expr:
-    aim = _recollated(arg.type, target)
+    aim = _replace_collation(arg.type, target)
     if aim == arg.type:
         return arg
     if isinstance(arg, Literal) and isinstance(arg.value, str):
@@ -193,22 +193,22 @@ def _accents_count(t: String) -> bool:
     return name_of(t).endswith(("_AI", "_AI_RTRIM")) and "_CI" not in name_of(t)
 
 
-def _refused_by(function: str, t: String) -> bool:
+def _is_refused_by(function: str, t: String) -> bool:
     if function in BYTEWISE:
         return name_of(t) not in ("UTF8_BINARY", "UTF8_LCASE")
     return _accents_count(t) or (function == "str_to_map" and name_of(t).endswith("_RTRIM"))
 
 
-def refused_collation(function: str, args: Sequence[Expr]) -> int | None:
+def find_refused_collation(function: str, args: Sequence[Expr]) -> int | None:
     """The place of the first string whose collation `function` does not know; None where it knows them all."""
     if function not in BYTEWISE and function not in SEARCHING:
         return None
     subjects = args[:1] if function in BYTEWISE else args
     strings = ((place, arg.type) for place, arg in enumerate(subjects))
-    return next((p for p, t in strings if isinstance(t, String) and t.collation and _refused_by(function, t)), None)
+    return next((p for p, t in strings if isinstance(t, String) and t.collation and _is_refused_by(function, t)), None)
 
 
-def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = False) -> list[Expr]:
+def collate_arguments(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = False) -> list[Expr]:
     """The arguments with their strings at one collation, where `function` is one whose strings meet.
 
     Raises `Mismatch` where collations clash, and `Unknown` where a string with an open collation meets another
@@ -218,7 +218,7 @@ def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = Fa
     if not kinds:
         return list(args)
     if function == "map":
-        keys, values = (collated("array", list(args[at::2]), conf, keep=keep) for at in (0, 1))
+        keys, values = (collate_arguments("array", list(args[at::2]), conf, keep=keep) for at in (0, 1))
         return [e for pair in zip(keys, values) for e in pair] if len(keys) == len(values) else list(args)
     places = MERGING.get(function) or COMPARING.get(function)
     if OPEN in kinds and function not in MERGING and function not in COMPARING:
@@ -228,7 +228,7 @@ def collated(function: str, args: Sequence[Expr], conf: Conf, *, keep: bool = Fa
     meeting = [p for p in places(len(args)) if string_of(args[p].type)]
     if len({name_of(kind) for p in meeting if (kind := string_of(args[p].type))}) < 2:
         return list(args)
-    target = _winner([args[p] for p in meeting])
+    target = _find_meeting([args[p] for p in meeting])
     if target is None:
         return list(args)
     if target == OPEN and function in COMPARING and function not in _OF_ARRAYS:

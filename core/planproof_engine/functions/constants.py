@@ -24,7 +24,7 @@ class _Uncomputed(Exception):
 def constant(expr: Expr, function: str) -> Value:
     """The value of a foldable argument. Raises `Unknown` where only Spark could compute it."""
     try:
-        return _value(expr)
+        return _compute(expr)
     except _Uncomputed:
         raise Unknown(f"a computed constant as argument of {function}") from None
 
@@ -32,42 +32,42 @@ def constant(expr: Expr, function: str) -> Value:
 def is_computable(expr: Expr) -> bool:
     """Whether `constant` knows the value."""
     try:
-        _value(expr)
+        _compute(expr)
     except (_Uncomputed, Mismatch):
         return False
     return True
 
 
-def _value(expr: Expr) -> Value:
+def _compute(expr: Expr) -> Value:
     if isinstance(expr, Literal):
         return expr.value
     if isinstance(expr, Cast):
-        return _converted(_value(expr.child), expr)
+        return _convert(_compute(expr.child), expr)
     if isinstance(expr, GetField):
-        return _value(_field(expr))
+        return _compute(_find_field(expr))
     if not isinstance(expr, Call):
         raise _Uncomputed
     name, args = expr.function.name, expr.args
     if name in _CASTS:
-        return _converted(_value(args[0]), Cast(args[0], expr.type, "legacy", True))
+        return _convert(_compute(args[0]), Cast(args[0], expr.type, "legacy", True))
     if name == "if":
-        return _value(args[1] if _value(args[0]) is True else args[2])
+        return _compute(args[1] if _compute(args[0]) is True else args[2])
     if name in ("coalesce", "nvl", "ifnull"):
-        return next((v for v in map(_value, args) if v is not None), None)
+        return next((v for v in map(_compute, args) if v is not None), None)
     if name in _LENGTHS and isinstance(args[0], Call) and args[0].function.name == "array":
         return len(args[0].args)
     if name in _LENGTHS and isinstance(args[0].type, Array):
         raise _Uncomputed
-    return _computed(expr, [_value(a) for a in args])
+    return _compute_call(expr, [_compute(a) for a in args])
 
 
 _CASTS = ("bigint", "decimal", "double", "float", "int", "smallint", "string", "tinyint")
 _LENGTHS = ("size", "cardinality", "array_size")
 
 
-def _field(expr: GetField) -> Expr:
+def _find_field(expr: GetField) -> Expr:
     """The field of a struct that the expression itself builds (`SimplifyExtractValueOps`)."""
-    made = _field(expr.child) if isinstance(expr.child, GetField) else expr.child
+    made = _find_field(expr.child) if isinstance(expr.child, GetField) else expr.child
     if not isinstance(made, Call) or made.function.name not in ("struct", "named_struct"):
         raise _Uncomputed
     values = made.args[1::2] if made.function.name == "named_struct" else made.args
@@ -75,7 +75,7 @@ def _field(expr: GetField) -> Expr:
     return value.child if isinstance(value, Alias) else value
 
 
-def _computed(call: Call, values: list[Value]) -> Value:
+def _compute_call(call: Call, values: list[Value]) -> Value:
     """NULL where a value is, of a function that gives NULL for NULL and for nothing else."""
     signature = call.function
     compute = COMPUTED.get(signature.name)
@@ -95,7 +95,7 @@ def _holds(data_type: DataType, value: int) -> bool:
     return -limit <= value < limit
 
 
-def _converted(value: Value, cast: Cast) -> Value:
+def _convert(value: Value, cast: Cast) -> Value:
     """What Spark folds a cast to."""
     target = cast.type
     if value is None or (is_string(target) and isinstance(value, str)):
@@ -103,12 +103,12 @@ def _converted(value: Value, cast: Cast) -> Value:
     if is_string(target) and type(value) is int:
         return str(value)
     if is_numeric(target) and isinstance(value, (str, int, float, Number)) and not isinstance(value, bool):
-        number = _number(value, cast)
+        number = _read_number(value, cast)
         return int(number) if number is not None and is_integral(target) else number
     raise _Uncomputed
 
 
-def _number(value: str | float | Number, cast: Cast) -> float | Number | None:
+def _read_number(value: str | float | Number, cast: Cast) -> float | Number | None:
     if not isinstance(value, str):
         return value
     try:
@@ -120,7 +120,7 @@ def _number(value: str | float | Number, cast: Cast) -> float | Number | None:
         return None
 
 
-def _of(kind: type, compute: Callable[..., Value]) -> Callable[[list[Value]], Value]:
+def _for_values_of(kind: type, compute: Callable[..., Value]) -> Callable[[list[Value]], Value]:
     """`compute`, for values that are all of one kind. For others the result is None: not known."""
     return lambda values: compute(*values) if values and all(type(v) is kind for v in values) else None
 
@@ -134,7 +134,7 @@ def _substring(values: list[Value]) -> Value:
     return text[max(begin, 0) : max(end, 0)]
 
 
-def _divided(left: int, right: int) -> int | None:
+def _divide(left: int, right: int) -> int | None:
     """The quotient, cut towards zero, as Java divides."""
     quotient = abs(left) // abs(right) if right else None
     return quotient if quotient is None or (left < 0) == (right < 0) else -quotient
@@ -142,7 +142,7 @@ def _divided(left: int, right: int) -> int | None:
 
 def _remainder(left: int, right: int) -> int | None:
     """The remainder, with the sign of the dividend."""
-    quotient = _divided(left, right)
+    quotient = _divide(left, right)
     return None if quotient is None else left - quotient * right
 
 
@@ -157,28 +157,28 @@ def _extreme(choose: Callable[[list[int]], int]) -> Callable[[list[Value]], Valu
 
 
 COMPUTED: Mapping[str, Callable[[list[Value]], Value]] = {
-    "+": _of(int, lambda a, b: a + b),
-    "-": _of(int, lambda a, b: a - b),
-    "*": _of(int, lambda a, b: a * b),
-    "negative": _of(int, lambda a: -a),
-    "abs": _of(int, abs),
-    "%": _of(int, _remainder),
-    "mod": _of(int, _remainder),
-    "div": _of(int, _divided),
-    "&": _of(int, lambda a, b: a & b),
-    "|": _of(int, lambda a, b: a | b),
-    "^": _of(int, lambda a, b: a ^ b),
-    "~": _of(int, lambda a: ~a),
+    "+": _for_values_of(int, lambda a, b: a + b),
+    "-": _for_values_of(int, lambda a, b: a - b),
+    "*": _for_values_of(int, lambda a, b: a * b),
+    "negative": _for_values_of(int, lambda a: -a),
+    "abs": _for_values_of(int, abs),
+    "%": _for_values_of(int, _remainder),
+    "mod": _for_values_of(int, _remainder),
+    "div": _for_values_of(int, _divide),
+    "&": _for_values_of(int, lambda a, b: a & b),
+    "|": _for_values_of(int, lambda a, b: a | b),
+    "^": _for_values_of(int, lambda a, b: a ^ b),
+    "~": _for_values_of(int, lambda a: ~a),
     "/": lambda values: None if None in values or not values[1] else values[0] / values[1],
-    "bit_count": _of(int, lambda a: bin(a & (2**64 - 1)).count("1")),
-    "rint": _of(float, lambda a: float(round(a))),
+    "bit_count": _for_values_of(int, lambda a: bin(a & (2**64 - 1)).count("1")),
+    "rint": _for_values_of(float, lambda a: float(round(a))),
     "greatest": _extreme(max),
     "least": _extreme(min),
-    **dict.fromkeys(("length", "len", "char_length", "character_length"), _of(str, len)),
-    "concat": _of(str, lambda *texts: "".join(texts)),
-    "lower": _of(str, str.lower),
-    "upper": _of(str, str.upper),
-    "replace": _of(str, lambda text, old, new="": text.replace(old, new) if old else text),
+    **dict.fromkeys(("length", "len", "char_length", "character_length"), _for_values_of(str, len)),
+    "concat": _for_values_of(str, lambda *texts: "".join(texts)),
+    "lower": _for_values_of(str, str.lower),
+    "upper": _for_values_of(str, str.upper),
+    "replace": _for_values_of(str, lambda text, old, new="": text.replace(old, new) if old else text),
     "substring": _substring,
     "substr": _substring,
 }

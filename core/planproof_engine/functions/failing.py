@@ -38,17 +38,17 @@ _CASTS = ("bigint", "date", "decimal", "double", "float", "int", "smallint", "ti
 
 def raises(expr: Expr, conf: Conf) -> bool:
     """Whether the constant is known to raise when it is computed."""
-    return any(_raises(part, conf) for part in _computed(expr))
+    return any(_raises(part, conf) for part in _list_computed(expr))
 
 
-def _computed(expr: Expr) -> Iterator[Expr]:
+def _list_computed(expr: Expr) -> Iterator[Expr]:
     """The parts that are computed whatever the values of the others are."""
     if isinstance(expr, Lambda) or (isinstance(expr, Call) and expr.function.name.startswith("try_")):
         return
     yield expr
     lazy = isinstance(expr, Call) and expr.function.name in _LAZY
     for child in expr.children[:1] if lazy else expr.children:
-        yield from _computed(child)
+        yield from _list_computed(child)
 
 
 def is_no_value(text: str) -> bool:
@@ -71,7 +71,7 @@ def _raises(expr: Expr, conf: Conf) -> bool:
     return any(rule is not None and rule(args, expr.type) for rule in (always, ansi))
 
 
-def _known(expr: Expr, kind: type) -> Any:
+def _find_value(expr: Expr, kind: type) -> Any:
     """The value of a constant, where it is known and of this kind."""
     value = constant(expr, "VALUES") if is_computable(expr) else None
     return value if type(value) is kind else None
@@ -107,21 +107,21 @@ def _divides_by_zero(args: Sequence[Expr], data_type: DataType) -> bool:
     return isinstance(divisor, Literal) and is_numeric(divisor.type) and divisor.value == 0 and not args[0].nullable
 
 
-def _result(compute: Callable[..., int]) -> Rule:
+def _make_result_rule(compute: Callable[..., int]) -> Rule:
     """A rule for whole numbers: the result does not fit its type."""
 
     def rule(args: Sequence[Expr], data_type: DataType) -> bool:
-        values = [_known(a, int) for a in args]
+        values = [_find_value(a, int) for a in args]
         return data_type in _BITS and None not in values and _overflows(compute(*values), data_type)
 
     return rule
 
 
-def _beyond(first: int) -> Rule:
+def _make_place_rule(first: int) -> Rule:
     """A rule for places in an array that the query lists, counted from `first`."""
 
     def rule(args: Sequence[Expr], data_type: DataType) -> bool:
-        at, made = _known(args[1], int), args[0]
+        at, made = _find_value(args[1], int), args[0]
         if at is None or not isinstance(made, Call) or made.function.name != "array":
             return False
         return abs(at) >= len(made.args) + first or (at < 0 and first == 0)
@@ -129,18 +129,18 @@ def _beyond(first: int) -> Rule:
     return rule
 
 
-def _without_end(args: Sequence[Expr], data_type: DataType) -> bool:
+def _has_no_end(args: Sequence[Expr], data_type: DataType) -> bool:
     """`sequence` that goes the wrong way, or nowhere."""
-    values = [_known(a, int) for a in args]
+    values = [_find_value(a, int) for a in args]
     if len(values) < 3 or None in values:
         return False
     start, stop, step = values
     return bool(start != stop and (stop - start) * step <= 0)
 
 
-def _malformed(args: Sequence[Expr], data_type: DataType) -> bool:
+def _is_malformed(args: Sequence[Expr], data_type: DataType) -> bool:
     """A pattern whose brackets do not meet."""
-    pattern = _known(args[1], str) if len(args) > 1 else None
+    pattern = _find_value(args[1], str) if len(args) > 1 else None
     if pattern is None or not re.fullmatch(r"[\w ()\[\]]*", pattern):
         return False
     try:
@@ -150,14 +150,14 @@ def _malformed(args: Sequence[Expr], data_type: DataType) -> bool:
     return False
 
 
-def _key_of_odd_length(args: Sequence[Expr], data_type: DataType) -> bool:
+def _has_key_of_odd_length(args: Sequence[Expr], data_type: DataType) -> bool:
     key = args[1].child if isinstance(args[1], Cast) else args[1]
     text = key.value if isinstance(key, Literal) else None
     return isinstance(text, str) and len(text.encode()) not in (16, 24, 32)
 
 
-def _no_conversion(args: Sequence[Expr], data_type: DataType) -> bool:
-    text = _known(args[0], str)
+def _has_no_conversion(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _find_value(args[0], str)
     return (
         text is not None
         and bool(re.search(r"%[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?[g-zA-Z]", text))
@@ -169,50 +169,50 @@ _CONVERSION = r"%(?:\d+\$)?[-#+ 0,(<]*(?:[1-9]\d*)?(?:\.\d+)?(?:[bBhHsScCdoxXeEf
 """Java's `Formatter`: place, flags, width, precision, conversion."""
 
 
-def _no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
-    text = _known(args[0], str)
+def _has_no_digits(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _find_value(args[0], str)
     return text is not None and not any(c.isdigit() for c in text)
 
 
-def _no_moment(args: Sequence[Expr], data_type: DataType) -> bool:
-    text = _known(args[0], str)
+def _is_no_moment(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _find_value(args[0], str)
     return text is not None and is_no_value(text)
 
 
-def _no_date(args: Sequence[Expr], data_type: DataType) -> bool:
-    _, month, day = (_known(a, int) for a in args)
+def _is_no_date(args: Sequence[Expr], data_type: DataType) -> bool:
+    _, month, day = (_find_value(a, int) for a in args)
     return (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31)
 
 
-def _unclosed(args: Sequence[Expr], data_type: DataType) -> bool:
-    text = _known(args[0], str)
+def _is_unclosed(args: Sequence[Expr], data_type: DataType) -> bool:
+    text = _find_value(args[0], str)
     return text is not None and text.strip() in ("{", "[", "}", "]", "{[", "[{")
 
 
 _PATTERNS = ("rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_replace", "split")
 
 _ALWAYS: Mapping[str, Rule] = {
-    **dict.fromkeys(_PATTERNS, _malformed),
-    "aes_decrypt": _key_of_odd_length,
-    "aes_encrypt": _key_of_odd_length,
-    "format_string": _no_conversion,
-    "parse_json": _unclosed,
-    "printf": _no_conversion,
-    "sequence": _without_end,
-    "to_number": _no_digits,
+    **dict.fromkeys(_PATTERNS, _is_malformed),
+    "aes_decrypt": _has_key_of_odd_length,
+    "aes_encrypt": _has_key_of_odd_length,
+    "format_string": _has_no_conversion,
+    "parse_json": _is_unclosed,
+    "printf": _has_no_conversion,
+    "sequence": _has_no_end,
+    "to_number": _has_no_digits,
 }
 """What raises in both modes."""
 
 _ANSI: Mapping[str, Rule] = {
     **dict.fromkeys(("%", "/", "div", "mod", "pmod"), _divides_by_zero),
-    "*": _result(lambda a, b: a * b),
-    "+": _result(lambda a, b: a + b),
-    "-": _result(lambda a, b: a - b),
-    "abs": _result(abs),
-    "element_at": _beyond(1),
-    "getarrayitem": _beyond(0),
-    "make_date": _no_date,
-    "negative": _result(lambda a: -a),
-    "to_date": _no_moment,
-    "to_timestamp": _no_moment,
+    "*": _make_result_rule(lambda a, b: a * b),
+    "+": _make_result_rule(lambda a, b: a + b),
+    "-": _make_result_rule(lambda a, b: a - b),
+    "abs": _make_result_rule(abs),
+    "element_at": _make_place_rule(1),
+    "getarrayitem": _make_place_rule(0),
+    "make_date": _is_no_date,
+    "negative": _make_result_rule(lambda a: -a),
+    "to_date": _is_no_moment,
+    "to_timestamp": _is_no_moment,
 }

@@ -17,12 +17,12 @@ class _Unclear(Exception):
     """The type is not plain to see."""
 
 
-def inferred(schema: Expr) -> str | None:
+def infer_schema(schema: Expr) -> str | None:
     """The DDL text that a call of `schema_of_json` or `schema_of_csv` over a literal gives; None for any other call."""
     if not isinstance(schema, Call) or schema.function.name not in _READERS or not isinstance(schema.args[0], Literal):
         return None
     text = schema.args[0].value
-    separator = _separator(schema.args[1:])
+    separator = _find_separator(schema.args[1:])
     if not isinstance(text, str) or separator is None:
         return None
     try:
@@ -31,7 +31,7 @@ def inferred(schema: Expr) -> str | None:
         return None
 
 
-def _separator(options: tuple[Expr, ...]) -> str | None:
+def _find_separator(options: tuple[Expr, ...]) -> str | None:
     """The separator of CSV that the options set; None where they set anything else."""
     if not options:
         return ","
@@ -42,40 +42,40 @@ def _separator(options: tuple[Expr, ...]) -> str | None:
     return None
 
 
-def _of_csv(text: str, separator: str) -> DataType:
+def _infer_csv(text: str, separator: str) -> DataType:
     if '"' in text or "\n" in text or "\\" in text:
         raise _Unclear
     cells = text.split(separator)
-    return Struct(tuple(StructField(f"_c{i}", _of_cell(cell), True) for i, cell in enumerate(cells)))
+    return Struct(tuple(StructField(f"_c{i}", _infer_cell(cell), True) for i, cell in enumerate(cells)))
 
 
-def _of_cell(cell: str) -> DataType:
+def _infer_cell(cell: str) -> DataType:
     if re.fullmatch(r"-?\d{1,9}", cell):
         return INT
     if re.fullmatch(r"-?\d+\.\d+", cell):
         return DOUBLE
     if re.fullmatch(r"[A-Za-z][A-Za-z ]*", cell):
-        return BOOLEAN if cell.lower() in ("true", "false") else _word(cell)
+        return BOOLEAN if cell.lower() in ("true", "false") else _infer_word(cell)
     raise _Unclear
 
 
-def _word(cell: str) -> DataType:
+def _infer_word(cell: str) -> DataType:
     """Words that read as numbers are left alone."""
     if cell.lower() in ("nan", "inf", "infinity"):
         raise _Unclear
     return STRING
 
 
-def _of_json(text: str, separator: str) -> DataType:
-    found = _of_value(json.loads(text, parse_constant=_refused))
-    return _closed(found)
+def _infer_json(text: str, separator: str) -> DataType:
+    found = _infer_value(json.loads(text, parse_constant=_refuse_constant))
+    return _canonicalize(found)
 
 
-def _refused(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise _Unclear
 
 
-def _of_value(value: Any) -> DataType:
+def _infer_value(value: Any) -> DataType:
     if value is None:
         return VOID
     if isinstance(value, bool):
@@ -91,12 +91,12 @@ def _of_value(value: Any) -> DataType:
     if isinstance(value, list):
         found: DataType = VOID
         for item in value:
-            found = _merged(found, _of_value(item))
+            found = _merge(found, _infer_value(item))
         return Array(found, True)
-    return Struct(tuple(StructField(name, _of_value(value[name]), True) for name in sorted(value)))
+    return Struct(tuple(StructField(name, _infer_value(value[name]), True) for name in sorted(value)))
 
 
-def _merged(a: DataType, b: DataType) -> DataType:
+def _merge(a: DataType, b: DataType) -> DataType:
     if a == b or b == VOID:
         return a
     if a == VOID:
@@ -106,21 +106,21 @@ def _merged(a: DataType, b: DataType) -> DataType:
     if isinstance(a, Struct) and isinstance(b, Struct):
         left, right = ({f.name: f.type for f in t.fields} for t in (a, b))
         names = sorted({*left, *right})
-        return Struct(tuple(StructField(n, _merged(left.get(n, VOID), right.get(n, VOID)), True) for n in names))
+        return Struct(tuple(StructField(n, _merge(left.get(n, VOID), right.get(n, VOID)), True) for n in names))
     if isinstance(a, Array) and isinstance(b, Array):
-        return Array(_merged(a.element, b.element), True)
+        return Array(_merge(a.element, b.element), True)
     return STRING
 
 
-def _closed(t: DataType) -> DataType:
+def _canonicalize(t: DataType) -> DataType:
     """A field that is null in every value is a string (`canonicalizeType`)."""
     if t == VOID:
         return STRING
     if isinstance(t, Array):
-        return Array(_closed(t.element), True)
+        return Array(_canonicalize(t.element), True)
     if isinstance(t, Struct):
-        return Struct(tuple(StructField(f.name, _closed(f.type), True) for f in t.fields))
+        return Struct(tuple(StructField(f.name, _canonicalize(f.type), True) for f in t.fields))
     return t
 
 
-_READERS = {"schema_of_json": _of_json, "schema_of_csv": _of_csv}
+_READERS = {"schema_of_json": _infer_json, "schema_of_csv": _infer_csv}

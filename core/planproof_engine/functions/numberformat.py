@@ -9,7 +9,7 @@ _ORDER = re.compile(r"[SM]?\$?#?(\.#?)?\$?[PMS]?")
 _ONCE = ("S", "M", "$", "P", ".")
 
 
-def refused(shape: str) -> str | None:
+def find_refusal(shape: str) -> str | None:
     """Which part of INVALID_FORMAT a format in upper case is refused with; None where it is well formed."""
     if not shape:
         return "EMPTY"
@@ -18,7 +18,7 @@ def refused(shape: str) -> str | None:
     kinds = "".join(map(_kind, tokens))
     if not any(set(g) & {"0", "9"} for g in groups):
         return "WRONG_NUM_DIGIT"
-    return _misplaced(kinds, groups) or _repeated(kinds)
+    return _find_misplaced(kinds, groups) or _find_repeated(kinds)
 
 
 def _kind(token: str) -> str:
@@ -29,7 +29,7 @@ def _kind(token: str) -> str:
     return token[0] if token in ("S", "MI", "PR", "$") else "?"
 
 
-def _misplaced(kinds: str, groups: list[str]) -> str | None:
+def _find_misplaced(kinds: str, groups: list[str]) -> str | None:
     currency, digits, point = kinds.find("$"), kinds.find("#"), kinds.find(".")
     if 0 <= digits < currency:
         return "CUR_MUST_BEFORE_DIGIT"
@@ -42,7 +42,7 @@ def _misplaced(kinds: str, groups: list[str]) -> str | None:
     return None
 
 
-def _repeated(kinds: str) -> str | None:
+def _find_repeated(kinds: str) -> str | None:
     if any(kinds.count(kind) > 1 for kind in _ONCE):
         return "WRONG_NUM_TOKEN"
     return None if _ORDER.fullmatch(kinds) else "UNEXPECTED_TOKEN"

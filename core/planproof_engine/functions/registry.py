@@ -68,26 +68,26 @@ class Registry:
         return Registry(dict(self.functions), self.internal, self.declared, self.known, dict(self.halves))
 
 
-def table(*families: Iterable[tuple[str, Signature]], version: str = SPARKS[-1]) -> Registry:
+def build_table(*families: Iterable[tuple[str, Signature]], version: str = SPARKS[-1]) -> Registry:
     """Builtin families as a version of Spark has them; the Spark half of a line is the builtin of its name."""
     registry = Registry(known=frozenset(n for n, since in SINCE.items() if release(since)[:2] <= release(version)))
     for family in families:
         for name, function in family:
-            if stands(name, function, version):
+            if is_of_version(name, function, version):
                 registry.register(name, function, function.spark or name)
     uncalled = {n for n, f in registry.functions.items() if f.category is Category.OPERATOR}
     registry.internal = frozenset(registry.functions) - SPARK_FUNCTIONS | uncalled
     return registry
 
 
-def stands(name: str, function: Signature, version: str) -> bool:
+def is_of_version(name: str, function: Signature, version: str) -> bool:
     """Whether a line says what that version of Spark does (major and minor count)."""
     asked = release(version)[:2]
     firsts = [release(v)[:2] for v in (function.since, function.changed, SINCE.get(name)) if v is not None]
     return max(firsts) <= asked and (function.until is None or asked < release(function.until)[:2])
 
 
-def named(test: Callable[[Signature], bool]) -> tuple[str, ...]:
+def list_names(test: Callable[[Signature], bool]) -> tuple[str, ...]:
     """The builtin functions that pass a test, in the tables' order, each by the name that it goes by in a plan."""
     return tuple(dict.fromkeys(f.name for family in FAMILIES for _, f in family if test(f)))
 
@@ -95,7 +95,7 @@ def named(test: Callable[[Signature], bool]) -> tuple[str, ...]:
 @cache
 def builtin(version: str = SPARKS[-1]) -> Registry:
     """The functions of Spark that planproof knows, as that version has them."""
-    return table(*FAMILIES, version=version)
+    return build_table(*FAMILIES, version=version)
 
 
 _OF_DATABRICKS = {"charindex": "locate", "getdate": "now", "iff": "if"}
@@ -104,11 +104,11 @@ _OF_DATABRICKS = {"charindex": "locate", "getdate": "now", "iff": "if"}
 
 def functions_of(conf: Conf) -> Registry:
     """The functions that a query may call, by its version of Spark; on Databricks by the names of its own, too."""
-    return _databricks() if conf.databricks else builtin(conf.spark)
+    return _build_databricks() if conf.databricks else builtin(conf.spark)
 
 
 @cache
-def _databricks() -> Registry:
+def _build_databricks() -> Registry:
     registry = builtin().extended()
     for name, spark in _OF_DATABRICKS.items():
         registry.register(name, registry.find(spark), spark)

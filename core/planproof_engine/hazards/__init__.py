@@ -11,7 +11,7 @@ from planproof_engine.hazards.column_lists import column_lists
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.ignored_lengths import ignored_lengths
 from planproof_engine.hazards.increments import Written
-from planproof_engine.hazards.increments import suspected as suspected_increments
+from planproof_engine.hazards.increments import suspect as suspected_increments
 from planproof_engine.hazards.integer_division import integer_division
 from planproof_engine.hazards.join_casts import join_casts
 from planproof_engine.hazards.loss import loss as loss_of
@@ -22,10 +22,10 @@ from planproof_engine.hazards.narrowing import narrowing
 from planproof_engine.hazards.natural_keys import natural_keys
 from planproof_engine.hazards.open_stars import open_stars
 from planproof_engine.hazards.padding import padding
-from planproof_engine.hazards.positions import swapped
+from planproof_engine.hazards.positions import find_swapped
 from planproof_engine.hazards.set_casts import set_casts
 from planproof_engine.hazards.struct_casts import struct_casts
-from planproof_engine.hazards.suspicion import Count, Suspicion, certain, warning
+from planproof_engine.hazards.suspicion import Count, Suspicion, judge_certain, make_warning
 from planproof_engine.hazards.swapped_columns import swapped_columns
 from planproof_engine.hazards.value_casts import value_casts
 from planproof_engine.hazards.wrapping import CODE as WRAPPED
@@ -87,12 +87,12 @@ __all__ = [
     "Hazard",
     "Suspicion",
     "Written",
-    "certain",
     "concerns",
+    "find_swapped",
     "hazards",
+    "judge_certain",
     "loss_of",
+    "make_warning",
     "stand_in",
     "suspected_increments",
-    "swapped",
-    "warning",
 ]

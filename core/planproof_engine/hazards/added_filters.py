@@ -39,16 +39,18 @@ class Delta:
 def added_filters(first: Plan, later: Plan, own: str) -> list[Delta]:
     """The conditions that the later plan adds. A value of the own table that is joined (`CROSS JOIN (SELECT max(..))`)
     stands in them as the subquery that it could be. Raises `Differs`."""
-    bounds = {c.id: _value(c, side) for join in later.walk() if (side := _bound(join, own)) for c in side.output}
+    bounds = {
+        c.id: _make_value(c, side) for join in later.walk() if (side := _find_bound(join, own)) for c in side.output
+    }
 
     def in_place(expr: Expr) -> Expr:
         return bounds.get(expr.id, expr) if isinstance(expr, Column) else expr
 
-    found = _added(first, later, (), own)
+    found = _find_added(first, later, (), own)
     return [Delta(transform_up(d.condition, in_place), d.over) if bounds else d for d in found]
 
 
-def _added(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterator[Delta]:
+def _find_added(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterator[Delta]:
     if isinstance(later, Filter):
         known = {_shape(c) for c in conjuncts(first.condition)} if isinstance(first, Filter) else set()
         extra = [c for c in conjuncts(later.condition) if _shape(c) not in known]
@@ -56,18 +58,18 @@ def _added(first: Plan, later: Plan, over: tuple[Plan, ...], own: str) -> Iterat
             raise Differs("the later text lacks a filter of the first one")
         below = first.child if isinstance(first, Filter) else first
         yield from (Delta(condition, over) for condition in extra)
-        yield from _added(below, later.child, over, own)
-    elif isinstance(later, Join) and not reads(first, own) and (side := _bound(later, own)) is not None:
+        yield from _find_added(below, later.child, over, own)
+    elif isinstance(later, Join) and not reads(first, own) and (side := _find_bound(later, own)) is not None:
         yield from (Delta(condition, over) for condition in conjuncts(later.condition))
-        yield from _added(first, later.left if side is later.right else later.right, over, own)
+        yield from _find_added(first, later.left if side is later.right else later.right, over, own)
     elif isinstance(later, Join) and not reads(first, own) and _joins_itself(later, own):
         yield Delta(Literal(True, later.output[0].type, "true"), (*over, later))
-        yield from _added(first, later.left, over, own)
-    elif type(first) is not type(later) or _own(first) != _own(later):
+        yield from _find_added(first, later.left, over, own)
+    elif type(first) is not type(later) or _own_values(first) != _own_values(later):
         raise Differs("its two texts differ in more than filters")
     else:
         for ours, theirs in zip(first.children, later.children):
-            yield from _added(ours, theirs, (*over, later), own)
+            yield from _find_added(ours, theirs, (*over, later), own)
 
 
 def reads(plan: Plan, relation: str) -> bool:
@@ -79,7 +81,7 @@ def _joins_itself(join: Join, own: str) -> bool:
     return join.kind in (LEFT, LEFT_ANTI) and reads(join.right, own)
 
 
-def _bound(join: Plan, own: str) -> Plan | None:
+def _find_bound(join: Plan, own: str) -> Plan | None:
     """The side of a join that is one row of aggregates over the own table."""
     if not isinstance(join, Join) or join.kind not in (INNER, CROSS):
         return None
@@ -92,11 +94,11 @@ def _is_one_row(plan: Plan) -> bool:
     return isinstance(plan, Aggregate) and not plan.groups and plan.grouping_sets is None
 
 
-def _value(column: Column, side: Plan) -> ScalarSubquery:
+def _make_value(column: Column, side: Plan) -> ScalarSubquery:
     return ScalarSubquery(Project((column,), side), column.type)
 
 
-def _own(node: Plan) -> tuple[object, ...]:
+def _own_values(node: Plan) -> tuple[object, ...]:
     """What a node says by itself, without its children."""
     said: list[object] = [_shape(e) for e in node.expressions]
     said += [getattr(node, name, None) for name in ("relation", "kind", "all", "what", "natural", "name")]

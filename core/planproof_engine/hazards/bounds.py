@@ -10,7 +10,7 @@ Find = Callable[[str, str], "tuple[int, int] | None"]
 """Between which numbers the values of a relation's column lie, None where nobody knows."""
 
 
-def unknown(relation: str, column: str) -> tuple[int, int] | None:
+def find_nothing(relation: str, column: str) -> tuple[int, int] | None:
     """Where no statistics are at hand."""
     return None
 
@@ -26,7 +26,7 @@ class Between:
     def is_constant(self) -> bool:
         return self.low == self.high
 
-    def found(self, find: Find) -> tuple[int, int]:
+    def find_range(self, find: Find) -> tuple[int, int]:
         return self.low, self.high
 
     def columns(self) -> Iterator[tuple[str, str]]:
@@ -46,7 +46,7 @@ class StoredRange:
     def is_constant(self) -> bool:
         return False
 
-    def found(self, find: Find) -> tuple[int, int]:
+    def find_range(self, find: Find) -> tuple[int, int]:
         return find(self.relation, self.column) or (self.low, self.high)
 
     def columns(self) -> Iterator[tuple[str, str]]:
@@ -57,7 +57,7 @@ class StoredRange:
 class Computed:
     """`+`, `-` or `*` of two, as numbers without an end.
 
-    >>> Computed("*", Between(-2, 3), Between(-5, 7)).found(unknown)
+    >>> Computed("*", Between(-2, 3), Between(-5, 7)).find_range(find_nothing)
     (-15, 21)
     """
 
@@ -69,8 +69,8 @@ class Computed:
     def is_constant(self) -> bool:
         return self.left.is_constant and self.right.is_constant
 
-    def found(self, find: Find) -> tuple[int, int]:
-        (a, b), (c, d) = self.left.found(find), self.right.found(find)
+    def find_range(self, find: Find) -> tuple[int, int]:
+        (a, b), (c, d) = self.left.find_range(find), self.right.find_range(find)
         if self.operator == "+":
             return a + c, b + d
         if self.operator == "-":
@@ -93,8 +93,8 @@ class OneOf:
     def is_constant(self) -> bool:
         return False
 
-    def found(self, find: Find) -> tuple[int, int]:
-        ranges = [value.found(find) for value in self.values]
+    def find_range(self, find: Find) -> tuple[int, int]:
+        ranges = [value.find_range(find) for value in self.values]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def columns(self) -> Iterator[tuple[str, str]]:
@@ -120,8 +120,8 @@ class Fits:
     @property
     def is_beyond(self) -> bool:
         """Whether the value is one number, whatever any row holds, and lies outside."""
-        return self.value.is_constant and not self.holds(unknown)
+        return self.value.is_constant and not self.holds(find_nothing)
 
     def holds(self, find: Find) -> bool:
-        least, most = self.value.found(find)
+        least, most = self.value.find_range(find)
         return self.low <= least and most <= self.high

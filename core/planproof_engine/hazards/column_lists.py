@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Literal
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.positions import swapped
-from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.hazards.positions import find_swapped
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical.nodes import Generate, Named
 
 
@@ -26,12 +26,12 @@ def column_lists(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         else:
             continue
         names = [c.name for c in after]
-        pairs = list(swapped(names, before))
+        pairs = list(find_swapped(names, before))
         if pairs:
             said = ", ".join(f"{before[at]} the name {names[at]}" for at, _ in pairs)
             first = pairs[0][0]
             message = f"the column list of {owner} goes by position and gives {said}"
-            yield Suspicion(warning("PP121", names[first], names[first], before[first], message))
+            yield Suspicion(make_warning("PP121", names[first], names[first], before[first], message))
 
 
 def _own_names(call: Call, conf: Conf) -> list[str]:

@@ -22,7 +22,7 @@ from planproof_engine.expr.nodes import (
 )
 from planproof_engine.expr.traits import Elements
 from planproof_engine.functions.families.casts import CASTS
-from planproof_engine.hazards.needed import filled, in_branches, needed, sure
+from planproof_engine.hazards.needed import find_needed, list_filled, list_sure, walk_branches
 from planproof_engine.logical.nodes import (
     Aggregate,
     Filter,
@@ -42,7 +42,7 @@ def _places(found: Iterable[Expr]) -> frozenset[Span]:
     return frozenset(span for expr in found if (span := getattr(expr, "span", None)) is not None)
 
 
-def as_cast(expr: Expr, conf: Conf) -> Cast | None:
+def find_cast(expr: Expr, conf: Conf) -> Cast | None:
     """A cast that the query writes, `int(x)` too; None for any other expression."""
     if isinstance(expr, Cast):
         return expr if expr.written else None
@@ -61,7 +61,7 @@ class Definitions:
     def __init__(self, root: Plan) -> None:
         self.root = root
         self.large: dict[int, tuple[Expr, bool]] = {}
-        self.nodes = tuple(root.everywhere())
+        self.nodes = tuple(root.walk_everywhere())
         self._made: dict[int, Expr] = {}
         self._scans: dict[int, Scan] = {}
         self._merged: set[int] = set()
@@ -85,8 +85,8 @@ class Definitions:
 
     @cached_property
     def _computed(self) -> frozenset[int]:
-        nodes = list(filled(self.root))
-        used = needed(self.root, nodes)
+        nodes = list(list_filled(self.root))
+        used = find_needed(self.root, nodes)
         return frozenset(
             id(expr)
             for node in nodes
@@ -101,17 +101,17 @@ class Definitions:
         computed every condition that AND joins in it."""
         tops = ((isinstance(node, (Filter, Join)), top) for node in self.nodes for top in node.expressions)
         roots = (expr for is_condition, top in tops for expr in (conjuncts(top) if is_condition else (top,)))
-        return _places(expr for root in roots for expr, always in in_branches(root) if always)
+        return _places(expr for root in roots for expr, always in walk_branches(root) if always)
 
     @cached_property
     def sure(self) -> frozenset[Span]:
         """The places of expressions that the result shows whatever any table holds."""
-        return _places(sure(self.root))
+        return _places(list_sure(self.root))
 
     def casts(self, conf: Conf) -> Iterator[tuple[str | None, Cast]]:
         """Every cast that the query writes, `int(x)` too, with the name of the output column that it is part of."""
         for column, expr in self.operations:
-            cast = as_cast(expr, conf)
+            cast = find_cast(expr, conf)
             if cast is not None:
                 yield column, cast
 
@@ -162,7 +162,7 @@ class Definitions:
                 found.append(one)
         return found
 
-    def stored(self, expr: Expr) -> tuple[Scan, Column] | None:
+    def find_stored(self, expr: Expr) -> tuple[Scan, Column] | None:
         """The column of a source that alone makes this one's values; None where others may come in."""
         seen: set[int] = set()
         while isinstance(expr, Column) and expr.id not in self._merged | seen:
@@ -188,7 +188,7 @@ class Definitions:
             return self.is_stored(found.args[0])
         return isinstance(found, Variable)
 
-    def source(self, expr: Expr) -> Scan | None:
+    def find_source(self, expr: Expr) -> Scan | None:
         """The source whose own column this is, None for what was computed."""
         found = self.of(expr)
         return self._scans.get(found.id) if isinstance(found, Column) else None

@@ -8,7 +8,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Cast
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.suspicion import Suspicion, subject, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning, subject
 
 
 def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -19,4 +19,4 @@ def ignored_lengths(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]
             message = (
                 f"{subject(column, name)} is cast to {wanted}, which Spark takes for string: nothing is cut or padded"
             )
-            yield Suspicion(warning("PP130", column or name, wanted, "string", message), expr.span)
+            yield Suspicion(make_warning("PP130", column or name, wanted, "string", message), expr.span)

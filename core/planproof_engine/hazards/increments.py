@@ -29,20 +29,20 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards.added_filters import Delta, Differs, added_filters, reads
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.hazards.terms import (
     alternatives,
+    drop_casts,
+    flip_operator,
     inner_expressions,
     is_cut,
     is_greatest,
     is_kept,
     is_now,
+    is_of_rows,
     is_strict,
-    of_rows,
+    list_scanned,
     row_sides,
-    scanned,
-    turned,
-    uncast,
 )
 from planproof_engine.logical.nodes import (
     Aggregate,
@@ -75,31 +75,31 @@ class Written:
     text: str = ""
 
 
-def suspected(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
+def suspect(first: Plan, later: Plan, written: Written) -> tuple[list[Suspicion], Finding | None]:
     """Why a full refresh would make another table, and the proof that it would not; neither where nobody can tell."""
     try:
         deltas = added_filters(first, later, written.relation)
     except Differs as differs:
-        return [], _unproved(written, str(differs)) if written.append_only else None
+        return [], _make_unproved_finding(written, str(differs)) if written.append_only else None
     if not deltas:
         return [], None
     increment = _Increment(later, written, tuple(deltas))
-    found = list(dict.fromkeys(increment.wrong()))
+    found = list(dict.fromkeys(increment.list_suspicions()))
     if found:
         return found, None
-    why = increment.unproved()
+    why = increment.find_missing_proof()
     if why is None:
-        return [], _proved(written)
-    return [], _unproved(written, why) if written.append_only else None
+        return [], _make_proved_finding(written)
+    return [], _make_unproved_finding(written, why) if written.append_only else None
 
 
-def _proved(written: Written) -> Finding:
+def _make_proved_finding(written: Written) -> Finding:
     why = f"each source row gives its rows alone, and only rows beyond the greatest {written.append_only} are new"
     message = f"an incremental run makes what a full refresh would: {why}"
     return Finding(Verdict.PROVED, "PP145", "logical", written.append_only, message=message, evidence=why)
 
 
-def _unproved(written: Written, why: str) -> Finding:
+def _make_unproved_finding(written: Written, why: str) -> Finding:
     message = f"whether an incremental run makes what a full refresh would is not known: {why}"
     return Finding(Verdict.UNPROVED, "PP145", "logical", written.append_only, message=message)
 
@@ -117,16 +117,16 @@ class _Increment:
     def definitions(self) -> Definitions:
         return Definitions(self.later)
 
-    def wrong(self) -> Iterator[Suspicion]:
+    def list_suspicions(self) -> Iterator[Suspicion]:
         for delta in self.deltas:
-            yield from self._cuts(delta)
-            yield from self._computed_over(delta)
-            yield from self._misses(delta)
-            yield from self._doubles(delta)
-            yield from self._joined(delta)
-        yield from self._repeats()
+            yield from self._suspect_cuts(delta)
+            yield from self._suspect_computed(delta)
+            yield from self._suspect_misses(delta)
+            yield from self._suspect_doubles(delta)
+            yield from self._suspect_joins(delta)
+        yield from self._suspect_repeats()
 
-    def unproved(self) -> str | None:
+    def find_missing_proof(self) -> str | None:
         """What a proof lacks; None where it is whole."""
         written, (delta, *others) = self.written, self.deltas
         column = written.append_only
@@ -134,7 +134,7 @@ class _Increment:
             return "no column is said to grow only (`append_only`)"
         if others:
             return "the later text has several filters of its own"
-        watermark = self._watermark(delta.condition)
+        watermark = self._find_watermark(delta.condition)
         if watermark is None or not watermark.is_exact:
             return f"its filter is no comparison with the greatest {column} of its own table"
         if not isinstance(watermark.row, Column) or watermark.row.name.lower() != column.lower():
@@ -147,28 +147,32 @@ class _Increment:
 
     # --- partitions ---
 
-    def _cuts(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_cuts(self, delta: Delta) -> Iterator[Suspicion]:
         """A partition is replaced by a part of its rows."""
         if self.written.strategy != "insert_overwrite" or isinstance(delta.condition, Literal):
             return
         if not self.written.partition_by:
-            yield self._said("PP140", delta, "insert_overwrite without partition_by replaces the whole table by them")
+            yield self._make_suspicion(
+                "PP140", delta, "insert_overwrite without partition_by replaces the whole table by them"
+            )
             return
-        partitions = self._outputs(self.written.partition_by)
+        partitions = self._list_outputs(self.written.partition_by)
         if not partitions or self._covers(delta, partitions) or self._begins_whole(delta, partitions):
             return
         if self._comes_whole(delta.over, partitions):
             return
         names = ", ".join(self.written.partition_by)
-        yield self._said("PP140", delta, f"a partition ({names}) of which only some rows pass is replaced by these")
+        yield self._make_suspicion(
+            "PP140", delta, f"a partition ({names}) of which only some rows pass is replaced by these"
+        )
 
     def _begins_whole(self, delta: Delta, partitions: frozenset[str]) -> bool:
         """Whether a time is compared with the beginning of a day or an hour, as the partition is cut."""
-        sides = self._sides(delta.condition)
+        sides = self._find_sides(delta.condition)
         if sides is None or sides[0] == ">":
             return False
         _, row, bound = sides
-        is_day = uncast(row).type == DATE
+        is_day = drop_casts(row).type == DATE
         wanted = [one for one in partitions if self._text(row) in one and one.startswith(("date(", "date_trunc("))]
         return bool(wanted) and not is_day and (is_cut(bound) or self._is_stored_cut(bound))
 
@@ -179,16 +183,16 @@ class _Increment:
 
     # --- aggregates, windows, DISTINCT ---
 
-    def _computed_over(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_computed(self, delta: Delta) -> Iterator[Suspicion]:
         for at, node in enumerate(delta.over):
-            what = self._computes(node, delta, delta.over[at + 1 :])
+            what = self._describe_computation(node, delta, delta.over[at + 1 :])
             if what is not None:
-                yield self._said(
+                yield self._make_suspicion(
                     "PP141", delta, f"{what} sees these rows alone, and not the others that belong to them"
                 )
                 return
 
-    def _computes(self, node: Plan, delta: Delta, below: tuple[Plan, ...]) -> str | None:
+    def _describe_computation(self, node: Plan, delta: Delta, below: tuple[Plan, ...]) -> str | None:
         if isinstance(delta.condition, Literal):
             return None
         if isinstance(node, Aggregate) and not _is_distinct(node):
@@ -210,12 +214,12 @@ class _Increment:
         """Whether rows that agree in all `columns` pass alike, because the new rows only tell which keys are read
         again: they are joined to a relation by keys that they hold once each, and give nothing else."""
         for join, below in pairwise(over):
-            keys = self._keys_joined(join, below) if isinstance(join, Join) else []
+            keys = self._list_joined_keys(join, below) if isinstance(join, Join) else []
             if keys and all(key & columns for key in keys):
                 return True
         return False
 
-    def _keys_joined(self, join: Join, below: Plan) -> list[frozenset[str]]:
+    def _list_joined_keys(self, join: Join, below: Plan) -> list[frozenset[str]]:
         """What each key is on both sides, where the side `below` holds its keys once each, and nothing else."""
         if join.kind not in ("inner", "left semi") or not _holds_once(below):
             return []
@@ -235,30 +239,32 @@ class _Increment:
         made = window.call
         is_rank = isinstance(made, Call) and made.function.category is Category.WINDOW and made.type == INT
         is_rank = is_rank and not made.children
-        return self.written.strategy == "merge" and is_rank and keys == self._outputs(self.written.key)
+        return self.written.strategy == "merge" and is_rank and keys == self._list_outputs(self.written.key)
 
     # --- the watermark ---
 
-    def _misses(self, delta: Delta) -> Iterator[Suspicion]:
-        sides = self._sides(delta.condition)
+    def _suspect_misses(self, delta: Delta) -> Iterator[Suspicion]:
+        sides = self._find_sides(delta.condition)
         is_day = isinstance(delta.condition, Call) and delta.condition.function.name == "="
         if sides is None and not is_day:
             return
         operator, row, bound = sides or ("=", delta.condition, delta.condition)
         if any(map(is_now, bound.walk())):
-            yield self._said("PP142", delta, "what a run misses that is late, or does not happen, no later run reads")
-        watermark = self._watermark(delta.condition)
+            yield self._make_suspicion(
+                "PP142", delta, "what a run misses that is late, or does not happen, no later run reads"
+            )
+        watermark = self._find_watermark(delta.condition)
         if watermark is None:
             return
         if watermark.is_null_over_nothing:
             said = "over an empty table the bound is NULL, and no run adds a row (write coalesce)"
-            yield self._said("PP142", delta, said)
+            yield self._make_suspicion("PP142", delta, said)
         if operator == ">" and watermark.is_exact and self._is_cut_row(row) and not self._is_closed(row):
             said = "rows that come later and have the greatest value, as a day has many, are never read"
-            yield self._said("PP142", delta, said)
+            yield self._make_suspicion("PP142", delta, said)
 
     def _is_cut_row(self, row: Expr) -> bool:
-        return is_cut(row) or is_cut(self.definitions.of(uncast(row)))
+        return is_cut(row) or is_cut(self.definitions.of(drop_casts(row)))
 
     def _is_closed(self, row: Expr) -> bool:
         """Whether the column has an end as well: a day that is over gets no more rows. Or it is said to grow only."""
@@ -273,26 +279,26 @@ class _Increment:
             for c in conditions
         )
 
-    def _doubles(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_doubles(self, delta: Delta) -> Iterator[Suspicion]:
         """Rows that are in the table already are appended once more."""
         if self.written.strategy != "append" or self._leaves_out_known():
             return
-        watermark = self._watermark(delta.condition)
+        watermark = self._find_watermark(delta.condition)
         if watermark is not None and not (watermark.is_strict and watermark.is_exact):
-            yield self._said("PP143", delta, "rows that the table has already are appended once more")
-        for other in self._ways_around(delta):
+            yield self._make_suspicion("PP143", delta, "rows that the table has already are appended once more")
+        for other in self._list_ways_around(delta):
             said = f"rows with {pretty(other)} pass in each run, and are appended once more"
-            yield self._said("PP143", delta, said)
+            yield self._make_suspicion("PP143", delta, said)
         if self._is_united_with_all(delta):
-            yield self._said(
+            yield self._make_suspicion(
                 "PP143", delta, "the other side of UNION ALL is read whole in each run, and appended again"
             )
 
-    def _ways_around(self, delta: Delta) -> Iterator[Expr]:
+    def _list_ways_around(self, delta: Delta) -> Iterator[Expr]:
         """What lets rows pass an OR, whatever the table holds."""
         ways = list(alternatives(delta.condition))
-        if any(self._watermark(way) is not None for way in ways):
-            yield from (way for way in ways if of_rows(way) and not self._reads_itself(way))
+        if any(self._find_watermark(way) is not None for way in ways):
+            yield from (way for way in ways if is_of_rows(way) and not self._reads_itself(way))
 
     def _is_united_with_all(self, delta: Delta) -> bool:
         """Whether a UNION ALL over the filter has a side that reads a table, and that nothing filters."""
@@ -310,7 +316,7 @@ class _Increment:
     def _leaves_out_known(self) -> bool:
         """Whether another filter leaves out what the table holds: an anti join, NOT EXISTS, NOT IN."""
         return any(
-            all(self._sides(way) is None and self._reads_itself(way) for way in alternatives(d.condition))
+            all(self._find_sides(way) is None and self._reads_itself(way) for way in alternatives(d.condition))
             for d in self.deltas
         )
 
@@ -319,9 +325,9 @@ class _Increment:
             self._is_own(e.plan) for e in condition.walk() if isinstance(e, Subquery)
         )
 
-    def _repeats(self) -> Iterator[Suspicion]:
+    def _suspect_repeats(self) -> Iterator[Suspicion]:
         """A merge whose rows are by a longer key than the one by which it matches them."""
-        key = self._outputs(self.written.key)
+        key = self._list_outputs(self.written.key)
         if self.written.strategy != "merge" or not key:
             return
         top: Plan = self.later
@@ -334,70 +340,70 @@ class _Increment:
                 names = ", ".join(self.written.key)
                 said = "its rows are by more columns, so that several have one key"
                 message = f"merge matches rows by {names}, and {said}"
-                yield Suspicion(warning("PP143", names, None, None, message))
+                yield Suspicion(make_warning("PP143", names, None, None, message))
         if isinstance(grouped, Generate) and not key & frozenset(map(self._text, grouped.generated)):
             message = f"merge matches rows by {', '.join(self.written.key)}, which a generator repeats"
-            yield Suspicion(warning("PP143", ", ".join(self.written.key), None, None, message))
+            yield Suspicion(make_warning("PP143", ", ".join(self.written.key), None, None, message))
 
     # --- joins ---
 
-    def _joined(self, delta: Delta) -> Iterator[Suspicion]:
+    def _suspect_joins(self, delta: Delta) -> Iterator[Suspicion]:
         """New rows are joined to rows that may be others tomorrow."""
-        own = {c.id for side in row_sides(delta.condition) for c in self._stored(side)}
+        own = {c.id for side in row_sides(delta.condition) for c in self._list_stored(side)}
         for node in self.later.walk():
             if not isinstance(node, Join):
                 continue
-            others = [side for side in node.children if not own & scanned(side)]
+            others = [side for side in node.children if not own & list_scanned(side)]
             read = {n.relation for side in others for n in side.walk() if isinstance(n, Scan)}
             changing = sorted(read & self.written.changing)
             if changing and len(others) == 1:
                 said = f"rows of {', '.join(changing)} that change later change nothing in the table"
-                yield self._said("PP144", delta, said)
+                yield self._make_suspicion("PP144", delta, said)
 
-    def _stored(self, expr: Expr) -> Iterator[Column]:
+    def _list_stored(self, expr: Expr) -> Iterator[Column]:
         """The stored columns of which an expression is made."""
         made = self.definitions.of(expr)
         if isinstance(made, Column):
             yield made
         for child in () if isinstance(made, Column) else made.children:
-            yield from self._stored(child)
+            yield from self._list_stored(child)
 
     # --- expressions ---
 
-    def _said(self, code: str, delta: Delta, why: str) -> Suspicion:
+    def _make_suspicion(self, code: str, delta: Delta, why: str) -> Suspicion:
         span: Span | None = getattr(delta.condition, "span", None)
         typed = " ".join(self.written.text[slice(*span)].split()) if span is not None else ""
         text = typed or pretty(delta.condition)
         message = f"a later run reads only rows with `{text}`: {why}; a full refresh makes another table"
-        return Suspicion(warning(code, _column(delta.condition), None, None, message), span)
+        return Suspicion(make_warning(code, _find_column_name(delta.condition), None, None, message), span)
 
-    def _sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:
+    def _find_sides(self, condition: Expr) -> tuple[str, Expr, Expr] | None:
         """`>` or `>=`, the rows' own side, and the bound; None for another condition."""
         if not isinstance(condition, Call) or len(condition.args) < 2:
             return None
         name, (left, right, *_) = condition.function.name, condition.args
         if name == "between":
             name = ">="
-        elif not of_rows(left) and of_rows(right):
-            name, left, right = turned(name), right, left
-        return (name, left, right) if name in (">", ">=") and of_rows(left) and not of_rows(right) else None
+        elif not is_of_rows(left) and is_of_rows(right):
+            name, left, right = flip_operator(name), right, left
+        return (name, left, right) if name in (">", ">=") and is_of_rows(left) and not is_of_rows(right) else None
 
-    def _watermark(self, condition: Expr) -> _Watermark | None:
+    def _find_watermark(self, condition: Expr) -> _Watermark | None:
         """What a comparison with the model's own table says of its bound."""
-        sides = self._sides(condition)
+        sides = self._find_sides(condition)
         if sides is None:
             return None
         operator, row, bound = sides
         read = [e for e in bound.walk() if isinstance(e, ScalarSubquery) and self._is_own(e.plan)]
         if not read:
             return None
-        made = self._made(read[0])
+        made = self._find_definition(read[0])
         greatest = [e for e in made.walk() if is_greatest(e)]
         exact = len(greatest) == 1 and is_kept(bound, read[0]) and is_kept(made, greatest[0])
         null = len(greatest) == 1 and is_strict(bound, read[0]) and is_strict(made, greatest[0])
-        return _Watermark(uncast(row), operator == ">", exact, null)
+        return _Watermark(drop_casts(row), operator == ">", exact, null)
 
-    def _made(self, query: ScalarSubquery) -> Expr:
+    def _find_definition(self, query: ScalarSubquery) -> Expr:
         return Definitions(query.plan).of(query.plan.output[0])
 
     def _is_own(self, plan: Plan) -> bool:
@@ -416,7 +422,7 @@ class _Increment:
             return False
         return all(self._is_of(child, columns) for child in made.children)
 
-    def _outputs(self, names: Sequence[str]) -> frozenset[str]:
+    def _list_outputs(self, names: Sequence[str]) -> frozenset[str]:
         """What makes the output columns of these names; empty where one is not there."""
         wanted = {name.lower() for name in names}
         found = [c for c in self.later.output if c.name.lower() in wanted]
@@ -479,5 +485,5 @@ def _is_row_by_row(node: Plan) -> bool:
     return not isinstance(node, (Join, Aggregate, Distinct, SetOperation, Generate))
 
 
-def _column(condition: Expr) -> str | None:
+def _find_column_name(condition: Expr) -> str | None:
     return next((e.name for e in condition.walk() if isinstance(e, Column)), None)

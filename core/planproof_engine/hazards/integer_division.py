@@ -8,7 +8,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.suspicion import Suspicion, subject, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning, subject
 from planproof_engine.types import is_integral
 
 
@@ -17,20 +17,20 @@ def integer_division(definitions: Definitions, conf: Conf) -> Iterator[Suspicion
     for column, expr in definitions.casts(conf):
         if is_integral(expr.type):
             quotient = definitions.of(expr.child)
-            if isinstance(quotient, Call) and quotient.function.name == "/" and _of_integers(quotient):
+            if isinstance(quotient, Call) and quotient.function.name == "/" and _is_of_integers(quotient):
                 name = pretty(quotient)
                 message = (
                     f"{subject(column, name)} is a division of integers, and its cast to {expr.type.simple} cuts it off"
                 )
-                finding = warning("PP127", column or name, quotient.type.simple, expr.type.simple, message)
+                finding = make_warning("PP127", column or name, quotient.type.simple, expr.type.simple, message)
                 yield Suspicion(finding, expr.span)
 
 
-def _of_integers(quotient: Call) -> bool:
-    return all(is_integral(_bare(a).type) for a in quotient.args)
+def _is_of_integers(quotient: Call) -> bool:
+    return all(is_integral(_drop_casts(a).type) for a in quotient.args)
 
 
-def _bare(expr: Expr) -> Expr:
+def _drop_casts(expr: Expr) -> Expr:
     while isinstance(expr, Cast) and not expr.written:
         expr = expr.child
     return expr

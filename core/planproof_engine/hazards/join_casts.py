@@ -13,10 +13,10 @@ from planproof_engine.expr.nodes import Call, Cast, Column, Expr, InSubquery, Li
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
 from planproof_engine.hazards.loss import loss
-from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical.nodes import Filter, Join
 from planproof_engine.types import DataType
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 
 
 def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
@@ -28,14 +28,14 @@ def join_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                     continue
                 for side in call.args:
                     if isinstance(side, Cast) and not side.written:
-                        yield from _judged(side.child, side.type, call.span)
+                        yield from _judge(side.child, side.type, call.span)
     for _, expr in definitions.operations:
         if isinstance(expr, InSubquery):
             for value, column in zip(expr.values, expr.plan.output):
-                common = wider(value.type, column.type, conf)
+                common = find_wider(value.type, column.type, conf)
                 if common is not None:
-                    yield from _judged(value, common, None)
-                    yield from _judged(column, common, None)
+                    yield from _judge(value, common, None)
+                    yield from _judge(column, common, None)
 
 
 def equalities(condition: Expr) -> Iterator[Call]:
@@ -52,9 +52,9 @@ def _varies(expr: Expr, definitions: Definitions) -> bool:
     return isinstance(expr, Outer) or isinstance(definitions.of(expr), Column)
 
 
-def _judged(key: Expr, used: DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
+def _judge(key: Expr, used: DataType, span: tuple[int, int] | None) -> Iterator[Suspicion]:
     lost = None if isinstance(key, Literal) else loss(key.type, used)
     if lost is not None:
         name, given = pretty(key.column if isinstance(key, Outer) else key), key.type.simple
         message = f"the join key {name} is {given} and is compared as {used.simple}: {lost}"
-        yield Suspicion(warning("PP124", name, given, used.simple, message), span)
+        yield Suspicion(make_warning("PP124", name, given, used.simple, message), span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.types import (
     BYTE,
     DOUBLE,
@@ -39,7 +39,7 @@ def loss(source: DataType, target: DataType) -> str | None:
     """What a cast that nobody wrote loses, None where it loses nothing."""
     if is_string(source) and is_numeric(target):
         return "leading zeros and the text's spelling are dropped"
-    if target in _EXACT_DIGITS and _digits(source) > _EXACT_DIGITS[target]:
+    if target in _EXACT_DIGITS and _count_digits(source) > _EXACT_DIGITS[target]:
         return f"numbers of more than {_EXACT_DIGITS[target]} digits are rounded"
     if isinstance(source, Decimal) and isinstance(target, Decimal):
         if target.scale < source.scale:
@@ -49,13 +49,13 @@ def loss(source: DataType, target: DataType) -> str | None:
     return None
 
 
-def _digits(t: DataType) -> int:
+def _count_digits(t: DataType) -> int:
     if isinstance(t, Decimal):
         return t.precision
     return (19 if t == LONG else 10) if is_integral(t) else 0
 
 
-def changed(value: str, source: DataType, target: DataType) -> str:
+def make_change_condition(value: str, source: DataType, target: DataType) -> str:
     """The condition for which `value` does not survive the way to `target` and back.
 
     A text that becomes a fraction may be spelled otherwise, as long as it is the same number.
@@ -75,17 +75,17 @@ class Lost(NamedTuple):
     null: bool
 
 
-def lost(value: str, source: DataType, target: DataType) -> Lost | None:
+def find_lost(value: str, source: DataType, target: DataType) -> Lost | None:
     """What a cast does not keep of `value`, an expression in SQL, with ANSI off; None where every value is kept.
 
     A fraction that is rounded or cut off is kept, and a text of blanks holds no value. NaN has no decimal and no time,
     and its NULL is kept as such. Source: `Cast.scala`, measured on Spark 3.5 and 4.3.
     """
-    inside = _inside(value, source, target)
+    inside = _find_lost_inside(value, source, target)
     if inside is not None:
         found = [one for one in inside if one is not None]
         return Lost(" OR ".join(f"({one.condition})" for one in found), False) if found else None
-    wrapped = _wrapped(value, source, target)
+    wrapped = _make_wrap_condition(value, source, target)
     if wrapped is not None:
         return Lost(wrapped, False)
     if not _may_be_null(source, target):
@@ -105,14 +105,18 @@ def _may_be_null(source: DataType, target: DataType) -> bool:
     return force_nullable(source, target)
 
 
-def _wrapped(value: str, source: DataType, target: DataType) -> str | None:
+def _make_wrap_condition(value: str, source: DataType, target: DataType) -> str | None:
     """The condition for which a number becomes another one; None where no number does, or null stands for it."""
     if target in LIMIT and (is_integral(source) or isinstance(source, Decimal) or source in _FLOATING):
-        return _outside(value, source, LIMIT[target])
+        return _make_outside_condition(value, source, LIMIT[target])
     if target in LIMIT and target != LONG and source == TIMESTAMP:
         return f"CAST({value} AS BIGINT) NOT BETWEEN -{LIMIT[target]}L AND {LIMIT[target] - 1}L"
     if target == TIMESTAMP and (source == LONG or isinstance(source, Decimal)):
-        return f"{value} NOT BETWEEN -{_SECONDS}BD AND {_SECONDS}BD" if _digits(source) > len(str(_SECONDS)) else None
+        return (
+            f"{value} NOT BETWEEN -{_SECONDS}BD AND {_SECONDS}BD"
+            if _count_digits(source) > len(str(_SECONDS))
+            else None
+        )
     if target == TIMESTAMP and source in _FLOATING:
         return f"NOT isnan({value}) AND abs({value}) > {_SECONDS}D"
     if target == FLOAT and source == DOUBLE:
@@ -120,7 +124,7 @@ def _wrapped(value: str, source: DataType, target: DataType) -> str | None:
     return None
 
 
-def _outside(value: str, source: DataType, limit: int) -> str | None:
+def _make_outside_condition(value: str, source: DataType, limit: int) -> str | None:
     """The condition for which the whole part of a number does not fit."""
     if source in _FLOATING:
         # 2^63 + 1 is no double: there, the least long itself would be taken for what lies below it.
@@ -132,21 +136,21 @@ def _outside(value: str, source: DataType, limit: int) -> str | None:
     return f"{value} NOT BETWEEN -{limit}BD AND {limit - 1}BD" if LIMIT[source] > limit else None
 
 
-def _inside(value: str, source: DataType, target: DataType) -> list[Lost | None] | None:
+def _find_lost_inside(value: str, source: DataType, target: DataType) -> list[Lost | None] | None:
     """What is lost inside an array, a map or a struct; None for other types."""
     if isinstance(source, Array) and isinstance(target, Array):
-        return [_of_elements(value, source.element, target.element)]
+        return [_find_lost_in_elements(value, source.element, target.element)]
     if isinstance(source, Map) and isinstance(target, Map):
-        keys = _of_elements(f"map_keys({value})", source.key, target.key)
-        return [keys, _of_elements(f"map_values({value})", source.value, target.value)]
+        keys = _find_lost_in_elements(f"map_keys({value})", source.key, target.key)
+        return [keys, _find_lost_in_elements(f"map_values({value})", source.value, target.value)]
     if isinstance(source, Struct) and isinstance(target, Struct):
         pairs = zip(source.fields, target.fields)
-        return [lost(f"({value}).{backticked(ours.name)}", ours.type, theirs.type) for ours, theirs in pairs]
+        return [find_lost(f"({value}).{quote_name(ours.name)}", ours.type, theirs.type) for ours, theirs in pairs]
     return None
 
 
-def _of_elements(value: str, source: DataType, target: DataType) -> Lost | None:
+def _find_lost_in_elements(value: str, source: DataType, target: DataType) -> Lost | None:
     # The name grows with the depth, so that no lambda hides the variable of the one around it.
     name = f"e{value.count('->')}"
-    found = lost(name, source, target)
+    found = find_lost(name, source, target)
     return None if found is None else Lost(f"exists({value}, {name} -> {found.condition})", False)

@@ -14,11 +14,11 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal, Window
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import Magnitude
-from planproof_engine.hazards.definitions import Definitions, as_cast
-from planproof_engine.hazards.loss import LIMIT, lost
+from planproof_engine.hazards.definitions import Definitions, find_cast
+from planproof_engine.hazards.loss import LIMIT, find_lost
 from planproof_engine.hazards.narrowing import narrows, wraps
-from planproof_engine.hazards.reached import Reached, reached
-from planproof_engine.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
+from planproof_engine.hazards.reached import Reached, find_reached
+from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
 from planproof_engine.types import (
     DATE,
     DOUBLE,
@@ -44,21 +44,21 @@ def lossy_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     reaching: dict[int, Reached] | None = None
     found: dict[object, Suspicion] = {}
     for column, expr in definitions.operations:
-        cast = as_cast(expr, conf)
+        cast = find_cast(expr, conf)
         if cast is None or cast.mode != "legacy" or not _may_lose(cast, definitions):
             continue
         if reaching is None:
-            reaching = reached(definitions.root)
+            reaching = find_reached(definitions.root)
         becomes = reaching.get(id(expr))
         # A key of GROUP BY that names an item of the SELECT is the same cast.
         is_known = cast.span in found and column is None
         if becomes is not None and definitions.computes(expr) and not is_known:
-            found[cast.span] = _suspicion(column, cast, becomes)
+            found[cast.span] = _make_suspicion(column, cast, becomes)
     yield from found.values()
 
 
 def _may_lose(cast: Cast, definitions: Definitions) -> bool:
-    if lost("x", cast.child.type, cast.type) is None:
+    if find_lost("x", cast.child.type, cast.type) is None:
         return False
     behind = definitions.all_of(cast.child)
     if all(isinstance(one, Literal) and _holds(one.value, cast.type) for one in behind):
@@ -101,28 +101,29 @@ def _is_written(text: str, target: DataType) -> bool:
         return False
 
 
-def _suspicion(column: str | None, cast: Cast, becomes: Reached) -> Suspicion:
+def _make_suspicion(column: str | None, cast: Cast, becomes: Reached) -> Suspicion:
     name, given, used = pretty(cast.child), cast.child.type.simple, cast.type.simple
-    found = lost("({x})", cast.child.type, cast.type)
+    found = find_lost("({x})", cast.child.type, cast.type)
     assert found is not None
     instead = "NULL" if found.null else "another value"
     message = (
-        f"{subject(column, name)} is {given} and is cast to {used}, which gives {instead} {_for(cast)} with ANSI off"
+        f"{subject(column, name)} is {given} and is cast to {used}, which gives {instead} {_describe_loss(cast)} "
+        "with ANSI off"
     )
     count = Count(
         cast.span or (-1, -1),
         found.condition,
         "values are lost",
         cast=True,
-        grouped=in_rows(cast.child) is None,
+        grouped=find_place_in_rows(cast.child) is None,
         null=found.null,
         reaches=becomes.columns,
         alone=becomes.alone if found.null else (),
     )
-    return Suspicion(warning(CODE, becomes.columns[0], given, used, message), cast.span, count)
+    return Suspicion(make_warning(CODE, becomes.columns[0], given, used, message), cast.span, count)
 
 
-def _for(cast: Cast) -> str:
+def _describe_loss(cast: Cast) -> str:
     source, target = cast.child.type, cast.type
     if is_string(source):
         return f"for a text that is no {target.simple}"

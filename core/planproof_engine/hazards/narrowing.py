@@ -17,8 +17,8 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import Magnitude
 from planproof_engine.hazards.bounds import Between, Fits, StoredRange
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.loss import LIMIT, lost
-from planproof_engine.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
+from planproof_engine.hazards.loss import LIMIT, find_lost
+from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
 from planproof_engine.types import BYTE, DOUBLE, FLOAT, INT, LONG, SHORT, DataType, Decimal, is_integral
 
 CODE = "PP126"
@@ -38,7 +38,9 @@ def narrowing(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
             name, given, used = pretty(expr.child), expr.child.type.simple, expr.type.simple
             does = "is cut to its range" if expr.child.type in _FLOATING else "wraps beyond its range"
             message = f"{subject(column, name)} is {given} and is cast to {used}, which {does} with ANSI off"
-            yield Suspicion(warning(CODE, column or name, given, used, message), expr.span, _count(expr, definitions))
+            yield Suspicion(
+                make_warning(CODE, column or name, given, used, message), expr.span, _count(expr, definitions)
+            )
 
 
 def wraps(cast: Cast, definitions: Definitions) -> bool:
@@ -52,7 +54,7 @@ def wraps(cast: Cast, definitions: Definitions) -> bool:
 
 def _is_beyond(value: Expr, target: DataType) -> bool:
     """Whether a constant does not fit."""
-    constant = _whole(value)
+    constant = _compute_whole(value)
     return constant is not None and target in LIMIT and not -LIMIT[target] <= constant < LIMIT[target]
 
 
@@ -94,10 +96,10 @@ def _is_large(found: Expr, definitions: Definitions) -> bool:
     name, magnitude = found.function.name, found.function.traits.magnitude
     if magnitude is Magnitude.GROWS:
         return any(may_be_large(a, definitions) or (name == "*" and _is_seconds(a, definitions)) for a in found.args)
-    return magnitude is Magnitude.LARGE or any(may_be_large(a, definitions) for a in handed_on(found))
+    return magnitude is Magnitude.LARGE or any(may_be_large(a, definitions) for a in list_handed_on(found))
 
 
-def handed_on(call: Call) -> list[Expr]:
+def list_handed_on(call: Call) -> list[Expr]:
     """The arguments one of which is the call's value, as it is. A NULL of no type is none."""
     places = call.function.traits.hands_on(len(call.args))
     return [call.args[place] for place in places if call.args[place].type == call.type]
@@ -108,23 +110,23 @@ def _is_seconds(expr: Expr, definitions: Definitions) -> bool:
     return isinstance(found, Call) and found.function.traits.magnitude is Magnitude.SECONDS
 
 
-def _whole(value: Expr) -> int | None:
+def _compute_whole(value: Expr) -> int | None:
     """What a cast to an integer makes of a constant, before it wraps: its whole part; None of what is no number."""
     if not isinstance(value, Literal) or not isinstance(value.value, (int, float, decimal.Decimal)):
         return None
     return int(value.value) if math.isfinite(value.value) else None
 
 
-def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
+def _find_fits(cast: Cast, definitions: Definitions) -> Fits | None:
     """The whole numbers that fit, where the value is a constant or a source's own column of a wider such type."""
     behind = definitions.all_of(cast.child)
-    whole = _whole(behind[0]) if len(behind) == 1 else None
+    whole = _compute_whole(behind[0]) if len(behind) == 1 else None
     if whole is not None and is_integral(cast.type):
         if cast.span not in definitions.always:
             return None  # Whether any row takes the branch is not known.
         constant, limit = Between(whole, whole), LIMIT[cast.type]
         return Fits(constant, -limit, limit - 1, cast.span in definitions.sure)
-    found = definitions.stored(cast.child)
+    found = definitions.find_stored(cast.child)
     if found is None or not is_integral(cast.child.type) or cast.type not in LIMIT:
         return None
     source, column = found
@@ -133,9 +135,9 @@ def _fits(cast: Cast, definitions: Definitions) -> Fits | None:
 
 
 def _count(cast: Cast, definitions: Definitions) -> Count | None:
-    fits, condition = _fits(cast, definitions), lost("({x})", cast.child.type, cast.type)
+    fits, condition = _find_fits(cast, definitions), find_lost("({x})", cast.child.type, cast.type)
     if cast.span is None or condition is None:
         return None if fits is None else Count((-1, -1), "", "values wrap", fits=fits)
     what = "values lie outside of its range" if cast.child.type in _FLOATING else "values wrap"
-    grouped = in_rows(cast.child) is None
+    grouped = find_place_in_rows(cast.child) is None
     return Count(cast.span, condition.condition, what, fits=fits, cast=True, grouped=grouped)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from planproof_engine.conf import Conf
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical.nodes import Join, Named, PassThrough, Plan, Project, Scan
 
 
@@ -21,14 +21,14 @@ def natural_keys(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
             continue
         if not node.natural:
             message = "the NATURAL join's sides share no column: every row meets every row"
-            yield Suspicion(warning("PP123", None, "a shared column", "none", message))
-        elif _unseen(node.left) or _unseen(node.right):
+            yield Suspicion(make_warning("PP123", None, "a shared column", "none", message))
+        elif _is_unseen(node.left) or _is_unseen(node.right):
             keys = ", ".join(node.natural)
             message = f"the NATURAL join's keys are whatever columns its tables share, today {keys}"
-            yield Suspicion(warning("PP123", node.natural[0], "keys that the query names", keys, message))
+            yield Suspicion(make_warning("PP123", node.natural[0], "keys that the query names", keys, message))
 
 
-def _unseen(side: Plan) -> bool:
+def _is_unseen(side: Plan) -> bool:
     """Whether the side's columns are those of a table, named nowhere in the query."""
     while True:
         is_star = isinstance(side, Project) and all(getattr(i, "span", None) is None for i in side.items)

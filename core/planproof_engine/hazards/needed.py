@@ -39,7 +39,7 @@ from planproof_engine.logical.nodes import (
 )
 
 
-def in_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True) -> Iterator[tuple[Expr, bool]]:
+def walk_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True) -> Iterator[tuple[Expr, bool]]:
     """The expression and all within it, each with whether every row computes it: not what stands in a branch, in a
     lambda, in a window or behind a FILTER. Without `inis_aggregate` not what an aggregate function reads, either."""
     pending = [(expr, always)]
@@ -48,7 +48,7 @@ def in_branches(expr: Expr, always: bool = True, *, inis_aggregate: bool = True)
         yield expr, always
         children = expr.children
         if children:
-            evaluated = expr.function.evaluated(len(children)) if isinstance(expr, Call) else len(children)
+            evaluated = expr.function.count_evaluated(len(children)) if isinstance(expr, Call) else len(children)
             within = always and not _is_apart(expr) and (inis_aggregate or not is_aggregate(expr))
             pending += [(child, within and at < evaluated) for at, child in enumerate(children)][::-1]
 
@@ -57,7 +57,7 @@ def _is_apart(expr: Expr) -> bool:
     return isinstance(expr, (Lambda, Window)) or (isinstance(expr, Call) and expr.filter is not None)
 
 
-def filled(root: Plan) -> Iterator[Plan]:
+def list_filled(root: Plan) -> Iterator[Plan]:
     """The nodes that may give rows, each once: not those over `WHERE false`, nor those below `LIMIT 0`."""
     waiting, seen = [root], set[int]()
     empty: dict[int, bool] = {}
@@ -93,7 +93,7 @@ def _keeps_none(node: Plan) -> bool:
     return isinstance(node, Unary) and not isinstance(node, (Recursion, Pivot)) and not _is_one_row(node)
 
 
-def needed(root: Plan, nodes: Iterable[Plan]) -> set[int]:
+def find_needed(root: Plan, nodes: Iterable[Plan]) -> set[int]:
     """The ids of the columns of which the result is made, or which may decide about its rows. Spark computes no other:
     what EXISTS selects, and columns of a subquery that nobody reads."""
     made: dict[int, set[int]] = {}
@@ -101,7 +101,7 @@ def needed(root: Plan, nodes: Iterable[Plan]) -> set[int]:
     for node in nodes:
         items = node.items if isinstance(node, (Project, Aggregate)) else ()
         for item in items:
-            made.setdefault(_id(item), set()).update(_read(item))
+            made.setdefault(_id_of(item), set()).update(_read(item))
         waiting += [read for top in node.expressions if not any(top is item for item in items) for read in _read(top)]
         if isinstance(node, (Named, Recursion, SetOperation)):
             for below in node.children:
@@ -118,7 +118,7 @@ def needed(root: Plan, nodes: Iterable[Plan]) -> set[int]:
     return found
 
 
-def _id(item: Expr) -> int:
+def _id_of(item: Expr) -> int:
     assert isinstance(item, (Alias, Column))
     return item.id
 
@@ -138,27 +138,27 @@ def _read(top: Expr) -> Iterator[int]:
             yield from (c.id for c in expr.plan.output)
 
 
-def sure(root: Plan) -> Iterator[Expr]:
+def list_sure(root: Plan) -> Iterator[Expr]:
     """The expressions that the result shows whatever any table holds. Their rows come from no relation, no filter,
     limit or join can take them away, and they stand in no branch."""
-    return _sure(root, {c.id for c in root.output})
+    return _list_sure(root, {c.id for c in root.output})
 
 
-def _sure(node: Plan, wanted: Collection[int]) -> Iterator[Expr]:
+def _list_sure(node: Plan, wanted: Collection[int]) -> Iterator[Expr]:
     if isinstance(node, (Project, Aggregate)):
         has_rows = _has_rows(node.child)
         if not has_rows and not _is_one_row(node):
             return
-        found = [e for item in node.items if _id(item) in wanted for e in _always(item, has_rows)]
+        found = [e for item in node.items if _id_of(item) in wanted for e in _list_always(item, has_rows)]
         yield from found
-        yield from _sure(node.child, {e.id for e in found if isinstance(e, Column)})
+        yield from _list_sure(node.child, {e.id for e in found if isinstance(e, Column)})
     elif isinstance(node, (Named, Ordered, Distinct)) or (isinstance(node, SetOperation) and node.kind == "union"):
         for below in node.children:
-            yield from _sure(below, {b.id for mine, b in zip(node.output, below.output) if mine.id in wanted})
+            yield from _list_sure(below, {b.id for mine, b in zip(node.output, below.output) if mine.id in wanted})
 
 
-def _always(item: Expr, inis_aggregate: bool) -> Iterator[Expr]:
-    return (expr for expr, always in in_branches(item, inis_aggregate=inis_aggregate) if always)
+def _list_always(item: Expr, inis_aggregate: bool) -> Iterator[Expr]:
+    return (expr for expr, always in walk_branches(item, inis_aggregate=inis_aggregate) if always)
 
 
 def _is_one_row(node: Plan) -> bool:

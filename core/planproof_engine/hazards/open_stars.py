@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Column
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.suspicion import Suspicion, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning
 from planproof_engine.logical.nodes import Filter, Join, Named, PassThrough, Plan, Project, Scan, SetOperation
 
 
@@ -22,7 +22,7 @@ def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     first = None
     places: Places = {}
     for at, column in enumerate(root.output):
-        for scan, across in _starred(root, at, "", places):
+        for scan, across in _find_starred(root, at, "", places):
             first = first or column.name
             found[scan.relation] = found.get(scan.relation) or across
     if first is not None:
@@ -32,26 +32,26 @@ def open_stars(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
             f"`*` hands on whatever columns {' and '.join(found)} {have}: one that is added there changes this model's "
             "width"
         )
-        yield Suspicion(warning("PP129", first, "columns that are named", f"*{across}", message))
+        yield Suspicion(make_warning("PP129", first, "columns that are named", f"*{across}", message))
 
 
 Places = dict[int, dict[int, int]]
 """Where a column stands in what a projection reads: by the projection's `id`, then the column's."""
 
 
-def _starred(node: Plan, at: int, across: str, places: Places) -> Iterator[tuple[Scan, str]]:
+def _find_starred(node: Plan, at: int, across: str, places: Places) -> Iterator[tuple[Scan, str]]:
     """The sources from which the column at a place comes, where nothing in the text names it, and across what."""
     if isinstance(node, Scan):
         yield node, across
     elif isinstance(node, (Named, PassThrough, Filter)):
-        yield from _starred(node.child, at, across, places)
+        yield from _find_starred(node.child, at, across, places)
     elif isinstance(node, SetOperation):
         for side in node.inputs:
-            yield from _starred(side, at, f" in a {node.kind}", places)
+            yield from _find_starred(side, at, f" in a {node.kind}", places)
     elif isinstance(node, Join):
         left, over = len(node.left.output), " over a join"
         side, there = (node.left, at) if at < left else (node.right, at - left)
-        yield from _starred(side, there, over, places)
+        yield from _find_starred(side, there, over, places)
     elif isinstance(node, Project):
         item = node.items[at]
         if isinstance(item, Column) and item.span is None:
@@ -60,4 +60,4 @@ def _starred(node: Plan, at: int, across: str, places: Places) -> Iterator[tuple
                 places[id(node)] = {c.id: i for i, c in reversed([*enumerate(node.child.output)])}
             below = places[id(node)].get(item.id)
             if below is not None:
-                yield from _starred(node.child, below, across, places)
+                yield from _find_starred(node.child, below, across, places)

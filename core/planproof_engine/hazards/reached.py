@@ -33,7 +33,7 @@ class Reached(NamedTuple):
     alone: tuple[str, ...] = ()
 
 
-def reached(root: Plan) -> dict[int, Reached]:
+def find_reached(root: Plan) -> dict[int, Reached]:
     """By the identity of each expression of the plan, what becomes of its value. What decides about rows, about groups
     or about a branch alone becomes a part of nothing."""
     made = Trace.of(root).made
@@ -46,12 +46,12 @@ def reached(root: Plan) -> dict[int, Reached]:
                 continue
             seen.add(wanted)
             for expr in made.get(wanted.column, ()):
-                for part, same, path in _parts(expr, wanted.alone, wanted.path):
+                for part, same, path in _list_parts(expr, wanted.alone, wanted.path):
                     known = found.get(id(part), Reached())
                     columns = tuple(dict.fromkeys((*known.columns, column.name)))
                     exact = (*known.alone, column.name) if same else known.alone
                     found[id(part)] = Reached(columns, tuple(dict.fromkeys(exact)))
-                    waiting += _below(part, same, path)
+                    waiting += _list_wanted(part, same, path)
     return found
 
 
@@ -64,38 +64,38 @@ class _Wanted(NamedTuple):
     path: tuple[int, ...] = ()
 
 
-def _below(part: Expr, same: bool, path: tuple[int, ...]) -> Iterator[_Wanted]:
+def _list_wanted(part: Expr, same: bool, path: tuple[int, ...]) -> Iterator[_Wanted]:
     if isinstance(part, Column):
         yield _Wanted(part.id, same, path)
     elif isinstance(part, ScalarSubquery):
         yield _Wanted(part.plan.output[0].id, same, path)
 
 
-def _parts(expr: Expr, alone: bool, path: tuple[int, ...] = ()) -> Iterator[tuple[Expr, bool, tuple[int, ...]]]:
+def _list_parts(expr: Expr, alone: bool, path: tuple[int, ...] = ()) -> Iterator[tuple[Expr, bool, tuple[int, ...]]]:
     """The expression and those within it whose values reach the field at `path` of its own, each with whether its NULL
     is one there too, and which field of it that is."""
     yield expr, alone, path
     if isinstance(expr, (Subquery, Literal)):
         return
     if isinstance(expr, (Alias, Cast)):
-        yield from _parts(expr.child, alone, path)
+        yield from _list_parts(expr.child, alone, path)
     elif isinstance(expr, GetField):
-        yield from _parts(expr.child, False, (expr.ordinal, *path))
+        yield from _list_parts(expr.child, False, (expr.ordinal, *path))
     elif isinstance(expr, Window):
-        yield from _parts(expr.call, False, path)
+        yield from _list_parts(expr.call, False, path)
     elif isinstance(expr, Lambda):
-        yield from _parts(expr.body, False)
+        yield from _list_parts(expr.body, False)
     elif isinstance(expr, Call) and path and expr.function.name in STRUCTS:
-        yield from _parts(struct_values(expr)[path[0]], False, path[1:])
+        yield from _list_parts(struct_values(expr)[path[0]], False, path[1:])
     elif isinstance(expr, Call):
-        for child, same in _arguments(expr, alone):
-            yield from _parts(child, same, path if child.type == expr.type else ())
+        for child, same in _list_arguments(expr, alone):
+            yield from _list_parts(child, same, path if child.type == expr.type else ())
     else:
         for child in expr.children:
-            yield from _parts(child, False)
+            yield from _list_parts(child, False)
 
 
-def _arguments(call: Call, alone: bool) -> Iterator[tuple[Expr, bool]]:
+def _list_arguments(call: Call, alone: bool) -> Iterator[tuple[Expr, bool]]:
     if call.type == BOOLEAN and not call.nullable:
         return  # It asks whether a value is there (`is null`, `<=>`), and has an answer for NULL.
     handed = call.function.traits.hands_on(len(call.args))

@@ -11,8 +11,8 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Alias, Cast, Column, Literal
 from planproof_engine.finding import Finding
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.loss import changed, loss
-from planproof_engine.hazards.suspicion import Count, Suspicion, warning
+from planproof_engine.hazards.loss import loss, make_change_condition
+from planproof_engine.hazards.suspicion import Count, Suspicion, make_warning
 from planproof_engine.logical.nodes import Plan, Project, SetOperation
 
 
@@ -22,13 +22,13 @@ def set_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
         if isinstance(node, SetOperation):
             for at, side in enumerate(node.inputs):
                 span = node.spans[at] if at < len(node.spans) else None
-                for place, item in _casts(side):
-                    found = _judged(node.kind, item, place, definitions)
+                for place, item in _list_casts(side):
+                    found = _judge(node.kind, item, place, definitions)
                     if found is not None:
                         yield Suspicion(found[0], span, _count(span, found[1], len(side.output)))
 
 
-def _casts(side: Plan) -> Iterator[tuple[int, Alias]]:
+def _list_casts(side: Plan) -> Iterator[tuple[int, Alias]]:
     """The casts that the set operation added, with their places."""
     if isinstance(side, Project):
         for place, item in enumerate(side.items):
@@ -38,7 +38,7 @@ def _casts(side: Plan) -> Iterator[tuple[int, Alias]]:
                 yield place, item
 
 
-def _judged(kind: str, item: Alias, place: int, definitions: Definitions) -> tuple[Finding, str] | None:
+def _judge(kind: str, item: Alias, place: int, definitions: Definitions) -> tuple[Finding, str] | None:
     """The finding, and the condition for which a value is not what it was."""
     cast = item.child
     assert isinstance(cast, Cast)
@@ -47,8 +47,8 @@ def _judged(kind: str, item: Alias, place: int, definitions: Definitions) -> tup
     if lost is None or isinstance(definitions.of(cast.child), Literal):
         return None
     message = f"the {kind} makes {item.name} of {given.simple} a {used.simple}: {lost}"
-    finding = warning("PP125", item.name, given.simple, used.simple, message)
-    return finding, changed(f"c{place}", given, used)
+    finding = make_warning("PP125", item.name, given.simple, used.simple, message)
+    return finding, make_change_condition(f"c{place}", given, used)
 
 
 def _count(span: tuple[int, int] | None, condition: str, columns: int) -> Count | None:

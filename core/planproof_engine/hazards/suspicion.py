@@ -52,7 +52,7 @@ class Suspicion:
     count: Count | None = None
 
 
-def in_rows(expr: Expr) -> Span | None:
+def find_place_in_rows(expr: Expr) -> Span | None:
     """The place of an expression that has a value in each row of its query block; None for one of an aggregate, a
     window or a lambda, and for one that reads another item of its SELECT."""
     for e in expr.walk():
@@ -64,7 +64,7 @@ def in_rows(expr: Expr) -> Span | None:
     return found
 
 
-def certain(finding: Finding, fits: Fits | None) -> Finding | None:
+def judge_certain(finding: Finding, fits: Fits | None) -> Finding | None:
     """The hazard that is true whatever any table holds: a constant lies outside of its range, in a row that is surely
     there; None where rows decide."""
     if fits is None or not fits.surely or not fits.is_beyond:
@@ -81,7 +81,7 @@ def subject(column: str | None, text: str) -> str:
     return text if column is None or column == text else f"{column}: {text}"
 
 
-def warning(
+def make_warning(
     code: str, column: str | None, promised: str | None, found: str | None, message: str, plane: str = "logical"
 ) -> Finding:
     """A finding with the verdict `warning`."""

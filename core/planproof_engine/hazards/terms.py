@@ -19,29 +19,29 @@ def alternatives(condition: Expr) -> Iterator[Expr]:
         yield condition
 
 
-def turned(operator: str) -> str:
+def flip_operator(operator: str) -> str:
     """The operator with its sides exchanged: `<` of `>`."""
     return operator.translate(str.maketrans("<>", "><"))
 
 
-def scanned(plan: Plan) -> set[int]:
+def list_scanned(plan: Plan) -> set[int]:
     """The ids of the columns that a plan reads."""
     return {c.id for node in plan.walk() if isinstance(node, Scan) for c in node.output}
 
 
-def of_rows(expr: Expr) -> bool:
+def is_of_rows(expr: Expr) -> bool:
     """Whether an expression has a value of its own in each row."""
     if isinstance(expr, Subquery):
         return False
-    return isinstance(expr, Column) or any(map(of_rows, expr.children))
+    return isinstance(expr, Column) or any(map(is_of_rows, expr.children))
 
 
 def row_sides(condition: Expr) -> list[Expr]:
     """What a condition looks at of a row."""
-    return [child for child in condition.children if of_rows(child)] or [condition]
+    return [child for child in condition.children if is_of_rows(child)] or [condition]
 
 
-def uncast(expr: Expr) -> Expr:
+def drop_casts(expr: Expr) -> Expr:
     """The expression below the casts that Spark adds."""
     while isinstance(expr, (Cast, Alias)) and not (isinstance(expr, Cast) and expr.written):
         expr = expr.child

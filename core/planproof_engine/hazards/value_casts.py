@@ -12,8 +12,8 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Call, Cast, Column, Expr, Outer, Variable
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.loss import changed
-from planproof_engine.hazards.suspicion import Count, Suspicion, in_rows, subject, warning
+from planproof_engine.hazards.loss import make_change_condition
+from planproof_engine.hazards.suspicion import Count, Suspicion, find_place_in_rows, make_warning, subject
 from planproof_engine.types import is_numeric, is_string
 
 
@@ -30,13 +30,15 @@ def value_casts(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
                         "zeros and the text's spelling are dropped, and other texts fail"
                     )
                     yield Suspicion(
-                        warning("PP132", column or name, given, used, message), expr.span, _count(value, definitions)
+                        make_warning("PP132", column or name, given, used, message),
+                        expr.span,
+                        _count(value, definitions),
                     )
 
 
 def _count(value: Cast, definitions: Definitions) -> Count | None:
-    span = in_rows(value.child)
-    condition = changed("({x})", value.child.type, value.type)
+    span = find_place_in_rows(value.child)
+    condition = make_change_condition("({x})", value.child.type, value.type)
     return None if span not in definitions.always else Count(span, condition, "texts change")
 
 

@@ -11,7 +11,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.nodes import Call, Cast, Expr, InSubquery, Literal
 from planproof_engine.expr.pretty import pretty
 from planproof_engine.hazards.definitions import Definitions
-from planproof_engine.hazards.suspicion import Suspicion, subject, warning
+from planproof_engine.hazards.suspicion import Suspicion, make_warning, subject
 from planproof_engine.types import TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 _BOTH = {TIMESTAMP, TIMESTAMP_NTZ}
@@ -21,24 +21,26 @@ def zoned_times(definitions: Definitions, conf: Conf) -> Iterator[Suspicion]:
     """One warning per column: a cast that is written is meant."""
     said: set[str] = set()
     for column, expr in definitions.operations:
-        for taken, used in _taken(expr):
+        for taken, used in _list_taken(expr):
             name = pretty(taken)
             if isinstance(definitions.of(taken), Literal) or name in said:
                 continue
             said.add(name)
             given = taken.type.simple
-            message = f"{subject(column, name)} is {given} and is taken as {used.simple} in {_zone(conf)}"
-            yield Suspicion(warning("PP128", column or name, given, used.simple, message), getattr(expr, "span", None))
+            message = f"{subject(column, name)} is {given} and is taken as {used.simple} in {_describe_zone(conf)}"
+            yield Suspicion(
+                make_warning("PP128", column or name, given, used.simple, message), getattr(expr, "span", None)
+            )
 
 
-def _zone(conf: Conf) -> str:
+def _describe_zone(conf: Conf) -> str:
     """Where no setting names a zone, Spark uses the zone of the machine on which it runs."""
     if "time_zone" in conf.stated or conf.time_zone != Conf().time_zone:
         return f"the session's time zone, {conf.time_zone}"
     return "the session's time zone: no spark.sql.session.timeZone is set, so that of the machine that runs Spark"
 
 
-def _taken(expr: Expr) -> Iterator[tuple[Expr, DataType]]:
+def _list_taken(expr: Expr) -> Iterator[tuple[Expr, DataType]]:
     """(what is cast by nobody's word, the type that it is taken as)."""
     if isinstance(expr, Cast) and not expr.written and {expr.type, expr.child.type} == _BOTH:
         yield expr.child, expr.type

@@ -35,7 +35,7 @@ class Builder:
 
     def column(self, named: str | LogicalColumn) -> Column:
         """The one column of that name. Raises `KeyError` for none and `DuplicateField` for several (I1)."""
-        wanted = named if isinstance(named, LogicalColumn) else _column(named)
+        wanted = named if isinstance(named, LogicalColumn) else _parse_column(named)
         field = self.plan.schema.field(wanted)
         return next(c for c in self.plan.output if p.field_of(c) == field)
 
@@ -82,7 +82,7 @@ class Builder:
         return evolve(self, plan=plan)
 
 
-def _column(text: str) -> LogicalColumn:
+def _parse_column(text: str) -> LogicalColumn:
     relation, dot, name = text.rpartition(".")
     return LogicalColumn(relation if dot else None, name)
 

@@ -23,13 +23,13 @@ class Repeated(NamedTuple):
         return f"{first.relation}.{first.name}" if first.relation else first.name
 
 
-def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
+def find_repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
     """Every node whose output repeats a (relation, name), outermost first, subqueries included.
 
     A node that gives out its child's columns as they are is left out: the repetition is its child's.
     """
     seen: set[int] = set()
-    for node in root.everywhere():
+    for node in root.walk_everywhere():
         if (isinstance(node, PassThrough) and node is not root) or id(node) in seen:
             continue
         seen.add(id(node))
@@ -42,10 +42,10 @@ def repeated(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
         yield from (Repeated(node, tuple(group)) for group in groups.values() if len(group) > 1)
 
 
-def bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
+def find_bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
     """Every node with a column `a` that has no relation, beside a column `t.a`: the bare name `a` means both, so that
     nothing names the first one alone."""
-    for node in root.everywhere():
+    for node in root.walk_everywhere():
         if isinstance(node, PassThrough):
             continue
         related: dict[str, list[Column]] = {}
@@ -58,9 +58,9 @@ def bare(root: Plan, case_sensitive: bool = False) -> Iterator[Repeated]:
                 yield Repeated(node, (column, *others))
 
 
-def names_repeated(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:
+def list_repeated_names(root: Plan, case_sensitive: bool = False) -> frozenset[Key]:
     """The pairs of relation and name that some node repeats. A rewriting must add no pair to them."""
-    return frozenset(_key(found.columns[0], case_sensitive) for found in repeated(root, case_sensitive))
+    return frozenset(_key(found.columns[0], case_sensitive) for found in find_repeated(root, case_sensitive))
 
 
 def _key(column: Column, case_sensitive: bool) -> Key:

@@ -77,7 +77,7 @@ def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
     return found
 
 
-def traced(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
+def trace_columns(root: p.Plan) -> tuple[dict[int, list[Expr]], dict[int, Source]]:
     """One walk over the plan: by the id of each column, the expressions of which it is made, or the stored column that
     it is."""
     trace = Trace.of(root)
@@ -152,13 +152,13 @@ def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
     if isinstance(node, (p.Project, p.Aggregate)):
         yield from ((item.id, item.child) for item in node.items if isinstance(item, Alias))
     elif isinstance(node, (p.Named, p.Recursion)):
-        yield from _same(node.output, node.child.output)
+        yield from _pair_columns(node.output, node.child.output)
     elif isinstance(node, p.Pivot):
         made = node.output[len(node.groups) :]
         yield from ((c.id, node.aggregates[at % len(node.aggregates)]) for at, c in enumerate(made))
     elif isinstance(node, p.SetOperation):
         for plan in node.inputs:
-            yield from _same(node.output, plan.output)
+            yield from _pair_columns(node.output, plan.output)
     elif isinstance(node, p.Script):
         yield from ((column.id, Alias(c, c.name, c.id)) for column in node.output for c in node.child.output)
     elif isinstance(node, (p.Generate, p.Values)) and node.call is not None:
@@ -166,7 +166,7 @@ def _definitions(node: p.Plan) -> Iterator[tuple[int, Expr]]:
         yield from ((column.id, node.call) for column in generated)
 
 
-def _same(output: Iterable[Column], below: Iterable[Column]) -> Iterator[tuple[int, Expr]]:
+def _pair_columns(output: Iterable[Column], below: Iterable[Column]) -> Iterator[tuple[int, Expr]]:
     return ((column.id, source) for column, source in zip(output, below) if column.id != source.id)
 
 
@@ -206,11 +206,11 @@ def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:
         found += [(key.child, SORT) for key in node.keys]
     for root in node.expressions:
         for expr in root.walk() if type(root) is not Column else ():
-            found += _inside(expr)
+            found += _list_inside(expr)
     return found
 
 
-def _inside(expr: Expr) -> list[tuple[Expr, str]]:
+def _list_inside(expr: Expr) -> list[tuple[Expr, str]]:
     if isinstance(expr, Window):
         return [*((e, WINDOW) for e in expr.partition), *((key.child, WINDOW) for key in expr.order)]
     if isinstance(expr, Call) and expr.filter is not None:

@@ -25,7 +25,7 @@ from planproof_engine.expr.tree import field_of as field_of
 from planproof_engine.records import evolve, record
 
 
-def _derived(value: Any = None) -> Any:
+def _derived_field(value: Any = None) -> Any:
     return field(init=False, compare=False, repr=False)
 
 
@@ -86,7 +86,7 @@ class Project(Unary):
 
     items: tuple[Expr, ...]
     child: Plan
-    output: tuple[Column, ...] = _derived()
+    output: tuple[Column, ...] = _derived_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", tuple(column_of(i) for i in self.items))
@@ -103,11 +103,11 @@ class Filter(Unary):
 
     condition: Expr
     child: Plan
-    output: tuple[Column, ...] = _derived()
+    output: tuple[Column, ...] = _derived_field()
 
     def __post_init__(self) -> None:
         proved = not_null_columns(self.condition)
-        object.__setattr__(self, "output", tuple(_with_evidence(c, proved, "a filter") for c in self.child.output))
+        object.__setattr__(self, "output", tuple(_add_evidence(c, proved, "a filter") for c in self.child.output))
 
     @property
     def projected(self) -> bool:
@@ -132,7 +132,7 @@ class Join(Plan):
     kind: str
     condition: Expr | None = None
     natural: tuple[str, ...] | None = field(default=None, compare=False)
-    output: tuple[Column, ...] = _derived()
+    output: tuple[Column, ...] = _derived_field()
 
     def __post_init__(self) -> None:
         if self.kind not in JOINS:
@@ -140,13 +140,13 @@ class Join(Plan):
         left, right = self.left.output, self.right.output
         proved = not_null_columns(self.condition) if self.condition is not None else set()
         if self.kind in (RIGHT, FULL):
-            left = tuple(padded(c, self.kind) for c in left)
+            left = tuple(pad_with_nulls(c, self.kind) for c in left)
         elif self.kind in (INNER, CROSS, LEFT_SEMI):
-            left = tuple(_with_evidence(c, proved, "a join key") for c in left)
+            left = tuple(_add_evidence(c, proved, "a join key") for c in left)
         if self.kind in (LEFT, FULL):
-            right = tuple(padded(c, self.kind) for c in right)
+            right = tuple(pad_with_nulls(c, self.kind) for c in right)
         elif self.kind in (INNER, CROSS):
-            right = tuple(_with_evidence(c, proved, "a join key") for c in right)
+            right = tuple(_add_evidence(c, proved, "a join key") for c in right)
         kept = left if self.kind in (LEFT_SEMI, LEFT_ANTI) else left + right
         object.__setattr__(self, "output", kept)
 
@@ -159,7 +159,7 @@ class Aggregate(Unary):
     items: tuple[Expr, ...]
     child: Plan
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
-    output: tuple[Column, ...] = _derived()
+    output: tuple[Column, ...] = _derived_field()
 
     def __post_init__(self) -> None:
         if any(not 0 <= place < len(self.groups) for kept in self.grouping_sets or () for place in kept):
@@ -261,7 +261,7 @@ class Generate(Unary):
     outer: bool
     generated: tuple[Column, ...] = field(metadata=NO_PART)
     child: Plan
-    output: tuple[Column, ...] = _derived()
+    output: tuple[Column, ...] = _derived_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "output", self.child.output + self.generated)
@@ -283,12 +283,12 @@ def _check_arity(node: SetOperation | Named, given: Plan) -> None:
         raise ValueError(f"{type(node).__name__} of {wanted} columns over a {type(given).__name__} of {found}")
 
 
-def padded(column: Column, kind: str) -> Column:
+def pad_with_nulls(column: Column, kind: str) -> Column:
     """The column as an outer join hands it on: nullable, and nothing is known of it any more."""
     return evolve(column, nullable=True, known=None, doubt=f"the {kind} join pads it where no row matches")
 
 
-def _with_evidence(column: Column, proved: set[int], reason: str) -> Column:
+def _add_evidence(column: Column, proved: set[int], reason: str) -> Column:
     if not column.nullable or column.known or column.id not in proved:
         return column
     return evolve(column, known=f"{reason} on {column.name}")

@@ -22,7 +22,7 @@ def outline(root: p.Plan, walked: Trace | None = None) -> dict[str, Any]:
     """
     reached = feeds(root, walked)
     order: dict[int, p.Plan] = {}
-    _collect(_behind_names(root)[0], order)
+    _collect(_skip_names(root)[0], order)
     kept = list(order.values())[:MOST_NODES]
     places = {id(node): i for i, node in enumerate(kept)}
     return {"nodes": [_form(node, reached, places) for node in kept], "left_out": len(order) - len(kept)}
@@ -53,10 +53,10 @@ def _collect(node: p.Plan, order: dict[int, p.Plan]) -> None:
         node = waiting.pop(0)
         if id(node) not in order:
             order[id(node)] = node
-            waiting += [_behind_names(child)[0] for child in node.children]
+            waiting += [_skip_names(child)[0] for child in node.children]
 
 
-def _behind_names(node: p.Plan) -> tuple[p.Plan, list[str]]:
+def _skip_names(node: p.Plan) -> tuple[p.Plan, list[str]]:
     """The node that a chain of names stands for, and the names, outermost first."""
     names: list[str] = []
     while isinstance(node, p.Named):
@@ -69,7 +69,7 @@ def _form(node: p.Plan, reached: dict[int, set[int]], places: dict[int, int]) ->
     used = [c for c in node.output if c.id in reached]
     inputs = []
     for child in node.children:
-        behind, names = _behind_names(child)
+        behind, names = _skip_names(child)
         if id(behind) in places:
             inputs.append([places[id(behind)], _cut(names[0]) if names else ""])
     return {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from planproof_engine.expr.nodes import Alias, Column, Expr, Outer, Span
 from planproof_engine.expr.tree import span_of
 from planproof_engine.logical import nodes as p
-from planproof_engine.logical.lineage import Source, traced
+from planproof_engine.logical.lineage import Source, trace_columns
 from planproof_engine.records import record
 
 
@@ -31,12 +31,12 @@ class References:
     _scanned: dict[int, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._made, self._scanned = traced(self.root)
+        self._made, self._scanned = trace_columns(self.root)
         for expr in self.root.all_expressions():
             span = span_of(expr)
             if span is not None:
                 self._written.append((*span, expr))
-        for node in self.root.everywhere():
+        for node in self.root.walk_everywhere():
             if isinstance(node, (p.Project, p.Aggregate)):
                 self._note(node)
 
@@ -47,7 +47,7 @@ class References:
             if span is not None:
                 self.items.append(Item(column, made_of, span))
 
-    def at(self, offset: int) -> tuple[Expr, Span] | None:
+    def find_at(self, offset: int) -> tuple[Expr, Span] | None:
         """The innermost expression whose text holds the character at `offset`."""
         found = [(stop - start, start, stop, i) for i, (start, stop, _) in enumerate(self._written)]
         inside = [entry for entry in found if entry[1] <= offset < entry[2]]
@@ -56,7 +56,7 @@ class References:
         _, start, stop, index = min(inside)
         return self._written[index][2], (start, stop)
 
-    def comes_from(self, expr: Expr) -> Span | Source | None:
+    def find_source(self, expr: Expr) -> Span | Source | None:
         """Where a column is made: the text of the expression, or the column of the relation that stores it."""
         column = expr.column if isinstance(expr, Outer) else expr
         if not isinstance(column, Column):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from planproof_engine.expr import Alias, Column, Expr, Lambda, Sort, Subquery
-from planproof_engine.expr.parts import change_each, changed_parts
+from planproof_engine.expr.parts import change_each, change_parts
 from planproof_engine.expr.rewrite import rebuild, transform_up
 from planproof_engine.logical import nodes as p
 from planproof_engine.records import evolve
@@ -20,9 +20,11 @@ def map_expressions(plan: p.Plan, change: Rewriting) -> p.Plan:
 
     def everywhere(expr: Expr) -> Expr:
         # Most of what a plan evaluates is a column.
-        return change(expr if type(expr) is Column else _in_subqueries(expr, partial(map_expressions, change=change)))
+        return change(
+            expr if type(expr) is Column else _change_subqueries(expr, partial(map_expressions, change=change))
+        )
 
-    return _mapped(plan, everywhere, _MADE)
+    return _map(plan, everywhere, _MADE)
 
 
 def map_lambdas(plan: p.Plan, change: Rewriting) -> p.Plan:
@@ -31,9 +33,9 @@ def map_lambdas(plan: p.Plan, change: Rewriting) -> p.Plan:
     def with_lambdas(expr: Expr) -> Expr:
         if type(expr) is Column or not expr.holds(Lambda, Subquery):
             return expr
-        return change(_in_subqueries(expr, partial(map_lambdas, change=change)))
+        return change(_change_subqueries(expr, partial(map_lambdas, change=change)))
 
-    return _mapped(plan, with_lambdas, {})
+    return _map(plan, with_lambdas, {})
 
 
 _MADE: dict[type[p.Plan], str] = {p.Generate: "generated", p.Named: "output"}
@@ -43,12 +45,12 @@ _LEFT_ALONE = (p.Values, p.Limit, p.Pivot)
 """No rule rewrites what these evaluate."""
 
 
-def _mapped(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) -> p.Plan:
+def _map(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) -> p.Plan:
     """`makes` names the field of a kind of node whose columns are changed too."""
-    changes = changed_parts(plan, p.Plan, lambda child: _mapped(child, change, makes))
+    changes = change_parts(plan, p.Plan, lambda child: _map(child, change, makes))
     # Over grouping sets, the expressions around a group that a set leaves out see a column.
     if not isinstance(plan, _LEFT_ALONE) and not (isinstance(plan, p.Aggregate) and plan.grouping_sets is not None):
-        changes.update(changed_parts(plan, Expr, lambda expr: _within_key(expr, change)))
+        changes.update(change_parts(plan, Expr, lambda expr: _change_key(expr, change)))
     made = makes.get(type(plan))
     if made is not None:
         old = getattr(plan, made)
@@ -58,12 +60,12 @@ def _mapped(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) 
     return evolve(plan, **changes) if changes else plan  # type: ignore[type-var]  # each kind of node is a record
 
 
-def _within_key(expr: Expr, change: Rewriting) -> Expr:
+def _change_key(expr: Expr, change: Rewriting) -> Expr:
     """What is changed of a sort key is what it sorts by."""
     return rebuild(expr, change) if type(expr) is Sort else change(expr)
 
 
-def _in_subqueries(expr: Expr, change: Callable[[p.Plan], p.Plan]) -> Expr:
+def _change_subqueries(expr: Expr, change: Callable[[p.Plan], p.Plan]) -> Expr:
     """The expression with the plans of its subqueries changed."""
     if not expr.holds(Subquery):
         return expr
@@ -77,27 +79,27 @@ def _in_subqueries(expr: Expr, change: Callable[[p.Plan], p.Plan]) -> Expr:
     return transform_up(expr, inner)
 
 
-def changed(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, Alias | None]]:
+def find_changes(before: p.Plan, after: p.Plan) -> Iterator[tuple[Expr, Expr, Alias | None]]:
     """The pairs of expressions that differ between two plans of the same shape, and the output that they become."""
     if before is after:
         return
     for old, new in zip(before.expressions, after.expressions):
         if old is not new:
-            yield _unwrapped(old), _unwrapped(new), old if isinstance(old, Alias) else None
-            yield from _in_plans(old, new)
+            yield _unwrap(old), _unwrap(new), old if isinstance(old, Alias) else None
+            yield from _find_changes_in_plans(old, new)
     for old_child, new_child in zip(before.children, after.children):
-        yield from changed(old_child, new_child)
+        yield from find_changes(old_child, new_child)
 
 
-def _in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, Alias | None]]:
+def _find_changes_in_plans(old: Expr, new: Expr) -> Iterator[tuple[Expr, Expr, Alias | None]]:
     """What differs within subqueries. No rule moves a subquery, so that the two plans' subqueries pair up in order."""
     before = [e.plan for e in old.walk() if isinstance(e, Subquery)]
     after = [e.plan for e in new.walk() if isinstance(e, Subquery)]
     for a, b in zip(before, after):
-        yield from changed(a, b)
+        yield from find_changes(a, b)
 
 
-def _unwrapped(expr: Expr) -> Expr:
+def _unwrap(expr: Expr) -> Expr:
     while isinstance(expr, (Alias, Sort)) and not isinstance(expr, Column):
         expr = expr.child
     return expr

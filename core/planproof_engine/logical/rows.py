@@ -66,27 +66,27 @@ def _same(node: Any) -> Rows:
 
 
 def _fewer(node: Any) -> Rows:
-    return _partial(rows_of(node.child))
+    return _take_part(rows_of(node.child))
 
 
 def _distinct(node: p.Distinct) -> Rows:
     below = rows_of(node.child)
-    return replace(_partial(below), keys={Key(c.id for c in node.output): "distinct", **below.keys})
+    return replace(_take_part(below), keys={Key(c.id for c in node.output): "distinct", **below.keys})
 
 
 def _named(node: p.Named) -> Rows:
-    return _renamed(rows_of(node.child), [(c.id, new.id) for c, new in zip(node.child.output, node.output)])
+    return _rename(rows_of(node.child), [(c.id, new.id) for c, new in zip(node.child.output, node.output)])
 
 
 def _project(node: p.Project) -> Rows:
     below = rows_of(node.child)
-    found = _renamed(below, _kept(node.items))
-    return replace(found, numbered={**found.numbered, **_numbered(node.items)})
+    found = _rename(below, _list_kept(node.items))
+    return replace(found, numbered={**found.numbered, **_find_numbered(node.items)})
 
 
 def _filter(node: p.Filter) -> Rows:
-    below = _partial(rows_of(node.child))
-    found = (_first_of(c, below.numbered) for c in conjuncts(node.condition))
+    below = _take_part(rows_of(node.child))
+    found = (_find_first(c, below.numbered) for c in conjuncts(node.condition))
     first = {key: "the first row of each" for key in found if key is not None}
     return replace(below, keys={**first, **below.keys})
 
@@ -95,10 +95,10 @@ def _aggregate(node: p.Aggregate) -> Rows:
     if node.grouping_sets is not None:
         return NOTHING
     below = rows_of(node.child)
-    shown = [_shown_as(group, node.items) for group in node.groups]
+    shown = [_find_shown_id(group, node.items) for group in node.groups]
     why = "group by" if shown else "one row"
     keys = {Key(i for i in shown if i is not None): why} if None not in shown else {}
-    kept = _renamed(below, _kept(node.items)).stored
+    kept = _rename(below, _list_kept(node.items)).stored
     # Each value stands in some group, so that what the child holds whole is here.
     return Rows(keys, {i: replace(s, once=False) for i, s in kept.items()})
 
@@ -109,10 +109,14 @@ def _join(node: p.Join) -> Rows:
     if mine & theirs:
         return NOTHING
     if node.kind in (p.LEFT_SEMI, p.LEFT_ANTI):
-        return _partial(left)
+        return _take_part(left)
     equal = _equalities(node.condition)
-    kept = _side(left, node.kind in (p.RIGHT, p.FULL), _is_single(right, equal, theirs), node.kind in (p.LEFT, p.FULL))
-    other = _side(right, node.kind in (p.LEFT, p.FULL), _is_single(left, equal, mine), node.kind in (p.RIGHT, p.FULL))
+    kept = _make_side(
+        left, node.kind in (p.RIGHT, p.FULL), _is_single(right, equal, theirs), node.kind in (p.LEFT, p.FULL)
+    )
+    other = _make_side(
+        right, node.kind in (p.LEFT, p.FULL), _is_single(left, equal, mine), node.kind in (p.RIGHT, p.FULL)
+    )
     return Rows({**other.keys, **kept.keys}, {**kept.stored, **other.stored})
 
 
@@ -139,34 +143,34 @@ _STEPS: tuple[tuple[type[p.Plan], Callable[[Any], Rows]], ...] = (
 )
 
 
-def _partial(rows: Rows) -> Rows:
+def _take_part(rows: Rows) -> Rows:
     """Some of the rows."""
     return replace(rows, stored={i: replace(s, whole=False) for i, s in rows.stored.items()})
 
 
-def _renamed(rows: Rows, names: Iterable[tuple[int, int]]) -> Rows:
+def _rename(rows: Rows, names: Iterable[tuple[int, int]]) -> Rows:
     """The same rows with some of their columns, under other ids. One column may stand there several times."""
     given: dict[int, list[int]] = {}
     for old, new in names:
         given.setdefault(old, []).append(new)
     return Rows(
-        {new: why for key, why in rows.keys.items() for new in _translated(key, given)},
+        {new: why for key, why in rows.keys.items() for new in _translate(key, given)},
         {new: stored for old, stored in rows.stored.items() for new in given.get(old, ())},
         {
             new: key
             for old, counted in rows.numbered.items()
             for new in given.get(old, ())
-            for key in itertools.islice(_translated(counted, given), 1)
+            for key in itertools.islice(_translate(counted, given), 1)
         },
     )
 
 
-def _translated(key: Key, given: Mapping[int, list[int]]) -> Iterable[Key]:
+def _translate(key: Key, given: Mapping[int, list[int]]) -> Iterable[Key]:
     choices = [given.get(i, []) for i in sorted(key)]
     return (Key(choice) for choice in itertools.islice(itertools.product(*choices), MOST_KEYS))
 
 
-def _kept(items: Iterable[Expr]) -> list[tuple[int, int]]:
+def _list_kept(items: Iterable[Expr]) -> list[tuple[int, int]]:
     """(id of a column, id under which an item gives it out unchanged)."""
     found = []
     for item in items:
@@ -176,19 +180,19 @@ def _kept(items: Iterable[Expr]) -> list[tuple[int, int]]:
     return found
 
 
-def _numbered(items: Iterable[Expr]) -> dict[int, Key]:
+def _find_numbered(items: Iterable[Expr]) -> dict[int, Key]:
     """The items that number rows from one on, where the columns by which they group are given out beside them."""
     listed = list(items)
-    given = dict(_kept(listed))
+    given = dict(_list_kept(listed))
     found = {}
     for item in listed:
-        groups = _numbered_by(item.child) if isinstance(item, Alias) else None
+        groups = _find_numbering(item.child) if isinstance(item, Alias) else None
         if isinstance(item, Alias) and groups is not None and groups <= given.keys():
             found[item.id] = Key(given[i] for i in groups)
     return found
 
 
-def _numbered_by(expr: Expr) -> Key | None:
+def _find_numbering(expr: Expr) -> Key | None:
     """The columns within whose values an expression numbers the rows."""
     if not isinstance(expr, Window) or not isinstance(expr.call, Call) or expr.call.function.name != "row_number":
         return None
@@ -196,17 +200,17 @@ def _numbered_by(expr: Expr) -> Key | None:
     return Key(groups) if len(groups) == len(expr.partition) else None
 
 
-def _first_of(condition: Expr, numbered: Mapping[int, Key]) -> Key | None:
+def _find_first(condition: Expr, numbered: Mapping[int, Key]) -> Key | None:
     """The columns of which a condition keeps one row for each value: `row_number() over (partition by ...) = 1`."""
     if not isinstance(condition, Call) or condition.function.name != "=":
         return None
     for side, other in (condition.args, condition.args[::-1]):
         if isinstance(other, Literal) and type(other.value) is int and other.value == 1:
-            return numbered.get(side.id) if isinstance(side, Column) else _numbered_by(side)
+            return numbered.get(side.id) if isinstance(side, Column) else _find_numbering(side)
     return None
 
 
-def _shown_as(group: Expr, items: Iterable[Expr]) -> int | None:
+def _find_shown_id(group: Expr, items: Iterable[Expr]) -> int | None:
     """The id under which a grouping expression is given out."""
     steady = not any(isinstance(e, Subquery) or (isinstance(e, Call) and _may_differ(e)) for e in group.walk())
     for item in items:
@@ -238,7 +242,7 @@ def _is_single(rows: Rows, equal: list[tuple[Expr, Expr]], own: set[int]) -> boo
     return any(key <= fixed for key in rows.keys)
 
 
-def _side(rows: Rows, padded: bool, single: bool, whole: bool) -> Rows:
+def _make_side(rows: Rows, padded: bool, single: bool, whole: bool) -> Rows:
     """One side of a join. `padded`: it has nulls where the other side has no match. `single`: each of its rows meets at
     most one row of the other side. `whole`: the join drops none of its rows."""
     once = single and not padded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planproof_engine.expr.pretty import as_written
+from planproof_engine.expr.pretty import print_as_written
 from planproof_engine.logical import nodes as p
 
 
@@ -12,12 +12,12 @@ def show(root: p.Plan) -> str:
     ahead = [(root, 0)]
     while ahead:
         node, depth = ahead.pop()
-        lines.append(f"{'  ' * depth}{_head(node)}  {node.schema}")
+        lines.append(f"{'  ' * depth}{_print_node(node)}  {node.schema}")
         ahead += [(child, depth + 1) for child in reversed(node.children)]
     return "\n".join(lines)
 
 
-def _head(node: p.Plan) -> str:
+def _print_node(node: p.Plan) -> str:
     name = type(node).__name__
     return f"{name} {what}" if (what := detail(node)) else name
 
@@ -33,7 +33,7 @@ def detail(node: p.Plan) -> str:
     if isinstance(node, p.SetOperation):
         return f"{node.kind}{' all' if node.all else ''}"
     if isinstance(node, p.Join):
-        return node.kind + (f" on {as_written(node.condition)}" if node.condition is not None else "")
+        return node.kind + (f" on {print_as_written(node.condition)}" if node.condition is not None else "")
     if isinstance(node, p.Limit):
         return node.what
-    return ", ".join(as_written(e) for e in node.expressions)
+    return ", ".join(print_as_written(e) for e in node.expressions)

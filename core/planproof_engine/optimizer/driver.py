@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Expr, Lambda
 from planproof_engine.functions.registry import Registry
-from planproof_engine.logical.duplicates import names_repeated
+from planproof_engine.logical.duplicates import list_repeated_names
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.rules import AT_ONCE, LAMBDA, OVER, RULES, Calls, Rule
@@ -115,7 +115,9 @@ class _Run:
         if not has_same_schema(before, after, self.form):
             self.refused[name] = RefusedRule(name, before.schema, after.schema)
             return False
-        new = names_repeated(after, self.conf.case_sensitive) - names_repeated(before, self.conf.case_sensitive)
+        new = list_repeated_names(after, self.conf.case_sensitive) - list_repeated_names(
+            before, self.conf.case_sensitive
+        )
         if new:
             said = sorted(".".join(part for part in key if part) for key in new)
             self.refused[name] = RefusedRule(name, before.schema, after.schema, tuple(said))

@@ -31,11 +31,11 @@ from planproof_engine.expr.nodes import Span, Subquery
 from planproof_engine.expr.tree import span_of
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.nested import Application, Carried, Given, Level, ListCall, Made, Position, Source
-from planproof_engine.functions.registry import named
+from planproof_engine.functions.registry import list_names
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer import laws
 from planproof_engine.optimizer.render import AFTER_ITEM, Edit
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql.splice import splice
 from planproof_engine.types import BOOLEAN, INT, STRING
 
@@ -83,7 +83,7 @@ def _keep_name(expr: Expr, name: str, found: Mapping[Span, str], text: str) -> M
     if span is None or not AFTER_ITEM.match(text, span[1]):
         said = "a column that a Python function feeds has no name of its own; give it an alias"
         raise CannotLower("PP220", said, next(iter(found)))
-    alias = f" AS {backticked(name)}"
+    alias = f" AS {quote_name(name)}"
     return {span: found[span] + alias} if span in found else {(span[1], span[1]): alias}
 
 
@@ -182,7 +182,7 @@ class _Writer:
         if isinstance(expr, Cast) and not expr.written:
             return self.write_with(expr.child, swap)
         if isinstance(expr, Variable):
-            return backticked(expr.name)
+            return quote_name(expr.name)
         if isinstance(expr, Literal):
             return _write_constant(expr)
         raise CannotLower("PP220", f"planproof does not know the text of a {type(expr).__name__}", None)
@@ -241,7 +241,7 @@ class _Root:
         loop = call.function.traits.loop
         if loop is None or not loop.alone:
             said = f"a Python function in the body of {call.function.name} cannot run: each step needs the one before"
-            able = ", ".join(named(lambda f: f.traits.loop is not None and f.traits.loop.alone))
+            able = ", ".join(list_names(lambda f: f.traits.loop is not None and f.traits.loop.alone))
             raise CannotLower("PP220", f"{said}; {able} can", span_of(call))
         here = (*enclosing, (call, function))
         body = _Body()
@@ -337,11 +337,11 @@ class _Root:
         (source,) = _lists_of(call)
         if names and not isinstance(source, (Column, GetField, GetFieldOfElements)):
             return None
-        return ".".join([self._write_plain(source), *map(backticked, names)])
+        return ".".join([self._write_plain(source), *map(quote_name, names)])
 
     def _write_plain(self, expr: Expr) -> str:
         if isinstance(expr, Variable):
-            return backticked(expr.name)
+            return quote_name(expr.name)
         return self.writer.write_with(expr, lambda e: self.writer.done.get(span_of(e) or (-1, -1)))
 
     def _find_shape(self, enclosing: Enclosing, carried: list[Given], body: _Body) -> Given:
@@ -381,7 +381,7 @@ class _Root:
         shown = z
         index = function.parameters[1:] if name != "zip_with" else ()
         if index and _uses(index[0], function.body, found.body):
-            shown = f"({z}, {backticked(index[0].name)})"
+            shown = f"({z}, {quote_name(index[0].name)})"
         if name == "filter":
             kept = f"filter({source}, {shown} -> {body})"
             element = parts.name_part(0)
@@ -461,5 +461,5 @@ def _uses(variable: Variable, expr: Expr, body: _Body) -> bool:
 
 
 def _write_parameters(function: Lambda) -> str:
-    names = [backticked(p.name) for p in function.parameters]
+    names = [quote_name(p.name) for p in function.parameters]
     return names[0] if len(names) == 1 else f"({', '.join(names)})"

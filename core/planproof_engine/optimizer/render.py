@@ -28,9 +28,9 @@ from planproof_engine.expr.function import Category
 from planproof_engine.expr.nodes import Span
 from planproof_engine.expr.tree import span_of
 from planproof_engine.logical.nodes import Aggregate, Plan
-from planproof_engine.logical.rewrite import changed
+from planproof_engine.logical.rewrite import find_changes
 from planproof_engine.optimizer.laws import is_item
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.types import BOOLEAN, INT
 
 Edit = tuple[int, int, str]
@@ -45,7 +45,7 @@ def find_edits(before: Plan, after: Plan, text: str) -> list[Edit]:
     words = frozenset(w.lower() for w in re.findall(r"\w+", text))
     found: dict[Span, str] = {}
     repeated, aliases = _find_repeated(before), _find_aliases(before)
-    for old, new, item in changed(before, after):
+    for old, new, item in find_changes(before, after):
         # Each with a writer of its own: a CTE that is read twice is planned twice, and both plans must give the one
         # text alike.
         writer = _Writer(text, words)
@@ -93,7 +93,7 @@ def _find_aliases(plan: Plan) -> dict[int, str]:
         taken = Counter(c.name.lower() for c in (*node.child.output, *node.output))
         aliases = (i for i in node.items if isinstance(i, Alias) and i.explicit and taken[i.name.lower()] == 1)
         aliases = (a for a in aliases if a.name.lower() not in variables)
-        found.update((a.id, backticked(a.name)) for a in aliases)
+        found.update((a.id, quote_name(a.name)) for a in aliases)
     return found
 
 
@@ -107,7 +107,7 @@ def _keep_name(old: Expr, item: Alias | None, changes: list[Edit], text: str) ->
         return changes
     if span is None or not AFTER_ITEM.match(text, span[1]):
         raise CannotRender(f"the column {item.name} would change its name")
-    alias = f" AS {backticked(item.name)}"
+    alias = f" AS {quote_name(item.name)}"
     *rest, (start, stop, replacement) = changes
     if stop == span[1]:
         return [*rest, (start, stop, replacement + alias)]
@@ -189,7 +189,7 @@ class _Writer:
         if isinstance(expr, Call):
             return self._write_call(expr)
         if isinstance(expr, (GetField, GetFieldOfElements)):
-            return f"{self.write(expr.child, tight=True)}.{backticked(expr.name)}"
+            return f"{self.write(expr.child, tight=True)}.{quote_name(expr.name)}"
         if isinstance(expr, Cast) and not expr.written:
             return self.write(expr.child, tight)
         raise CannotRender(f"no text for {type(expr).__name__}")

@@ -8,7 +8,7 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Cast, Expr, GetField, GetFieldOfElements, Lambda, Variable
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.rewrite import rebuild
-from planproof_engine.functions.bind import cast_nullable
+from planproof_engine.functions.bind import is_cast_nullable
 from planproof_engine.records import evolve
 from planproof_engine.types import Array, DataType, Map, Struct
 
@@ -48,7 +48,7 @@ def retype(expr: Expr, conf: Conf) -> Expr:
         data_type = function.returns(expr.args, conf) if callable(function.returns) else function.returns
         return evolve(expr, type=data_type, nullable=function.nullable(expr.args, conf))
     if isinstance(expr, Cast):
-        return evolve(expr, nullable=cast_nullable(expr.child, expr.type, expr.mode))
+        return evolve(expr, nullable=is_cast_nullable(expr.child, expr.type, expr.mode))
     if isinstance(expr, GetField):
         struct = expr.child.type
         assert isinstance(struct, Struct)

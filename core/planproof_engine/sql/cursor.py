@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, NoReturn, TypeVar
 
@@ -34,7 +35,8 @@ _READINGS = 64
 
 class Cursor:
     """A place in one text's tokens, which each rule of the grammar takes: a function that steps over what it reads, and
-    gives its node. `kind` is the kind of the token at hand, `i` its index."""
+    gives its node. `kind` is the kind of the token at hand, `i` its index. `groups`: of the parentheses that were
+    looked into, by index, whether a query stands in them."""
 
     def __init__(self, text: str, conf: Conf, rules: Rules, as_far: bool = False) -> None:
         tokens = tokens_of(text, conf, as_far)
@@ -44,11 +46,24 @@ class Cursor:
         self.kinds, self.starts, self.stops = tokens.kinds, tokens.starts, tokens.stops
         self.i = 0
         self.kind = self.kinds[0]
+        self.groups: dict[int, bool] = {}
         self._first: set[int] = set()
         self._second: set[int] = set()
         self._furthest: AnalysisError | None = None
         self._left = _READINGS
         self._later: list[tuple[int, AnalysisError]] = []
+
+    @cached_property
+    def closings(self) -> dict[int, int]:
+        """The index of the parenthesis that closes another one, by the index of that. Found once: each of many nested
+        ones is asked for."""
+        opened, found = list[int](), dict[int, int]()
+        for at, kind in enumerate(self.kinds):
+            if kind == "(":
+                opened.append(at)
+            elif kind == ")" and opened:
+                found[opened.pop()] = at
+        return found
 
     def advance(self) -> None:
         if self.kind != "EOF":

@@ -5,7 +5,7 @@ Constants, names, calls, stars, subqueries, rows, lambdas, CASE, and what may fo
 
 from __future__ import annotations
 
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.calls import ENDS, SPECIAL_CALLS, call
 from planproof_engine.sql.cursor import Cursor
@@ -263,7 +263,7 @@ def _identifier_clause(c: Cursor) -> q.Node:
     found = identifier_clause(c)
     if isinstance(found, list) and c.kind != "(":
         # To Spark this is an expression of its own: it takes no further parts, and has no name of its own.
-        literal = q.Literal(".".join(backticked(part.text) for part in found), True)
+        literal = q.Literal(".".join(quote_name(part.text) for part in found), True)
         return c.place(q.IdentifierClause(c.place(literal, start)), start)
     if isinstance(found, list):
         return parse_dotted(c, found, start)
@@ -310,10 +310,20 @@ def _parameters_follow(c: Cursor) -> bool:
 
 def is_query_at(c: Cursor, at: int) -> bool:
     """Whether a query, not an expression, begins at the token with this index."""
+    kinds, opened = c.kinds, at
+    while kinds[at] == "(" and at not in c.groups:
+        at += 1
+    is_query = c.groups[at] if kinds[at] == "(" else _is_query_word_at(c, at)
+    while at > opened:
+        at -= 1
+        is_query = is_query and kinds[find_closing(c, at) + 1] in _AFTER_QUERY
+        c.groups[at] = is_query
+    return is_query
+
+
+def _is_query_word_at(c: Cursor, at: int) -> bool:
     kinds = c.kinds
     kind = kinds[at]
-    if kind == "(":
-        return is_query_at(c, at + 1) and kinds[find_closing(c, at) + 1] in _AFTER_QUERY
     if kind not in _QUERY_WORDS:
         return False
     following = kinds[at + 1]
@@ -327,15 +337,7 @@ def is_query_at(c: Cursor, at: int) -> bool:
 def find_closing(c: Cursor, at: int) -> int:
     """The index of the parenthesis that closes the one at `at`. Where none does, the index of the last token but
     one."""
-    depth = 0
-    for index, kind in enumerate(c.kinds[at:], at):
-        if kind == "(":
-            depth += 1
-        elif kind == ")":
-            depth -= 1
-            if depth == 0:
-                return index
-    return len(c.kinds) - AHEAD - 1
+    return c.closings.get(at, len(c.kinds) - AHEAD - 1)
 
 
 _AFTER_NAME = frozenset(("AS", "ELSE", "END", "THEN"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from planproof_engine.catalog import RelationName
 from planproof_engine.conf import Conf
 from planproof_engine.origin import Unknown, place
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.sql.parse import parse
@@ -81,5 +81,5 @@ def _make_edit(table: q.Table, replacement: str, text: str, bare: bool) -> tuple
         odd = "sample"
     if odd is not None:
         raise Unknown(f"a relation with {odd}, for another one in its place", place(text, start))
-    alias = "" if bare or table.alias is not None else f" AS {backticked(table.parts[-1].text)}"
+    alias = "" if bare or table.alias is not None else f" AS {quote_name(table.parts[-1].text)}"
     return start, stop, f"{replacement}{alias}"

@@ -1,7 +1,7 @@
 """Spark's data types: values, spellings, readers."""
 
 from planproof_engine.types.casts import can_store_assign
-from planproof_engine.types.ddl import TypeSyntaxError, as_ddl, from_json, parse_fields, parse_type
+from planproof_engine.types.ddl import TypeSyntaxError, format_ddl, from_json, parse_fields, parse_type
 from planproof_engine.types.nodes import (
     BINARY,
     BOOLEAN,
@@ -31,16 +31,16 @@ from planproof_engine.types.nodes import (
     StructField,
     Time,
     Varchar,
+    add_lengths,
     as_nullable,
+    drop_lengths,
     is_integral,
     is_numeric,
     is_string,
-    quoted_if_needed,
+    quote_if_needed,
     same_structure,
     same_type,
     walk,
-    with_lengths,
-    without_lengths,
 )
 
 __all__ = [
@@ -73,19 +73,19 @@ __all__ = [
     "Time",
     "TypeSyntaxError",
     "Varchar",
-    "as_ddl",
+    "add_lengths",
     "as_nullable",
     "can_store_assign",
+    "drop_lengths",
+    "format_ddl",
     "from_json",
     "is_integral",
     "is_numeric",
     "is_string",
     "parse_fields",
     "parse_type",
-    "quoted_if_needed",
+    "quote_if_needed",
     "same_structure",
     "same_type",
     "walk",
-    "with_lengths",
-    "without_lengths",
 ]

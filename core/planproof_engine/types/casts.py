@@ -52,11 +52,11 @@ def is_tighter_decimal(d: n.Decimal, other: n.DataType) -> bool:
     return False
 
 
-def _resolvable(from_nullable: bool, to_nullable: bool) -> bool:
+def _is_resolvable(from_nullable: bool, to_nullable: bool) -> bool:
     return not from_nullable or to_nullable
 
 
-def _nested(
+def _can_cast_nested(
     source: n.DataType,
     target: n.DataType,
     allowed: Callable[[n.DataType, n.DataType], bool],
@@ -65,7 +65,7 @@ def _nested(
 ) -> bool | None:
     """The answer for two arrays, maps or structs; None for any other pair. `lost`: the cast may make a value null."""
     if isinstance(source, n.Array) and isinstance(target, n.Array):
-        return allowed(source.element, target.element) and _resolvable(
+        return allowed(source.element, target.element) and _is_resolvable(
             source.contains_null or lost(source.element, target.element), target.contains_null
         )
     if isinstance(source, n.Map) and isinstance(target, n.Map):
@@ -73,19 +73,21 @@ def _nested(
             allowed(source.key, target.key)
             and not lost(source.key, target.key)
             and allowed(source.value, target.value)
-            and _resolvable(source.value_contains_null or lost(source.value, target.value), target.value_contains_null)
+            and _is_resolvable(
+                source.value_contains_null or lost(source.value, target.value), target.value_contains_null
+            )
         )
     if isinstance(source, n.Struct) and isinstance(target, n.Struct):
         return len(source.fields) == len(target.fields) and all(
             (not struct_names or a.name == b.name)
             and allowed(a.type, b.type)
-            and _resolvable(a.nullable or lost(a.type, b.type), b.nullable)
+            and _is_resolvable(a.nullable or lost(a.type, b.type), b.nullable)
             for a, b in zip(source.fields, target.fields)
         )
     return None
 
 
-def _group(t: n.DataType) -> str:
+def _cast_family(t: n.DataType) -> str:
     """The family by which the cast tables speak of a type."""
     if n.is_string(t):
         return "string"
@@ -144,19 +146,19 @@ _LEGACY_ONLY: dict[str, frozenset[str]] = {
 """What `Cast.canCast` allows beyond the ANSI table."""
 
 
-def _from_variant(t: n.DataType) -> bool:
+def _can_cast_from_variant(t: n.DataType) -> bool:
     """`VariantGet.checkDataType`: what a variant can be read as."""
     if isinstance(t, n.Map):
-        return n.is_string(t.key) and _from_variant(t.value)
+        return n.is_string(t.key) and _can_cast_from_variant(t.value)
     if isinstance(t, (n.Geo, n.Interval)) or t in (n.CALENDAR_INTERVAL, n.VOID):
         return False
-    return all(_from_variant(child) for child in t.children)
+    return all(_can_cast_from_variant(child) for child in t.children)
 
 
-def _to_variant(t: n.DataType) -> bool:
+def _can_cast_to_variant(t: n.DataType) -> bool:
     """What casts to a variant: scalars and arrays of them, but no struct, map or interval."""
     if isinstance(t, n.Array):
-        return _to_variant(t.element)
+        return _can_cast_to_variant(t.element)
     return not isinstance(t, (n.Map, n.Struct, n.Interval, n.Geo)) and t not in (n.VOID, n.CALENDAR_INTERVAL)
 
 
@@ -165,15 +167,17 @@ def can_cast(source: n.DataType, target: n.DataType, *, ansi: bool) -> bool:
     if source == target or source == n.VOID:
         return True
     if target == n.VARIANT or source == n.VARIANT:
-        return _to_variant(source) if target == n.VARIANT else _from_variant(target)
+        return _can_cast_to_variant(source) if target == n.VARIANT else _can_cast_from_variant(target)
     if n.is_string(target):
         return not isinstance(source, n.Geo)
     if isinstance(source, n.Geo) and isinstance(target, n.Geo):
-        return _same_system(source, target)
-    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=ansi), _never_lost if ansi else force_nullable)
+        return _has_same_system(source, target)
+    nested = _can_cast_nested(
+        source, target, lambda a, b: can_cast(a, b, ansi=ansi), _is_never_lost if ansi else force_nullable
+    )
     if nested is not None:
         return nested
-    origin, aim = _group(source), _group(target)
+    origin, aim = _cast_family(source), _cast_family(target)
     return aim in _ANSI.get(origin, frozenset()) or (not ansi and aim in _LEGACY_ONLY.get(origin, frozenset()))
 
 
@@ -181,16 +185,16 @@ def can_try_cast(source: n.DataType, target: n.DataType) -> bool:
     """`Cast.canTryCast`: as under ANSI; below an array, a map or a struct as without it."""
     if source == target:
         return True
-    nested = _nested(source, target, lambda a, b: can_cast(a, b, ansi=False), force_nullable)
+    nested = _can_cast_nested(source, target, lambda a, b: can_cast(a, b, ansi=False), force_nullable)
     return can_cast(source, target, ansi=True) if nested is None else nested
 
 
-def _never_lost(source: n.DataType, target: n.DataType) -> bool:
+def _is_never_lost(source: n.DataType, target: n.DataType) -> bool:
     """`Cast.canAnsiCast`: under ANSI a value that does not fit fails the query."""
     return False
 
 
-def _same_system(source: n.Geo, target: n.Geo) -> bool:
+def _has_same_system(source: n.Geo, target: n.Geo) -> bool:
     """Geometries and geographies cast where they share the reference system, and to their own kind's ANY."""
     return source.srid == target.srid if source.kind != target.kind else target.srid == n.ANY_SYSTEM
 
@@ -201,10 +205,10 @@ def can_store_assign(source: n.DataType, target: n.DataType) -> bool:
         return True
     if n.is_numeric(source) and n.is_numeric(target):
         return True
-    nested = _nested(source, target, can_store_assign, _never_lost)
+    nested = _can_cast_nested(source, target, can_store_assign, _is_never_lost)
     if nested is not None:
         return nested
-    origin, aim = _group(source), _group(target)
+    origin, aim = _cast_family(source), _cast_family(target)
     if aim == "string":
         return origin not in ("nested", "geo")
     if isinstance(source, n.Time) and isinstance(target, n.Time):
@@ -225,21 +229,23 @@ def can_up_cast(source: n.DataType, target: n.DataType) -> bool:
         return is_tighter_decimal(source, target)
     if source in NUMERIC_PRECEDENCE and target in NUMERIC_PRECEDENCE:
         return NUMERIC_PRECEDENCE.index(source) <= NUMERIC_PRECEDENCE.index(target)
-    origin, aim = _group(source), _group(target)
+    origin, aim = _cast_family(source), _cast_family(target)
     if (origin, aim) in _UP or (source, target) in ((n.LONG, n.TIMESTAMP), (n.TIMESTAMP, n.LONG)):
         return True
     if aim == "string":
         return origin not in ("nested", "variant", "geo")
     if isinstance(source, n.Struct) and isinstance(target, n.Struct):
         return len(source.fields) == len(target.fields) and all(
-            can_up_cast(a.type, b.type) and _resolvable(a.nullable, b.nullable)
+            can_up_cast(a.type, b.type) and _is_resolvable(a.nullable, b.nullable)
             for a, b in zip(source.fields, target.fields)
         )
     if isinstance(source, n.Array) and isinstance(target, n.Array):
-        return _resolvable(source.contains_null, target.contains_null) and can_up_cast(source.element, target.element)
+        return _is_resolvable(source.contains_null, target.contains_null) and can_up_cast(
+            source.element, target.element
+        )
     if isinstance(source, n.Map) and isinstance(target, n.Map):
         return (
-            _resolvable(source.value_contains_null, target.value_contains_null)
+            _is_resolvable(source.value_contains_null, target.value_contains_null)
             and can_up_cast(source.key, target.key)
             and can_up_cast(source.value, target.value)
         )
@@ -250,12 +256,12 @@ def cannot_fail(source: n.DataType, target: n.DataType) -> bool:
     """Whether no value fails under ANSI, though it may lose digits (`Cast.castToDouble` and its like)."""
     if may_overflow(source, target):
         return False
-    return can_up_cast(source, target) or _group(target) in _TOTAL.get(_group(source), frozenset())
+    return can_up_cast(source, target) or _cast_family(target) in _TOTAL.get(_cast_family(source), frozenset())
 
 
 def may_overflow(source: n.DataType, target: n.DataType) -> bool:
     """Whether dates and times far off overflow, with ANSI off as well (`DateTimeUtils.daysToMicros`, `convertTz`)."""
-    if (_group(source), _group(target)) in _OVERFLOWING:
+    if (_cast_family(source), _cast_family(target)) in _OVERFLOWING:
         return True
     return len(source.children) == len(target.children) and any(map(may_overflow, source.children, target.children))
 
@@ -303,12 +309,12 @@ def force_nullable(source: n.DataType, target: n.DataType) -> bool:
     if source == n.DATE or target == n.CALENDAR_INTERVAL:
         return True
     if isinstance(target, n.Decimal):
-        return not _null_safe_decimal(source, target)
+        return not _is_null_safe_decimal(source, target)
     fractional = isinstance(source, n.Decimal) or source in n.FRACTIONAL_ATOMS
     return fractional and target in n.INTEGRAL
 
 
-def _null_safe_decimal(source: n.DataType, target: n.Decimal) -> bool:
+def _is_null_safe_decimal(source: n.DataType, target: n.Decimal) -> bool:
     if source == n.BOOLEAN:
         return target.precision - target.scale >= 1
     if isinstance(source, n.Decimal):

@@ -23,12 +23,12 @@ from planproof_engine.types.casts import (
 Common = Callable[[n.DataType, n.DataType], "n.DataType | None"]
 
 
-def bounded_decimal(precision: int, scale: int) -> n.Decimal:
+def bound_decimal(precision: int, scale: int) -> n.Decimal:
     """`DecimalType.bounded`: both cut at 38."""
     return n.Decimal(min(precision, 38), min(scale, 38))
 
 
-def adjusted_decimal(precision: int, scale: int) -> n.Decimal:
+def adjust_decimal(precision: int, scale: int) -> n.Decimal:
     """`DecimalType.adjustPrecisionScale`: beyond 38 digits the scale gives way, but one of 6 or less stays."""
     if precision <= 38:
         return n.Decimal(precision, scale)
@@ -45,7 +45,7 @@ def wider_decimal(a: n.Decimal, b: n.Decimal, keeps_scale: bool) -> n.Decimal:
     return n.Decimal(min(whole + scale, 38), min(scale, 38) if keeps_scale else min(scale, 38 - whole))
 
 
-def _complex(a: n.DataType, b: n.DataType, find: Common, conf: Conf) -> n.DataType | None:
+def _find_common_nested(a: n.DataType, b: n.DataType, find: Common, conf: Conf) -> n.DataType | None:
     if isinstance(a, n.Array) and isinstance(b, n.Array):
         element = find(a.element, b.element)
         if element is None:
@@ -83,7 +83,7 @@ def _wider_interval(a: n.Interval, b: n.Interval) -> n.Interval:
     return n.Interval(min(a.start, b.start, key=units.index), max(a.end, b.end, key=units.index))
 
 
-def _tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | None:
+def _find_tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | None:
     if isinstance(a, n.Decimal) and isinstance(b, n.Decimal):
         return None
     if isinstance(a, n.Decimal) or isinstance(b, n.Decimal):
@@ -95,14 +95,14 @@ def _tightest_numeric(a: n.DataType, b: n.DataType, ansi: bool) -> n.DataType | 
     return n.DOUBLE if ansi and wider == n.FLOAT else wider
 
 
-def tightest(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
+def find_tightest(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
     """`findTightestCommonType`: no precision is lost. Decimals of different precision or scale have no such type."""
     if a == b or b == n.VOID:
         return a
     if a == n.VOID:
         return b
     if n.is_numeric(a) and n.is_numeric(b):
-        return _tightest_numeric(a, b, conf.ansi)
+        return _find_tightest_numeric(a, b, conf.ansi)
     if k.is_datetime(a) and k.is_datetime(b):
         return n.TIMESTAMP if n.TIMESTAMP in (a, b) else n.TIMESTAMP_NTZ
     if isinstance(a, n.Time) and isinstance(b, n.Time):
@@ -111,7 +111,7 @@ def tightest(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
         return n.Geo(a.kind, n.ANY_SYSTEM) if a.kind == b.kind else None
     if isinstance(a, n.Interval) and isinstance(b, n.Interval):
         return _wider_interval(a, b) if a.year_month == b.year_month else None
-    return _complex(a, b, lambda x, y: tightest(x, y, conf), conf)
+    return _find_common_nested(a, b, lambda x, y: find_tightest(x, y, conf), conf)
 
 
 def _wider_with_decimal(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
@@ -122,7 +122,7 @@ def _wider_with_decimal(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType 
     return wider_decimal(decimal_for(a), decimal_for(b), conf.keeps_scale)
 
 
-def promoted_from_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
+def promote_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
     """`AnsiStringPromotionTypeCoercion.findWiderTypeForString`: the type to which a string beside `b` is promoted."""
     if n.is_string(b) and not n.is_string(a):
         a, b = b, a
@@ -143,7 +143,7 @@ def _collation(t: n.DataType) -> str:
     return (t.collation if isinstance(t, n.String) else None) or "UTF8_BINARY"
 
 
-def _promoted_to_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
+def _promote_to_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
     for text, other in ((a, b), (b, a)):
         if n.is_string(text) and k.is_atomic(other):
             if n.is_string(other):
@@ -152,19 +152,19 @@ def _promoted_to_string(a: n.DataType, b: n.DataType) -> n.DataType | None:
     return None
 
 
-def wider(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
+def find_wider(a: n.DataType, b: n.DataType, conf: Conf) -> n.DataType | None:
     """`findWiderTypeForTwo`: some loss of precision is allowed, and strings take part."""
-    found = tightest(a, b, conf) or _wider_with_decimal(a, b, conf)
+    found = find_tightest(a, b, conf) or _wider_with_decimal(a, b, conf)
     if found is None:
-        found = promoted_from_string(a, b) if conf.ansi else _promoted_to_string(a, b)
-    return found or _complex(a, b, lambda x, y: wider(x, y, conf), conf)
+        found = promote_string(a, b) if conf.ansi else _promote_to_string(a, b)
+    return found or _find_common_nested(a, b, lambda x, y: find_wider(x, y, conf), conf)
 
 
-def wider_without_strings(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
+def find_wider_without_strings(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findWiderTypeWithoutStringPromotion`, over any number of types."""
 
     def pair(a: n.DataType, b: n.DataType) -> n.DataType | None:
-        return tightest(a, b, conf) or _wider_with_decimal(a, b, conf) or _complex(a, b, pair, conf)
+        return find_tightest(a, b, conf) or _wider_with_decimal(a, b, conf) or _find_common_nested(a, b, pair, conf)
 
     return _fold(types, pair)
 
@@ -182,16 +182,16 @@ def _holds_string(t: n.DataType) -> bool:
     return n.is_string(t) or (isinstance(t, n.Array) and _holds_string(t.element))
 
 
-def common(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
+def find_common(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findWiderCommonType` of any number of types. With ANSI off strings come first, as Spark orders them."""
     ordered = list(types)
     if not conf.ansi:
         strings = list(dict.fromkeys(t for t in ordered if _holds_string(t)))
         ordered = strings + [t for t in ordered if not _holds_string(t)]
-    return _fold(ordered, lambda a, b: wider(a, b, conf))
+    return _fold(ordered, lambda a, b: find_wider(a, b, conf))
 
 
-def merged_flags(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
+def merge_flags(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
     """`findCommonTypeDifferentOnlyInNullFlags`: types equal but for nested flags, merged to the looser flags."""
     ordered = list(types)
     found: n.DataType | None = ordered[0]
@@ -203,52 +203,52 @@ def merged_flags(types: Iterable[n.DataType], conf: Conf) -> n.DataType | None:
 
 
 def _merge_flags(conf: Conf, a: n.DataType, b: n.DataType) -> n.DataType | None:
-    return a if a == b else _complex(a, b, partial(_merge_flags, conf), conf)
+    return a if a == b else _find_common_nested(a, b, partial(_merge_flags, conf), conf)
 
 
-def united(a: n.DataType, b: n.DataType) -> n.DataType | None:
+def merge_union_types(a: n.DataType, b: n.DataType) -> n.DataType | None:
     """`StructType.unionLikeMerge`: the names of `a` and the looser flags of both, for types that differ in these alone.
 
     None for all others (`DataType.equalsStructurally`).
     """
     if isinstance(a, n.Array) and isinstance(b, n.Array):
-        element = united(a.element, b.element)
+        element = merge_union_types(a.element, b.element)
         return element and n.Array(element, a.contains_null or b.contains_null)
     if isinstance(a, n.Map) and isinstance(b, n.Map):
-        key, value = united(a.key, b.key), united(a.value, b.value)
+        key, value = merge_union_types(a.key, b.key), merge_union_types(a.value, b.value)
         loose = a.value_contains_null or b.value_contains_null
         return n.Map(key, value, loose) if key is not None and value is not None else None
     if not (isinstance(a, n.Struct) and isinstance(b, n.Struct)):
         return a if a == b else None
-    types = [united(x.type, y.type) for x, y in zip(a.fields, b.fields)]
+    types = [merge_union_types(x.type, y.type) for x, y in zip(a.fields, b.fields)]
     if len(a.fields) != len(b.fields) or None in types:
         return None
     pairs = zip(a.fields, b.fields, types)
     return n.Struct(tuple(n.StructField(x.name, t, x.nullable or y.nullable) for x, y, t in pairs if t is not None))
 
 
-def implicit(given: n.DataType, expected: k.Expected, *, ansi: bool) -> n.DataType | None:
+def find_implicit(given: n.DataType, expected: k.Expected, *, ansi: bool) -> n.DataType | None:
     """`implicitCast`: the type to which an argument is cast for `expected`; None where it may not be."""
     if k.accepts(expected, given):
         return given
-    return _implicit_ansi(given, expected) if ansi else _implicit_legacy(given, expected)
+    return _find_implicit_ansi(given, expected) if ansi else _find_implicit_legacy(given, expected)
 
 
 def _is_string_kind(expected: k.Expected) -> bool:
     return expected is k.ANY_STRING or (isinstance(expected, n.DataType) and n.is_string(expected))
 
 
-def _first(given: n.DataType, expected: k.OneOf, ansi: bool) -> n.DataType | None:
+def _find_first(given: n.DataType, expected: k.OneOf, ansi: bool) -> n.DataType | None:
     for member in expected.members:
-        found = implicit(given, member, ansi=ansi)
+        found = find_implicit(given, member, ansi=ansi)
         if found is not None:
             return found
     return None
 
 
-def _implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType | None:
+def _find_implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType | None:
     if isinstance(expected, k.OneOf):
-        return _first(given, expected, ansi=True)
+        return _find_first(given, expected, ansi=True)
     if expected is k.DECIMAL and n.is_numeric(given):
         return decimal_for(given)
     if n.is_string(given):
@@ -257,26 +257,26 @@ def _implicit_ansi(given: n.DataType, expected: k.Expected) -> n.DataType | None
         if expected in (k.NUMERIC, k.DECIMAL, k.ANY_TIMESTAMP, k.ANY_TIME) or (
             isinstance(expected, n.DataType) and k.is_atomic(expected)
         ):
-            return k.concrete(expected)
+            return k.find_concrete(expected)
     if expected is k.INTEGRAL and n.is_numeric(given):
         return None
     if isinstance(expected, k.ArrayOf) and isinstance(given, n.Array):
-        element = implicit(given.element, expected.element, ansi=True)
+        element = find_implicit(given.element, expected.element, ansi=True)
         return element and n.Array(element, True)
-    aim = k.concrete(expected)
+    aim = k.find_concrete(expected)
     return aim if aim is not None and can_store_assign(given, aim) else None
 
 
-def _implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | None:
+def _find_implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | None:
     if given == n.VOID:
-        return k.concrete(expected)
+        return k.find_concrete(expected)
     if isinstance(expected, k.OneOf):
-        return _first(given, expected, ansi=False)
+        return _find_first(given, expected, ansi=False)
     if expected is k.DECIMAL and n.is_numeric(given):
         return decimal_for(given)
     if _is_string_kind(expected):
-        return k.concrete(expected) if k.is_atomic(given) and not n.is_string(given) else None
-    aim = k.concrete(expected)
+        return k.find_concrete(expected) if k.is_atomic(given) and not n.is_string(given) else None
+    aim = k.find_concrete(expected)
     if n.is_string(given):
         datetime_kind = expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))
         to_number = expected in (k.NUMERIC, k.DECIMAL) or (isinstance(expected, n.DataType) and n.is_numeric(expected))
@@ -286,19 +286,19 @@ def _implicit_legacy(given: n.DataType, expected: k.Expected) -> n.DataType | No
     moment = k.is_datetime(given) or isinstance(given, n.Time)
     if moment and (expected is k.ANY_TIMESTAMP or (aim is not None and k.is_datetime(aim))):
         return aim
-    return _implicit_legacy_nested(given, expected)
+    return _find_implicit_legacy_nested(given, expected)
 
 
-def _implicit_legacy_nested(given: n.DataType, expected: k.Expected) -> n.DataType | None:
+def _find_implicit_legacy_nested(given: n.DataType, expected: k.Expected) -> n.DataType | None:
     if isinstance(given, n.Array) and isinstance(expected, (n.Array, k.ArrayOf)):
-        element = implicit(given.element, expected.element, ansi=False)
+        element = find_implicit(given.element, expected.element, ansi=False)
         keeps = isinstance(expected, n.Array) and not expected.contains_null
         if keeps and (given.contains_null or (element is not None and force_nullable(given.element, element))):
             return None
         return element and n.Array(element, not keeps)
     if isinstance(given, n.Map) and isinstance(expected, (n.Map, k.MapOf)):
-        key = implicit(given.key, expected.key, ansi=False)
-        value = implicit(given.value, expected.value, ansi=False)
+        key = find_implicit(given.key, expected.key, ansi=False)
+        value = find_implicit(given.value, expected.value, ansi=False)
         if key is None or value is None or force_nullable(given.key, key):
             return None
         loose = expected.value_contains_null if isinstance(expected, n.Map) else given.value_contains_null

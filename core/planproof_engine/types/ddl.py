@@ -40,7 +40,7 @@ _DIGITS = 20
 _SHOWN = 200
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
@@ -54,10 +54,10 @@ class _Reader:
 
     def fail(self, wanted: str) -> TypeSyntaxError:
         found = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"
-        return self.refusal(f"expected {_shown(wanted)}, found {_shown(found)}")
+        return self.refusal(f"expected {_shorten(wanted)}, found {_shorten(found)}")
 
     def refusal(self, why: str) -> TypeSyntaxError:
-        return TypeSyntaxError(f"cannot read the type {_shown(self.text)!r}: {why}")
+        return TypeSyntaxError(f"cannot read the type {_shorten(self.text)!r}: {why}")
 
     def peek(self, ahead: int = 0) -> str:
         place = self.at + ahead
@@ -172,21 +172,21 @@ class _Reader:
     def array(self) -> n.DataType:
         self.take("<")
         element = self.type()
-        contains_null = not self.not_null()
+        contains_null = not self.skip_not_null()
         self.take(">")
         return n.Array(element, contains_null)
 
     def map(self) -> n.DataType:
         self.take("<")
         key = self.type()
-        self.not_null()
+        self.skip_not_null()
         self.take(",")
         value = self.type()
-        contains_null = not self.not_null()
+        contains_null = not self.skip_not_null()
         self.take(">")
         return n.Map(key, value, contains_null)
 
-    def not_null(self) -> bool:
+    def skip_not_null(self) -> bool:
         if self.peek() == "not" and self.peek(1) == "null":
             self.at += 2
             return True
@@ -210,7 +210,7 @@ class _Reader:
         name = self.identifier()
         self.skip(":")
         data_type = self.type()
-        nullable = not self.not_null()
+        nullable = not self.skip_not_null()
         if self.skip("comment"):
             self.take()
         return n.StructField(name, data_type, nullable)
@@ -277,7 +277,7 @@ def from_json(form: Any) -> n.DataType:
     try:
         return _from_json(form)
     except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
-        raise TypeSyntaxError(f"cannot read the type JSON {_shown(str(form))!r}: {error!r}") from error
+        raise TypeSyntaxError(f"cannot read the type JSON {_shorten(str(form))!r}: {error!r}") from error
     except RecursionError:
         raise n.TooLargeType from None
 
@@ -295,27 +295,27 @@ def _from_json(form: Any) -> n.DataType:
         return n.Map(_from_json(form["keyType"]), _from_json(form["valueType"]), form["valueContainsNull"])
     if kind == "struct":
         return n.Struct(tuple(_field_from_json(f) for f in form["fields"]))
-    raise TypeSyntaxError(f"cannot read the type JSON {_shown(str(form))!r}: Spark has no such type")
+    raise TypeSyntaxError(f"cannot read the type JSON {_shorten(str(form))!r}: Spark has no such type")
 
 
 def _field_from_json(form: Any) -> n.StructField:
     metadata = form.get("metadata") or {}
     declared = metadata.get("__CHAR_VARCHAR_TYPE_STRING")
-    found = _collated(_from_json(form["type"]), form["name"], metadata.get("__COLLATIONS") or {})
+    found = _collate(_from_json(form["type"]), form["name"], metadata.get("__COLLATIONS") or {})
     # The declared spelling knows the lengths but not the nested nullability.
-    known = n.with_lengths(found, parse_type(declared)) if declared else found
+    known = n.add_lengths(found, parse_type(declared)) if declared else found
     return n.StructField(form["name"], known, form.get("nullable", True))
 
 
-def _collated(t: n.DataType, path: str, collations: Mapping[str, str]) -> n.DataType:
+def _collate(t: n.DataType, path: str, collations: Mapping[str, str]) -> n.DataType:
     """`t` with the collations that Spark keeps beside a field: `{"xs.element": "icu.UNICODE"}`; a struct's fields keep
     their own. The provider before the dot is no part of the name."""
     if isinstance(t, n.String) and path in collations:
         return n.String(collations[path].split(".", 1)[-1])
     if isinstance(t, n.Array):
-        return n.Array(_collated(t.element, f"{path}.element", collations), t.contains_null)
+        return n.Array(_collate(t.element, f"{path}.element", collations), t.contains_null)
     if isinstance(t, n.Map):
-        key, value = _collated(t.key, f"{path}.key", collations), _collated(t.value, f"{path}.value", collations)
+        key, value = _collate(t.key, f"{path}.key", collations), _collate(t.value, f"{path}.value", collations)
         return n.Map(key, value, t.value_contains_null)
     return t
 
@@ -323,19 +323,19 @@ def _collated(t: n.DataType, path: str, collations: Mapping[str, str]) -> n.Data
 _JSON_ATOMS: dict[str, n.DataType] = {t.json_spelling: t for t in n.ATOMS}
 
 
-def as_ddl(data_type: n.DataType) -> str:
+def format_ddl(data_type: n.DataType) -> str:
     """A type as a statement declares it, whatever `spark.sql.timestampType` makes of a bare TIMESTAMP.
 
-    >>> as_ddl(n.Map(n.STRING, n.TIMESTAMP))
+    >>> format_ddl(n.Map(n.STRING, n.TIMESTAMP))
     'MAP<STRING, TIMESTAMP_LTZ>'
     """
     if isinstance(data_type, n.Array):
-        return f"ARRAY<{as_ddl(data_type.element)}>"
+        return f"ARRAY<{format_ddl(data_type.element)}>"
     if isinstance(data_type, n.Map):
-        return f"MAP<{as_ddl(data_type.key)}, {as_ddl(data_type.value)}>"
+        return f"MAP<{format_ddl(data_type.key)}, {format_ddl(data_type.value)}>"
     if isinstance(data_type, n.Struct):
         fields = (
-            f"{n.quoted_if_needed(f.name)}: {as_ddl(f.type)}{'' if f.nullable else ' NOT NULL'}"
+            f"{n.quote_if_needed(f.name)}: {format_ddl(f.type)}{'' if f.nullable else ' NOT NULL'}"
             for f in data_type.fields
         )
         return f"STRUCT<{', '.join(fields)}>"

@@ -100,17 +100,17 @@ def accepts(expected: Expected, given: n.DataType) -> bool:
     return n.same_type(expected, given)
 
 
-def concrete(expected: Expected) -> n.DataType | None:
+def find_concrete(expected: Expected) -> n.DataType | None:
     """`defaultConcreteType`: the type that a cast to `expected` aims at, or None."""
     if isinstance(expected, Kind):
         return expected.default
     if isinstance(expected, OneOf):
-        return concrete(expected.members[0])
+        return find_concrete(expected.members[0])
     if isinstance(expected, ArrayOf):
-        element = concrete(expected.element)
+        element = find_concrete(expected.element)
         return element and n.Array(element, True)
     if isinstance(expected, MapOf):
-        key, value = concrete(expected.key), concrete(expected.value)
+        key, value = find_concrete(expected.key), find_concrete(expected.value)
         return n.Map(key, value, True) if key and value else None
     return expected
 

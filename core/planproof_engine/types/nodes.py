@@ -13,7 +13,7 @@ from operator import is_not
 from typing import Any
 
 from planproof_engine.origin import Unknown
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.records import record
 from planproof_engine.types.srids import crs_of
 
@@ -270,10 +270,10 @@ class Map(Nested):
         return (self.key, self.value)
 
 
-def quoted_if_needed(part: str) -> str:
+def quote_if_needed(part: str) -> str:
     """Spark's `quoteIfNeeded`: backticks around anything that is not letters, digits and `_`, or that is all digits."""
     plain = bool(part) and all(c == "_" or (c.isascii() and c.isalnum()) for c in part) and not part.isdigit()
-    return part if plain else backticked(part)
+    return part if plain else quote_name(part)
 
 
 @record(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class Struct(Nested):
 
     @property
     def sql(self) -> str:
-        inner = (f"{quoted_if_needed(f.name)}: {f.type.sql}{'' if f.nullable else ' NOT NULL'}" for f in self.fields)
+        inner = (f"{quote_if_needed(f.name)}: {f.type.sql}{'' if f.nullable else ' NOT NULL'}" for f in self.fields)
         return f"STRUCT<{', '.join(inner)}>"
 
     @property
@@ -387,26 +387,26 @@ def as_nullable(t: DataType) -> DataType:
     return t
 
 
-def loosened(kept: DataType, other: DataType) -> DataType:
+def loosen(kept: DataType, other: DataType) -> DataType:
     """The type, with each flag within it nullable that is so in another type of the same shape."""
     if isinstance(kept, Array) and isinstance(other, Array):
-        return Array(loosened(kept.element, other.element), kept.contains_null or other.contains_null)
+        return Array(loosen(kept.element, other.element), kept.contains_null or other.contains_null)
     if isinstance(kept, Map) and isinstance(other, Map):
         value_null = kept.value_contains_null or other.value_contains_null
-        return Map(loosened(kept.key, other.key), loosened(kept.value, other.value), value_null)
+        return Map(loosen(kept.key, other.key), loosen(kept.value, other.value), value_null)
     if isinstance(kept, Struct) and isinstance(other, Struct):
         pairs = zip(kept.fields, other.fields)
-        return Struct(tuple(StructField(f.name, loosened(f.type, o.type), f.nullable or o.nullable) for f, o in pairs))
+        return Struct(tuple(StructField(f.name, loosen(f.type, o.type), f.nullable or o.nullable) for f, o in pairs))
     return kept
 
 
-def without_lengths(t: DataType) -> DataType:
+def drop_lengths(t: DataType) -> DataType:
     """The type with char and varchar as plain strings, as a query sees them
     (`CharVarcharUtils.replaceCharVarcharWithString`); itself where it holds none."""
     if not isinstance(t, Nested):
         return STRING if isinstance(t, (Char, Varchar)) else t
     children = t.children
-    changed = tuple(map(without_lengths, children))
+    changed = tuple(map(drop_lengths, children))
     if not any(map(is_not, changed, children)):
         return t
     if isinstance(t, Array):
@@ -417,18 +417,18 @@ def without_lengths(t: DataType) -> DataType:
     return Struct(tuple(StructField(f.name, inner, f.nullable) for f, inner in zip(t.fields, changed)))
 
 
-def with_lengths(t: DataType, declared: DataType) -> DataType:
+def add_lengths(t: DataType, declared: DataType) -> DataType:
     """`t` with the char and varchar lengths of `declared`, a type of the same shape; flags and names stay `t`'s."""
     if isinstance(t, String) and isinstance(declared, (Char, Varchar)):
         return declared
     if isinstance(t, Array) and isinstance(declared, Array):
-        return Array(with_lengths(t.element, declared.element), t.contains_null)
+        return Array(add_lengths(t.element, declared.element), t.contains_null)
     if isinstance(t, Map) and isinstance(declared, Map):
-        return Map(with_lengths(t.key, declared.key), with_lengths(t.value, declared.value), t.value_contains_null)
+        return Map(add_lengths(t.key, declared.key), add_lengths(t.value, declared.value), t.value_contains_null)
     if isinstance(t, Struct) and isinstance(declared, Struct) and len(t.fields) == len(declared.fields):
         return Struct(
             tuple(
-                StructField(f.name, with_lengths(f.type, d.type), f.nullable) for f, d in zip(t.fields, declared.fields)
+                StructField(f.name, add_lengths(f.type, d.type), f.nullable) for f, d in zip(t.fields, declared.fields)
             )
         )
     return t

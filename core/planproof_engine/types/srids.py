@@ -118,29 +118,29 @@ _ESRI = """
 
 
 @cache
-def _ranges(text: str) -> tuple[list[int], list[int]]:
+def _read_ranges(text: str) -> tuple[list[int], list[int]]:
     """The first and the last number of each range."""
     pairs = [part.partition("-") for part in text.split()]
     return [int(first) for first, _, _ in pairs], [int(last or first) for first, _, last in pairs]
 
 
-def _among(srid: int, text: str) -> bool:
-    firsts, lasts = _ranges(text)
+def _is_among(srid: int, text: str) -> bool:
+    firsts, lasts = _read_ranges(text)
     at = bisect_right(firsts, srid) - 1
     return at >= 0 and srid <= lasts[at]
 
 
 def is_geographic(srid: int) -> bool:
     """Whether the system measures in degrees, as a geography must."""
-    return _among(srid, _GEOGRAPHIC)
+    return _is_among(srid, _GEOGRAPHIC)
 
 
 def exists(srid: int) -> bool:
     """Whether Spark knows a spatial reference system of this id."""
-    return _among(srid, _GEOGRAPHIC) or _among(srid, _OTHER)
+    return _is_among(srid, _GEOGRAPHIC) or _is_among(srid, _OTHER)
 
 
 def crs_of(srid: int) -> str:
     """The system's name in the JSON of a type."""
     known = {-1: "SRID:ANY", 0: "SRID:0", 4326: "OGC:CRS84", 4267: "OGC:CRS27", 4269: "OGC:CRS83"}
-    return known.get(srid, f"{'ESRI' if _among(srid, _ESRI) else 'EPSG'}:{srid}")
+    return known.get(srid, f"{'ESRI' if _is_among(srid, _ESRI) else 'EPSG'}:{srid}")

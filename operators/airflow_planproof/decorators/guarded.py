@@ -17,7 +17,7 @@ from airflow.providers.common.compat.sdk import (
 
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.events import announce
-from airflow_planproof.operators.audit import inline_contract
+from airflow_planproof.operators.audit import read_inline_contract
 from airflow_planproof.operators.spark import PlanproofSparkOperator, request_session
 from airflow_planproof.work import SparkWork
 
@@ -116,7 +116,7 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
             spark=settings,
         )
         model = self.model()
-        thread = self._running = SparkWork(lambda spark: [self._published(spark, request, model, context)])
+        thread = self._running = SparkWork(lambda spark: [self._publish(spark, request, model, context)])
         return thread.run()
 
     def model(self) -> Model:
@@ -127,25 +127,25 @@ class PlanproofDecoratedOperator(DecoratedOperator, PlanproofSparkOperator):
         return Model(
             self.table,
             "",
-            contract=inline_contract(self.contract, where) if self.contract is not None else None,
+            contract=read_inline_contract(self.contract, where) if self.contract is not None else None,
             materialized=self.materialized,
             incremental_strategy=self.incremental_strategy,
             partition_by=self.partition_by,
         )
 
-    def _published(self, work: SparkWork[list[Report]], request: Request, model: Model, context: Context) -> Report:
+    def _publish(self, work: SparkWork[list[Report]], request: Request, model: Model, context: Context) -> Report:
         from dataclasses import replace
 
         with request_session(request) as session:
             if session.capabilities.kind == "thrift":
                 raise PlanproofCannotRun("the profile's target is a Thrift server, which gives no DataFrames")
             work.watch(session)
-            frame = self._frame(session, context)
+            frame = self._call_function(session, context)
             work.check()
             with self._as_view(session, frame) as view:
                 return request.publish(session, replace(model, sql=f"select * from {view}"))
 
-    def _frame(self, session: Any, context: Context) -> Any:
+    def _call_function(self, session: Any, context: Context) -> Any:
         """What the function returns. Raises `PlanproofCannotRun` for anything but a DataFrame."""
         context_merge(context, self.op_kwargs, **{SPARK: session.spark})
         given = determine_kwargs(self.python_callable, self.op_args, context)

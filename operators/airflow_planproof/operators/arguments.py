@@ -8,12 +8,12 @@ from typing import Any
 from airflow_planproof.errors import PlanproofCannotRun
 
 
-def words(given: str | Sequence[str] | None) -> tuple[str, ...]:
+def split_words(given: str | Sequence[str] | None) -> tuple[str, ...]:
     """A selection as the core takes it: a text is one selector, or several with blanks between them."""
     return tuple(given.split()) if isinstance(given, str) else tuple(given or ())
 
 
-def truth(given: bool | str, name: str) -> bool:
+def parse_flag(given: bool | str, name: str) -> bool:
     """A flag, also one that a template such as `{{ params.full_refresh }}` made a text of.
 
     Raises `PlanproofCannotRun` for a text that is neither true nor false: every text would count as true.
@@ -24,7 +24,7 @@ def truth(given: bool | str, name: str) -> bool:
     return found
 
 
-def of_project(task: Any) -> dict[str, Any]:
+def list_project_fields(task: Any) -> dict[str, Any]:
     """The fields of a `Request` that say which models of which project a task is about, and under which settings."""
     from dbt_planproof.compiler import DBT
 
@@ -34,8 +34,8 @@ def of_project(task: Any) -> dict[str, Any]:
         "manifest": task.manifest,
         "profiles_dir": task.profiles_dir,
         "target": task.target,
-        "select": words(task.select),
-        "exclude": words(task.exclude),
+        "select": split_words(task.select),
+        "exclude": split_words(task.exclude),
         "selector": task.selector or None,
         "settings": task.settings,
     }

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof.drift import Last, changed
-from airflow_planproof.operators.arguments import of_project
+from airflow_planproof.drift import Last, add_drift
+from airflow_planproof.operators.arguments import list_project_fields
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -106,26 +106,26 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         if not self.state and not self.do_xcom_push:
             return super().conclude(context, reports, started, remarks)
         last = Last(context["ti"], self.state)
-        seen, drifted = last.seen(), []
+        seen, drifted = last.read(), []
         for report in reports:
-            report, found = changed(report, seen)
+            report, found = add_drift(report, seen)
             drifted.append(report)
             remarks = [*remarks, *(f"{report.model}: {line}" for line in found)]
-        last.keep(drifted)
+        last.write(drifted)
         return super().conclude(context, drifted, started, remarks)
 
     def request(self) -> Request:
         from planproof.project.contracts import contract_form
         from planproof.project.request import Request
 
-        contract = inline_contract(self.contract, f"contract of task {self.task_id}") if self.contract else None
+        contract = read_inline_contract(self.contract, f"contract of task {self.task_id}") if self.contract else None
         settings = self.spark_settings()
         if self.project_dir is None and not self.tables and self.paths:
             # Files need no metastore, and an embedded one would be made in the worker's current directory.
             settings = {"spark.sql.catalogImplementation": "in-memory", **settings}
         return Request(
             "audit",
-            **of_project(self),
+            **list_project_fields(self),
             state=self.older or None,
             spark=settings,
             names=(*_names(self.tables), *_names(self.paths)),
@@ -133,7 +133,7 @@ class PlanproofAuditOperator(PlanproofSparkOperator):
         )
 
 
-def inline_contract(given: ContractForm, where: str) -> Contract:
+def read_inline_contract(given: ContractForm, where: str) -> Contract:
     """The contract that a DAG file wrote down. Raises `ProjectError` and `ContractError`."""
     from planproof.contract import Contract
     from planproof.project.contracts import parse_contract

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import message
 from airflow_planproof.errors import PlanproofViolation
-from airflow_planproof.operators.arguments import of_project
+from airflow_planproof.operators.arguments import list_project_fields
 from airflow_planproof.operators.operator import PlanproofOperator
 
 if TYPE_CHECKING:
@@ -89,14 +89,14 @@ class PlanproofCheckOperator(PlanproofOperator):
     def conclude(
         self, context: Context, reports: Sequence[Report], started: datetime, remarks: Sequence[str] = ()
     ) -> dict[str, Any]:
-        lines = [_line(change) for change in self.changes]
+        lines = [_describe_change(change) for change in self.changes]
         form = super().conclude(context, reports, started, [*remarks, *lines])
-        breaking = [_line(change) for change in self.changes if change.effect == "breaking"]
+        breaking = [_describe_change(change) for change in self.changes if change.effect == "breaking"]
         if breaking and self.settings.get("fail_on") != "never":
-            raise PlanproofViolation(message.breaking(breaking, str(self.base_manifest), form["url"]), reports)
+            raise PlanproofViolation(message.describe_breaking(breaking, str(self.base_manifest), form["url"]), reports)
         return form
 
-    def _changes(self, project: Project, location: ProjectLocation) -> Sequence[SchemaChange]:
+    def _find_changes(self, project: Project, location: ProjectLocation) -> Sequence[SchemaChange]:
         from planproof.project.diff import compare_projects
         from planproof.project.manifest import read_project
 
@@ -112,7 +112,7 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         class CheckProgress(Progress):
             def on_project(self, project: Project) -> None:
-                task.changes = task._changes(project, request.location)
+                task.changes = task._find_changes(project, request.location)
 
         found = request.reports(None, CheckProgress())
         self.more = {"changes": [change.to_dict() for change in self.changes]}
@@ -124,13 +124,13 @@ class PlanproofCheckOperator(PlanproofOperator):
 
         return Request(
             "check",
-            **of_project(self),
+            **list_project_fields(self),
             state=self.state or None,
             sources=self.sources,
         )
 
 
-def _line(change: SchemaChange) -> str:
+def _describe_change(change: SchemaChange) -> str:
     """One change: where, what, from what to what, and whom it reaches."""
     place = ".".join(part for part in (change.relation, change.column) if part)
     values = f" ({change.before or 'nothing'} -> {change.after or 'nothing'})" if change.before or change.after else ""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_planproof import message, outcome
-from airflow_planproof.connection import mask
-from airflow_planproof.dbt_command import DbtElsewhere, Ended, dbt_here, guarded_run, recorded
+from airflow_planproof.connection import mask_secrets
+from airflow_planproof.dbt_command import DbtElsewhere, Ended, is_guarded_run, read_recorded, run_dbt_here
 from airflow_planproof.errors import PlanproofCannotRun, PlanproofRunFailed
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import truth, words
+from airflow_planproof.operators.arguments import parse_flag, split_words
 from airflow_planproof.operators.operator import PlanproofOperator, environment
 from airflow_planproof.work import SparkWork
 
@@ -91,18 +91,18 @@ class PlanproofDbtOperator(PlanproofOperator):
         started = datetime.now(timezone.utc)
         if not (Path(self.project_dir).expanduser() / "dbt_project.yml").is_file():
             raise PlanproofCannotRun(f"{self.project_dir} is no dbt project: it has no dbt_project.yml")
-        mask(self.vars or {})
+        mask_secrets(self.vars or {})
         with environment(self.env):
-            ended = self._dbt()
-            report = recorded(self.project_dir, started)
+            ended = self._run_dbt()
+            report = read_recorded(self.project_dir, started)
         reports = report.reports if report is not None else ()
-        remarks = [] if reports or not guarded_run(self.arguments()) else ["no model went through planproof"]
+        remarks = [] if reports or not is_guarded_run(self.arguments()) else ["no model went through planproof"]
         form = self.publish_report(context, reports, started, remarks)
         assert self.report is not None
         outcome.end_dbt_task(self.report, self.least, form["url"])
         if not ended.success:
             kind = PlanproofCannotRun if ended.lasting else PlanproofRunFailed
-            raise kind(message.dbt_failed(self.arguments()[0], ended.message, form["url"]), reports)
+            raise kind(message.describe_dbt_failure(self.arguments()[0], ended.message, form["url"]), reports)
         announce(self, context)
         return form
 
@@ -113,9 +113,9 @@ class PlanproofDbtOperator(PlanproofOperator):
         flags += ["--profiles-dir", str(Path(self.profiles_dir).expanduser())] if self.profiles_dir else []
         flags += ["--target", self.target] if self.target else []
         flags += ["--vars", json.dumps(dict(self.vars))] if self.vars else []
-        flags += ["--full-refresh"] if truth(self.full_refresh, "full_refresh") else []
-        flags += [word for name in words(self.select) for word in ("--select", name)]
-        flags += [word for name in words(self.exclude) for word in ("--exclude", name)]
+        flags += ["--full-refresh"] if parse_flag(self.full_refresh, "full_refresh") else []
+        flags += [word for name in split_words(self.select) for word in ("--select", name)]
+        flags += [word for name in split_words(self.exclude) for word in ("--exclude", name)]
         return flags
 
     def on_kill(self) -> None:
@@ -124,15 +124,15 @@ class PlanproofDbtOperator(PlanproofOperator):
             ended = self._running.cancel()
             self.log.info("dbt was cancelled%s", "" if ended else " and has not ended yet")
 
-    def _dbt(self) -> Ended:
+    def _run_dbt(self) -> Ended:
         if self.dbt_executable_path:
             outside = self._running = DbtElsewhere(self.dbt_executable_path, self.log)
             return outside.run(self.arguments())
-        inside = self._running = SparkWork(lambda work: dbt_here(self.arguments(), _tagging(work)))
+        inside = self._running = SparkWork(lambda work: run_dbt_here(self.arguments(), _make_tagger(work)))
         return inside.run()
 
 
-def _tagging(work: SparkWork[Ended]) -> Callable[[Any], None]:
+def _make_tagger(work: SparkWork[Ended]) -> Callable[[Any], None]:
     """Called by dbt with each event, in the thread that runs the node: puts that thread's jobs under the work's tag."""
     # The number of a thread that ended is given to another one.
     here = threading.local()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_planproof import message, outcome, xcom
-from airflow_planproof.connection import mask
+from airflow_planproof.connection import mask_secrets
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.links import PlanproofReportLink
 from airflow_planproof.rendered import render_again
@@ -124,7 +124,7 @@ class PlanproofOperator(BaseOperator):
         super().render_template_fields(context, jinja_env)
         for name in ("env", "spark_conf", "vars"):
             given = getattr(self, name, None)
-            mask(given if isinstance(given, Mapping) else None)
+            mask_secrets(given if isinstance(given, Mapping) else None)
 
     @property
     def least(self) -> str | None:
@@ -196,7 +196,7 @@ def _validate(settings: Mapping[str, Any], task_id: str) -> None:
 @contextmanager
 def environment(env: Mapping[str, str]) -> Iterator[None]:
     """Environment variables for the length of a block; those that are named like secrets are masked in every log."""
-    mask(env)
+    mask_secrets(env)
     before = {key: os.environ.get(key) for key in env}
     os.environ.update({key: str(value) for key, value in env.items()})
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof.connection import mask
+from airflow_planproof.connection import mask_secrets
 from airflow_planproof.events import announce
-from airflow_planproof.operators.arguments import of_project, truth, words
+from airflow_planproof.operators.arguments import list_project_fields, parse_flag, split_words
 from airflow_planproof.operators.spark import PlanproofSparkOperator
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ class PlanproofRunOperator(PlanproofSparkOperator):
         from planproof.project.request import Request
 
         settings = self.spark_settings()
-        mask(self.vars or {})
+        mask_secrets(self.vars or {})
         return Request(
             "run",
-            **of_project(self),
+            **list_project_fields(self),
             state=self.state or None,
             spark=settings,
             vars=self.vars,
-            full_refresh=truth(self.full_refresh, "full_refresh"),
+            full_refresh=parse_flag(self.full_refresh, "full_refresh"),
             threads=self.threads,
-            functions=words(self.functions),
+            functions=split_words(self.functions),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_planproof.connection import mask, spark_settings
+from airflow_planproof.connection import mask_secrets, spark_settings
 from airflow_planproof.errors import PlanproofCannotRun
 from airflow_planproof.interpreter import Interpreter
 from airflow_planproof.operators.operator import PlanproofOperator
@@ -60,18 +60,18 @@ class PlanproofSparkOperator(PlanproofOperator):
         # Connections are looked up in the main thread: the task's supervisor speaks with that one.
         given = {key: str(value) for key, value in (self.spark_conf or {}).items()}
         settings = {**spark_settings(self.conn_id), **given}
-        mask(settings)
+        mask_secrets(settings)
         return settings
 
     def reports(self, context: Context) -> list[Report]:
         request = self.request()
         if self.python:
             interpreter = self._running = Interpreter(self.python, self.log)
-            return interpreter.run(request, self.told, self.notes.append)
-        thread = self._running = SparkWork(lambda spark: self._in_thread(spark, request))
+            return interpreter.run(request, self.log_report, self.notes.append)
+        thread = self._running = SparkWork(lambda spark: self._run_in_thread(spark, request))
         return thread.run()
 
-    def told(self, report: Report) -> None:
+    def log_report(self, report: Report) -> None:
         from planproof.report.parts import join_lines, neutralize
 
         self.log.info("%s: %s, %s", neutralize(join_lines(report.model)), report.outcome, report.said)
@@ -83,7 +83,7 @@ class PlanproofSparkOperator(PlanproofOperator):
             ended = self._running.cancel()
             self.log.info("the Spark work was cancelled%s", "" if ended else " and has not ended yet")
 
-    def _in_thread(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
+    def _run_in_thread(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
         from planproof.project.request import Progress
 
         task = self
@@ -93,7 +93,7 @@ class PlanproofSparkOperator(PlanproofOperator):
                 spark.watch(session)
 
             def on_model_end(self, report: Report) -> None:
-                task.told(report)
+                task.log_report(report)
                 spark.check()
 
             def on_remark(self, remark: str) -> None:

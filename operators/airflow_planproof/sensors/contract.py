@@ -51,7 +51,7 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
         started = datetime.now(timezone.utc)
         with failing_at_once():
             request = self.request()
-            thread = self._running = SparkWork(lambda spark: self._looked(spark, request))
+            thread = self._running = SparkWork(lambda spark: self._look(spark, request))
             reports = thread.run()
         waiting = [report.model for report in reports if report.details.absent]
         from planproof.report.parts import is_failing
@@ -65,7 +65,7 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
             return False
         return PokeReturnValue(True, self.conclude(context, reports, started))
 
-    def _looked(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
+    def _look(self, spark: SparkWork[list[Report]], request: Request) -> list[Report]:
         if self._spark is None:
             self._spark = self._at_the_end.enter_context(request_session(request))
         session = self._spark
@@ -76,10 +76,10 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
             def on_model_end(self, report: Report) -> None:
                 spark.check()
 
-        return [_seen(session, report) for report in request.reports(session, AuditProgress())]
+        return [_mark_absent(session, report) for report in request.reports(session, AuditProgress())]
 
 
-def _seen(session: Session, report: Report) -> Report:
+def _mark_absent(session: Session, report: Report) -> Report:
     """The report, marked where there is no such table or no such file yet."""
     from dataclasses import replace
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from planproof import AnalysisError, Catalog
-from planproof_engine.analysis.blocks.evidence import nulled
-from planproof_engine.analysis.blocks.items import substituted
+from planproof_engine.analysis.blocks.evidence import make_keys_nullable
+from planproof_engine.analysis.blocks.items import substitute
 from planproof_engine.api import plan
 from planproof_engine.conf import Conf
 from planproof_engine.expr import (
@@ -108,7 +108,7 @@ def test_replacing_a_column_leaves_a_parameter_of_its_name() -> None:
     """[replace_col]"""
     query = root("SELECT transform(xs, x -> x + t.x) AS r FROM t")
     x = next(c for c in query.children[0].output if c.name == "x")
-    done = substituted(query.expressions[0], {x.id: Literal(7, INT, "7")})
+    done = substitute(query.expressions[0], {x.id: Literal(7, INT, "7")})
     assert pretty(done.children[0]) == (
         "transform(xs, lambdafunction((namedlambdavariable() + 7), namedlambdavariable()))"
     )
@@ -212,7 +212,7 @@ def test_grouping_sets_null_a_column_and_no_parameter_of_its_name() -> None:
     query = root("SELECT x, transform(array(1), x -> x + 1) AS r FROM t GROUP BY ROLLUP(x)")
     function = next(e for e in query.expressions[-1].walk() if isinstance(e, Lambda))
     assert not function.parameters[0].nullable
-    assert nulled(function, None, Conf()) is function
+    assert make_keys_nullable(function, None, Conf()) is function
 
 
 def test_the_inner_parameter_shadows_the_outer_one() -> None:

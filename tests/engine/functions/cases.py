@@ -47,7 +47,7 @@ def takes_lambda(function: Signature) -> bool:
 def base(name: str, function: Signature, count: int) -> Args:
     """Good arguments for a call with `count` of them: columns that hold no null."""
     given = BASES.get(name, BASES.get(function.name, ()))[:count]
-    places = function.expected(count)[len(given) : count]
+    places = function.list_inputs(count)[len(given) : count]
     rest = count - len(given) - len(places)
     return (*given, *(_good(place) for place in places), *(("int_nn",) * rest))
 

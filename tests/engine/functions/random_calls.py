@@ -86,7 +86,7 @@ class Calls:
 
     def _args(self, name: str, function: Signature, count: int) -> list[str]:
         usual = base(name, function, count)
-        places = function.expected(count)
+        places = function.list_inputs(count)
         args = []
         for at, given in enumerate(usual):
             constant = given not in dict(self.columns)

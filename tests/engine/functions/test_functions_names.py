@@ -10,7 +10,7 @@ import pytest
 
 from planproof import AnalysisError, Catalog, Conf, Unknown, plan
 from planproof_engine.functions.names import DOCUMENTED
-from planproof_engine.functions.registry import builtin, stands, table
+from planproof_engine.functions.registry import build_table, builtin, is_of_version
 
 LISTED: dict[str, str] = json.loads((Path(__file__).parents[1] / "cases" / "function_names.json").read_text())
 """As real Spark lists them; `tests/engine/functions/sweep.py --names` asks it again."""
@@ -42,11 +42,11 @@ def test_a_line_stands_from_its_version_to_its_end() -> None:
     line = builtin().find("abs")
     assert line is not None
     older, newer = replace(line, until="4.1"), replace(line, since="4.1", changed="4.2")
-    assert [stands("abs", older, v) for v in ("3.5", "4.0", "4.1")] == [True, True, False]
-    assert [stands("abs", newer, v) for v in ("4.0", "4.1", "4.2", "4.3")] == [False, False, True, True]
+    assert [is_of_version("abs", older, v) for v in ("3.5", "4.0", "4.1")] == [True, True, False]
+    assert [is_of_version("abs", newer, v) for v in ("4.0", "4.1", "4.2", "4.3")] == [False, False, True, True]
     lines = [("abs", older), ("abs", newer)]
-    assert table(lines, version="4.0").find("abs") is older
-    assert table(lines, version="4.3").find("abs") is newer
+    assert build_table(lines, version="4.0").find("abs") is older
+    assert build_table(lines, version="4.3").find("abs") is newer
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_assert_true_prints_with_ids_is_unknown_in_an_older_spark() -> None
 def test_a_function_that_changed_since_is_unknown_in_an_older_spark() -> None:
     line = builtin().find("abs")
     assert line is not None
-    older = table([("abs", replace(line, changed="4.2"))], version="4.0")
+    older = build_table([("abs", replace(line, changed="4.2"))], version="4.0")
     with pytest.raises(Unknown):
         plan("SELECT abs(1)", Catalog(), registry=older)
 

@@ -167,7 +167,7 @@ def _of_call(name: str, function: Signature, args: Args) -> Iterator[Claim]:
 
 def _evaluated(name: str, function: Signature, args: Args) -> Iterator[Claim]:
     """Which arguments are evaluated, and in which order."""
-    how, sure = function.traits.evaluates, function.evaluated(len(args))
+    how, sure = function.traits.evaluates, function.count_evaluated(len(args))
     for place, arg in enumerate(args):
         raising = _with(args, place, _raising(arg))
         if how is Evaluates.NONE:
@@ -243,7 +243,7 @@ _STOPS = {"exists": "true", "forall": "false"}
 def _loop(name: str, function: Signature, element: tuple[int, int, int], array: str, at: int, answer: str) -> str:
     argument, place, parameter = element
     texts = []
-    for position, given in enumerate(function.expected(place + 1)):
+    for position, given in enumerate(function.list_inputs(place + 1)):
         if isinstance(given, LambdaOf):
             parameters = [f"p{number}" for number in range(given.takes[0])]
             body = f"IF(p{parameter} = {at}, CAST(raise_error('x') AS BOOLEAN), {answer})"

@@ -17,15 +17,15 @@ from typing import Any
 from hypothesis import strategies as st
 
 from planproof import Catalog, Conf
-from planproof_engine.analysis.blocks.evidence import left_out, nulled
+from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable
 from planproof_engine.analysis.blocks.queries import bind_query
-from planproof_engine.analysis.blocks.setops import widened
+from planproof_engine.analysis.blocks.setops import build_set_operation
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.names.scope import extract
 from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category, LambdaOf, Mismatch, Signature, kind_of
 from planproof_engine.expr.nodes import column_of, fresh_id
-from planproof_engine.functions.bind import apply, cast, coerced, refused_cast
+from planproof_engine.functions.bind import apply, cast, check_cast, coerce_arguments
 from planproof_engine.functions.registry import builtin
 from planproof_engine.logical import nodes as p
 from planproof_engine.origin import AnalysisError, Unknown
@@ -136,7 +136,7 @@ def _arguments(draw: Draw, function: Signature, scope: Scope, depth: int) -> lis
     count = draw(st.integers(least, min(most if most is not None else least + 2, least + 2)))
     good = specimens.BASES.get(function.name, ())
     found: list[x.Expr] = []
-    for at, place in enumerate(function.expected(count)):
+    for at, place in enumerate(function.list_inputs(count)):
         kind = kind_of(place)
         proven = specimens.SPECIMENS[good[at]].expr if at < len(good) else None
         if isinstance(proven, x.Literal):
@@ -159,7 +159,7 @@ def _cast(draw: Draw, scope: Scope, depth: int) -> x.Expr:
     child, target = expression(draw, scope, depth), _one(draw, list(TYPES.values()))
     mode = "try" if _chance(draw, 3) else "ansi" if scope.conf.ansi else "legacy"
     plain = parse_type(target.simple)
-    if refused_cast(child.type, plain, mode) is not None:
+    if check_cast(child.type, plain, mode) is not None:
         return child
     return cast(child, plain, scope.conf, mode=mode, written=True)
 
@@ -191,7 +191,7 @@ def _higher(draw: Draw, scope: Scope, depth: int) -> x.Expr:
             bound.append(expression(draw, scope, depth, lambda t, kind=kind: kind is None or accepts(kind, t)))
             continue
         try:
-            bound = coerced(function, bound, scope.conf) if at == 1 else bound
+            bound = coerce_arguments(function, bound, scope.conf) if at == 1 else bound
             assert function.variables is not None
             types = function.variables(bound, at)
         except (Mismatch, Unknown, IndexError):
@@ -351,8 +351,10 @@ def aggregate(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     if groups and _chance(draw, 3):
         everything = tuple(range(len(groups)))
         sets = tuple(dict.fromkeys((everything, everything[:1], ())))
-        absent = left_out(groups, sets)
-        return p.Aggregate(groups, tuple(nulled(i, absent, conf) for i in _named_items(draw, items)), child, sets)
+        absent = find_left_out_keys(groups, sets)
+        return p.Aggregate(
+            groups, tuple(make_keys_nullable(i, absent, conf) for i in _named_items(draw, items)), child, sets
+        )
     made: p.Plan = p.Aggregate(groups, _named_items(draw, items), child)
     if _chance(draw, 3):
         condition = _call("isnotnull", [_aggregate_call(draw, scope, 0)], conf)
@@ -388,7 +390,7 @@ def set_operation(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     kind, keeps = _one(draw, ["union", "intersect", "except"]), draw(st.booleans())
     env = Environment("", catalog(), conf, builtin(), bind_query)
     try:
-        return widened(kind, sides[0], sides[1], keeps, env, q.Select())
+        return build_set_operation(kind, sides[0], sides[1], keeps, env, q.Select())
     except AnalysisError:
         return left
 
@@ -474,7 +476,7 @@ def recursion(draw: Draw, conf: Conf, depth: int) -> p.Plan:
     items = tuple(i if i.type == c.type else c for i, c in zip(items, inner))
     step = p.Project(items, p.Filter(predicate(draw, scope, 1), p.Named(("r",), itself, inner)))
     env = Environment("", catalog(), conf, builtin(), bind_query)
-    both = widened("union", anchor, step, True, env, q.Select())
+    both = build_set_operation("union", anchor, step, True, env, q.Select())
     output = tuple(replace(c, id=fresh_id(), nullable=b.nullable) for c, b in zip(shown, both.output))
     return p.Recursion(itself, both, output)
 

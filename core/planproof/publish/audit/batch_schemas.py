@@ -21,7 +21,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure
 from planproof.session.settings import COMPARED
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.schema import folded
+from planproof_engine.schema import fold_name
 
 _COMPARED = {COMPARED: "true"}
 _SAID = re.compile(r"\w+: expected (StructType\(.*\)), got (StructType\(.*\))", re.S)
@@ -176,7 +176,7 @@ def _is_reordered(declared: str, found: str) -> bool:
     """Whether a struct has the declared names in another order: `a, b` where `b, a` is declared."""
     (kind, wanted), (other, given) = _split_type(declared), _split_type(found)
     if kind == "StructType" == other:
-        names, called = ([folded(_split_type(field)[1][0]) for field in fields] for fields in (wanted, given))
+        names, called = ([fold_name(_split_type(field)[1][0]) for field in fields] for fields in (wanted, given))
         if names != called and sorted(names) == sorted(called):
             return True
     return any(map(_is_reordered, wanted, given))

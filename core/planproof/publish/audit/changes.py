@@ -22,7 +22,7 @@ from planproof.publish.transaction.publication import JournaledPublication
 from planproof.report.changes import TableChange, TableVersion, Values
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.origin import AnalysisError
-from planproof_engine.schema import ByColumn, PhysicalSchema, folded
+from planproof_engine.schema import ByColumn, PhysicalSchema, fold_name
 from planproof_engine.types import DATE, DataType, is_integral
 
 LOCAL, REMOTE = 200, 32
@@ -137,7 +137,7 @@ def _read(session: Session, schema: PhysicalSchema, where: Iterable[PartitionLoc
     tails = _fetch_footers(session, paths) if remote else None
     for (_, part), (rows, columns) in zip(found, run_isolated_or_here(read_all_extents, paths, tails)):
         inner = parse_values(part.partition) if part.partition else []
-        keys = {folded(name): _partition_extent(types.get(name), text, rows) for name, text in inner}
+        keys = {fold_name(name): _partition_extent(types.get(name), text, rows) for name, text in inner}
         for name, extent in keys.items() if rows else ():
             seen.keys.setdefault(name, set()).add(extent.low)
         seen.add(rows, {**columns, **keys}, [*types])
@@ -176,8 +176,8 @@ def _partition_extent(kind: DataType | None, text: str | None, rows: int) -> Ext
 
 
 def _describe_values(name: str, kind: DataType, seen: Seen) -> Values:
-    extent = seen.columns.get(folded(name), Extent(0))
-    distinct = _count_distinct(extent, seen.keys.get(folded(name)))
+    extent = seen.columns.get(fold_name(name), Extent(0))
+    distinct = _count_distinct(extent, seen.keys.get(fold_name(name)))
     if extent.unknown or extent.low is None:
         return Values(name, kind.simple, extent.nulls, distinct=distinct, unknown=extent.unknown)
     return Values(name, kind.simple, extent.nulls, format_bound(extent.low), format_bound(extent.high), distinct)

@@ -9,7 +9,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.report.comparison import Comparison, Example
 from planproof.session.protocol import StoredTable
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ByColumn, ColumnNames, PhysicalSchema
 from planproof_engine.types import Array, DataType, Map, Struct
 
@@ -55,8 +55,8 @@ def compare(job: Job, keys: Sequence[str], after: str) -> Comparison:
 
 def _join_query(keys: Sequence[str], columns: Sequence[str], before: str, after: str) -> str:
     """Both sides by the key, under names that no column has."""
-    picked = [f"{quoted((key,))} AS {_column_name('k', i)}" for i, key in enumerate(keys)]
-    picked += [f"{quoted((column,))} AS {_column_name('v', i)}" for i, column in enumerate(columns)]
+    picked = [f"{quote_parts((key,))} AS {_column_name('k', i)}" for i, key in enumerate(keys)]
+    picked += [f"{quote_parts((column,))} AS {_column_name('v', i)}" for i, column in enumerate(columns)]
     sides = [f"(SELECT true AS here, {', '.join(picked)} FROM {relation} AS side)" for relation in (before, after)]
     same = " AND ".join(f"o.{_column_name('k', i)} <=> n.{_column_name('k', i)}" for i in range(len(keys)))
     return f"{sides[0]} AS o FULL OUTER JOIN {sides[1]} AS n ON {same}"
@@ -84,7 +84,7 @@ def _examples(job: Job, keys: Sequence[str], columns: Sequence[str], changed: st
 
 
 def _refuse_repeated(job: Job, keys: Sequence[str], relation: str, side: str) -> None:
-    named = ", ".join(quoted((key,)) for key in keys)
+    named = ", ".join(quote_parts((key,)) for key in keys)
     repeated = f"SELECT {named} FROM {relation} AS side GROUP BY {named} HAVING count(*) > 1"
     number = int(job.session.rows(f"SELECT count(*) FROM ({repeated})")[0][0])
     if number:

@@ -19,12 +19,12 @@ from planproof_engine.claim import Facts
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.hazards import LOST as LOSSY
 from planproof_engine.hazards import NARROWED as NARROWING
-from planproof_engine.hazards import UNDECIDED, Fits, certain, stand_in, swapped, warning
+from planproof_engine.hazards import UNDECIDED, Fits, find_swapped, judge_certain, make_warning, stand_in
 from planproof_engine.hazards import WRAPPED as ARITHMETIC
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames
-from planproof_engine.texts import drop_terminators, together
+from planproof_engine.texts import drop_terminators, join_counts
 
 FOOTERS = 200
 """Of a source with more files than these a count is as cheap as a look at all footers."""
@@ -94,7 +94,7 @@ def _is_left_out(draft: Draft, session: Session, check: Check) -> bool:
     sql = drop_terminators(draft.model.sql)
     start, stop = origin.start, origin.stop
     other = f"{sql[:start]}if({counting.at_value}, {instead}, {sql[start:stop]}){sql[stop:]}"
-    column = quoted((check.alone[0],))
+    column = quote_parts((check.alone[0],))
     try:
         before, after = (
             session.rows(f"SELECT count(*), count({column}) FROM (\n{text}\n) AS counted")[0] for text in (sql, other)
@@ -155,7 +155,7 @@ def _decide_by_footers(check: Check, footers: _Footers) -> Finding | None:
     if evidence is not None:
         message = f"{known.message}; {evidence}"
         return replace(known, verdict=Verdict.PROVED, message=message, evidence=evidence)
-    return certain(known, fits)
+    return judge_certain(known, fits)
 
 
 def _decide_by_counts(session: Session, checks: Sequence[Check]) -> dict[int, Finding]:
@@ -181,7 +181,7 @@ def _count_each(session: Session, checks: Sequence[Check]) -> list[int | None]:
     """One number for each check; an empty list where Spark cannot count."""
     first = checks[0]
     counts = [check.counting for check in checks if check.counting is not None]
-    sql = together(counts) if counts else first.sql
+    sql = join_counts(counts) if counts else first.sql
     try:
         return [int(number or 0) for number in session.rows(sql or "")[0]]
     except (AnalysisError, SparkFailure):
@@ -195,12 +195,12 @@ def find_swapped_views(draft: Draft) -> list[Finding]:
         given = [table.properties.get(f"{_QUERY_COLUMN}{i}") for i in range(len(table.schema))]
         names = [name for name in given if name is not None]
         wanted = table.schema.names
-        pairs = list(swapped(wanted, names)) if table.kind == "view" and len(names) == len(wanted) else []
+        pairs = list(find_swapped(wanted, names)) if table.kind == "view" and len(names) == len(wanted) else []
         if pairs:
             said = ", ".join(f"{names[at]} under {wanted[at]}" for at, _ in pairs)
             first = wanted[pairs[0][0]]
             message = f"the column list of the view {table.name}, which is read here, goes by position and puts {said}"
-            found.append(warning("PP121", first, first, names[pairs[0][0]], message, "catalog"))
+            found.append(make_warning("PP121", first, first, names[pairs[0][0]], message, "catalog"))
     return found
 
 
@@ -227,7 +227,7 @@ class _Footers:
 
     def _read(self, relation: str, column: str) -> tuple[tuple[int, int], str] | None:
         try:
-            name = quoted(split_name(relation))
+            name = quote_parts(split_name(relation))
             table = self._draft.sources.get(name) or self._session.table(name)
             location = decode_uri(table.location) if table and table.is_plain_parquet and table.location else None
             if table is None or location is None or table.partition_by or local(location) is None:

@@ -16,7 +16,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.report.changes import TableChange
 from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ByColumn, PhysicalSchema, by_name
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
@@ -103,9 +103,9 @@ def _now() -> datetime:
 
 
 def _ask_counts(job: Job, after: str, nulls: list[str], fresh: list[Fresh]) -> tuple[Any, ...]:
-    terms = ["count(*)", *(f"count_if({quoted((column,))} IS NULL)" for column in nulls)]
+    terms = ["count(*)", *(f"count_if({quote_parts((column,))} IS NULL)" for column in nulls)]
     for one in fresh:
-        column = quoted((one.column,))
+        column = quote_parts((one.column,))
         least = int((_now() - timedelta(seconds=one.seconds)).timestamp() * 1_000_000)
         # A date, and a timestamp without a zone, count in the session's zone.
         terms.append(f"CAST(max({column}) AS STRING)")
@@ -171,7 +171,7 @@ _OVERWRITES = (Effect.REPLACES, Effect.REPLACES_PARTITIONS)
 
 def _partition_query(job: Job, new: str, columns: Sequence[str], allowed: Change) -> str:
     """How many partitions are overwritten, how many of them break the limit, and the values and rows of the worst."""
-    keys = [quoted((column,)) for column in columns]
+    keys = [quote_parts((column,)) for column in columns]
     by, (low, high) = ", ".join(keys), allowed
     bounds = [f"`rows changed` < {low}"] * (low is not None) + [f"`rows changed` > {high}"] * (high is not None)
     shown = [*(f"CAST({key} AS STRING)" for key in keys), "`rows before`", "`rows after`"]

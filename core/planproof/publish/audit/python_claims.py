@@ -14,7 +14,7 @@ from planproof.invariants import count_queries
 from planproof.judge.effect import Effect
 from planproof.publish.materialize.materialization import Job, Publication
 from planproof.session.protocol import NULL_FOUND, SparkFailure
-from planproof_engine.claim import Facts, Path, dotted, nested_fields
+from planproof_engine.claim import Facts, Path, join_path, nested_fields
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 
@@ -40,7 +40,7 @@ def keep_trusted(job: Job, publication: Publication, facts: Facts | None) -> Fac
     if not unread:
         return facts
     claimed = {p.path for p in nested_fields(planes.analyzed) if p.promises}
-    draft.uncountable = frozenset(map(dotted, claimed))
+    draft.uncountable = frozenset(map(join_path, claimed))
     return replace(facts, nulls={path: n for path, n in facts.nulls.items() if path not in claimed})
 
 
@@ -85,6 +85,6 @@ def _count_claims(job: Job) -> tuple[list[Finding], Sequence[str]]:
 
 
 def _report_claim(path: Path, found: str) -> Finding:
-    field = dotted(path)
+    field = join_path(path)
     message = f"Python data claims that {field} is NOT NULL and holds {found}, which Spark would store as other values"
     return Finding(Verdict.VIOLATED, "PP301", "batches", field, "NOT NULL", found, message)

@@ -10,10 +10,10 @@ import re
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import SparkFailure
-from planproof_engine.claim import Path, dotted, nested_fields
+from planproof_engine.claim import Path, join_path, nested_fields
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import PhysicalSchema, folded
+from planproof_engine.quoting import quote_parts
+from planproof_engine.schema import PhysicalSchema, fold_name
 
 _NULL = re.compile(r"null value appeared in non-nullable field:(.+?)If the schema is inferred", re.S | re.I)
 """Spark's message (`NOT_NULL_ASSERT_VIOLATION`, in 3.5 a NullPointerException); each part of the path is a line."""
@@ -31,7 +31,7 @@ def find_met_null(job: Job, failure: SparkFailure) -> bool:
         return False
     contract = job.model.contract
     if contract is not None and _is_promised(contract.schema, path):
-        field = dotted(path)
+        field = join_path(path)
         message = (
             f"{field}: promised NOT NULL, and the write met a null: {job.model.name} has NOT NULL in its own schema "
             "there, and takes no such row. How many there are was not counted"
@@ -47,12 +47,12 @@ def describe_forbidden_null(job: Job, path: Path) -> str:
     """What is said of a null that a table's own schema forbids, and what to do."""
     first = "first DROP IDENTIFIER FIELDS, then " if job.target and "identifier-fields" in job.target.properties else ""
     return (
-        f"{job.model.name} says NOT NULL of {dotted(path)} in its own schema, and what would be written holds a null "
-        f"there; nothing was published. Filter the null, or make the column nullable: {first}ALTER TABLE "
-        f"{job.names.target.quoted} ALTER COLUMN {quoted(path)} DROP NOT NULL"
+        f"{job.model.name} says NOT NULL of {join_path(path)} in its own schema, and what would be written holds a "
+        f"null there; nothing was published. Filter the null, or make the column nullable: {first}ALTER TABLE "
+        f"{job.names.target.quoted} ALTER COLUMN {quote_parts(path)} DROP NOT NULL"
     )
 
 
 def _is_promised(schema: PhysicalSchema, path: Path) -> bool:
-    wanted = list(map(folded, path))
-    return any(f.promises and list(map(folded, f.path)) == wanted for f in nested_fields(schema))
+    wanted = list(map(fold_name, path))
+    return any(f.promises and list(map(fold_name, f.path)) == wanted for f in nested_fields(schema))

@@ -21,9 +21,9 @@ from planproof_engine.catalog import split_name
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import without_lengths
+from planproof_engine.types import drop_lengths
 
 
 def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Report:
@@ -48,7 +48,7 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
     draft.rows = facts.rows if facts else None
     plane = "catalog" if facts is None else "files"
     # A declared length binds only those who write through Spark. The stored values are counted.
-    seen = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
+    seen = PhysicalSchema(tuple(replace(f, type=drop_lengths(f.type)) for f in schema))
     draft.add(contract_terms.check(contract, seen, {}, facts, draft.settings, plane, lambda column: None))
     if is_broken_by_rows_alone(draft):
         failing = count(draft, session, relation)
@@ -60,7 +60,7 @@ def audit_stored(draft: Draft, session: Session, at: str | None = None) -> Repor
 
 def _read_path(draft: Draft, session: Session, location: str) -> tuple[str, PhysicalSchema, Facts | None]:
     draft.mark_absent("catalog", "a path is in no catalog")
-    relation = f"parquet.{quoted((location,))}"
+    relation = f"parquet.{quote_parts((location,))}"
     path = local(location)
     paths = session.files(path or location)
     if not paths:
@@ -129,7 +129,7 @@ def _list_partition_columns(paths: Iterable[str]) -> list[str]:
 
 
 def _read_table(draft: Draft, session: Session, name: str) -> tuple[str, PhysicalSchema, Facts | None]:
-    relation = quoted(split_name(name))
+    relation = quote_parts(split_name(name))
     table = session.table(relation)
     if table is None:
         draft.set_details(absent=True)
@@ -151,13 +151,13 @@ def _read_table(draft: Draft, session: Session, name: str) -> tuple[str, Physica
 
 def _read_version(draft: Draft, session: Session, name: str, at: str) -> tuple[str, PhysicalSchema]:
     """What a Delta table held at a version or a timestamp."""
-    table = None if "/" in name else session.table(quoted(split_name(name)))
+    table = None if "/" in name else session.table(quote_parts(split_name(name)))
     if table is None or table.format != "delta":
         raise SparkFailure(
             f"{name} is no Iceberg or Delta table that this session can look into: it has no snapshot {at}"
         )
-    when = f"VERSION AS OF {int(at)}" if at.isdecimal() else f"TIMESTAMP AS OF {literal(at)}"
-    relation = f"(SELECT * FROM {quoted(split_name(name))} {when})"
+    when = f"VERSION AS OF {int(at)}" if at.isdecimal() else f"TIMESTAMP AS OF {quote_literal(at)}"
+    relation = f"(SELECT * FROM {quote_parts(split_name(name))} {when})"
     schema = session.planes(f"SELECT * FROM {relation}").analyzed
     draft.read(Claim("catalog", schema))
     for plane in ("files", "batches"):

@@ -19,7 +19,7 @@ from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.claim import find_place as find
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 
 MOST = 5
@@ -96,7 +96,7 @@ class Asked:
                 else count_queries.dangling_rows_query(relation, constraint.columns, *found, columns, MOST)
             )
         condition = self._condition(finding, constraint)
-        listed = ", ".join(map(backticked, columns)) or "*"
+        listed = ", ".join(map(quote_name, columns)) or "*"
         return None if condition is None else f"{listed}\nFROM {relation} AS counted\nWHERE {condition}\nLIMIT {MOST}"
 
     def _condition(self, finding: Finding, constraint: Constraint | None) -> str | None:
@@ -139,7 +139,7 @@ def _keys(draft: Draft, finding: Finding, names: Sequence[str]) -> Sequence[str]
     given: Any = getattr(draft.model, "options", {}).get("unique_key") or ()
     found.append((given,) if isinstance(given, str) else tuple(given))
     known = ColumnNames(names)
-    return next((list(map(known.spelt, key)) for key in found if key and all(c in known for c in key)), [])
+    return next((list(map(known.find_spelling, key)) for key in found if key and all(c in known for c in key)), [])
 
 
 def _format_value(value: object) -> str | None:

@@ -14,7 +14,7 @@ from planproof.publish.audit.staged import count, is_broken_by_rows_alone
 from planproof.report.model import Report
 from planproof.session.protocol import Session
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
-from planproof_engine.claim import Claim, Facts, dotted
+from planproof_engine.claim import Claim, Facts, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.types import BYTE, SHORT
 
@@ -42,7 +42,7 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
         contract, snapshot.schema, _evidence(snapshot), facts, draft.settings, "files", lambda column: None
     )
     draft.add(map(_explain_integers, found))
-    doubted = {dotted(field.path) for field in snapshot.fields if field.required and not field.enforced}
+    doubted = {join_path(field.path) for field in snapshot.fields if field.required and not field.enforced}
     draft.uncountable |= frozenset(doubted)
     counts = is_broken_by_rows_alone(draft)
     if counts:
@@ -60,7 +60,7 @@ def audit_snapshot(draft: Draft, session: Session, snapshot: Snapshot) -> Report
 def describe_snapshot(snapshot: Snapshot) -> str:
     """The snapshot's number, its columns' field ids, and how the table is partitioned and sorted."""
     said = [f"Iceberg's schema at snapshot {snapshot.number}" if snapshot.number else "Iceberg's schema; no snapshot"]
-    said.append("field ids " + ", ".join(f"{dotted((name,))} {number}" for name, number in snapshot.ids.items()))
+    said.append("field ids " + ", ".join(f"{join_path((name,))} {number}" for name, number in snapshot.ids.items()))
     said.append(f"partitioned by {', '.join(snapshot.partitions)}" if snapshot.partitions else "not partitioned")
     if snapshot.sorting:
         said.append(f"sorted by {snapshot.sorting}")
@@ -95,7 +95,7 @@ def _source(snapshot: Snapshot) -> str:
 
 def _evidence(snapshot: Snapshot) -> dict[str, str]:
     why = "required by Iceberg's schema in all of its versions, which its writers enforce"
-    return {dotted(field.path): why for field in snapshot.fields if field.enforced}
+    return {join_path(field.path): why for field in snapshot.fields if field.enforced}
 
 
 def _find_contradictions(snapshot: Snapshot) -> list[Finding]:
@@ -104,7 +104,7 @@ def _find_contradictions(snapshot: Snapshot) -> list[Finding]:
     for field in snapshot.fields:
         number = snapshot.counts.nulls.get(field.number, 0)
         if field.required and number and len(field.path) == 1:
-            name, nulls = dotted(field.path), format_count(number, "null")
+            name, nulls = join_path(field.path), format_count(number, "null")
             message = (
                 f"{name} is required by Iceberg's schema, and its data files hold {nulls}: "
                 "what Spark reads there is no value that anybody wrote. Drop NOT NULL (ALTER COLUMN ... DROP NOT NULL)"

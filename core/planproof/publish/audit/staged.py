@@ -25,7 +25,7 @@ from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local
-from planproof_engine.claim import SAMPLE, Claim, Facts, dotted
+from planproof_engine.claim import SAMPLE, Claim, Facts, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import ColumnNames, PhysicalSchema
@@ -134,7 +134,7 @@ def drop_undone_evidence(examined: Examined, partition_by: Sequence[str]) -> Exa
     """Without the evidence that storing undoes: a partition column holds an empty string as NULL (V1Writes)."""
     partitions = ColumnNames(partition_by)
     texts = {
-        dotted((f.name,))
+        join_path((f.name,))
         for f in examined.promised
         if f.name in partitions and isinstance(f.type, (String, Char, Varchar))
     }
@@ -328,11 +328,14 @@ def _open(draft: Draft) -> list[Finding]:
     ]
 
 
-def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> StoredTable | None:
+def look(
+    job: Job, written: PhysicalSchema, describe: Callable[[], None], is_exchanged: Callable[[], bool]
+) -> StoredTable | None:
     """The catalog's plane: the relation as it is registered now, against what was written; None where Spark does not
     show it.
 
-    The target has changed by now: a failure of Spark here undoes no publish.
+    The target has changed by now: a failure of Spark here undoes no publish. `is_exchanged` is asked where the two
+    differ: whether another relation has taken the published one's place.
     """
     name, draft = job.names.target.quoted, job.draft
     try:
@@ -346,7 +349,16 @@ def look(job: Job, written: PhysicalSchema, describe: Callable[[], None]) -> Sto
     if now is None:
         draft.mark_unreadable("catalog", "the catalog does not show the relation")
         return None
+    is_replaced = now.kind == "table" and draft.effect is Effect.REPLACES
+    differences = registered.check(now.schema, written, now.partition_by) if is_replaced else []
+    if differences and is_exchanged():
+        draft.mark_unreadable("catalog", "another relation has taken the published one's place")
+        message = (
+            f"{job.model.name} was published, and somebody dropped it or made it anew right after: what stands there "
+            "now was not looked at. Run the model again if that was no intention"
+        )
+        draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
+        return None
     draft.read(Claim("catalog", now.schema))
-    if now.kind == "table" and draft.effect is Effect.REPLACES:
-        draft.add(registered.check(now.schema, written, now.partition_by))
+    draft.add(differences)
     return now

@@ -16,7 +16,7 @@ from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import RelationName
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, folded
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, fold_name
 from planproof_engine.types import STRING, DataType
 
 _OF_SOME_ROWS = frozenset(
@@ -91,7 +91,7 @@ class Relations:
         """Whether a relation's column is of that type by now."""
         table = self._table(name)
         fields = table.schema.fields if table is not None else ()
-        return [f.type for f in fields if folded(f.name) == folded(column)] == [t]
+        return [f.type for f in fields if fold_name(f.name) == fold_name(column)] == [t]
 
     def _table(self, name: RelationName) -> StoredTable | None:
         if name not in self._tables:
@@ -129,7 +129,7 @@ def _count(question: Question, relations: Relations, steps: int = 0) -> Failures
 
 def _prove(question: Question, shown: Shown, relations: Relations) -> str | None:
     """Why no row can fail, whatever the sources hold."""
-    column = folded(question.column)
+    column = fold_name(question.column)
     if question.kind == "not_null":
         return shown.filled.get(column)
     if question.kind == "unique":
@@ -138,7 +138,10 @@ def _prove(question: Question, shown: Shown, relations: Relations) -> str | None
         return _find_key(shown, ColumnNames(question.columns))
     if question.kind == "relationships":
         part = shown.parts.get(column)
-        same = part is not None and (part.relation, folded(part.column)) == (question.other, folded(question.field))
+        same = part is not None and (part.relation, fold_name(part.column)) == (
+            question.other,
+            fold_name(question.field),
+        )
         # A view may show other rows each time.
         if part is not None and same and relations.is_table(part.relation):
             return f"its values are those of {part.relation}.{part.column}"
@@ -152,7 +155,7 @@ def _find_key(shown: Shown, columns: Set[str]) -> str | None:
 
 def _decide_by_sources(question: Question, shown: Shown, relations: Relations, steps: int) -> Failures | None:
     """The rows are some of another relation's rows: none fails where none of those does."""
-    part = shown.parts.get(folded(question.column))
+    part = shown.parts.get(fold_name(question.column))
     if part is None or not _is_carried(question.kind, part) or not relations.has(part.relation, part.column, part.type):
         return None
     below = replace(question, relation=part.relation, column=part.column)
@@ -279,7 +282,7 @@ def _resolve_source(
     """A relation and its column that hold the same values, which may lie in files where those of a view do not."""
     for _ in range(0 if case_sensitive else MOST_STEPS):
         shown = relations.plan(name) if relations.files(name) is None else None
-        part = shown.parts.get(folded(column)) if shown is not None else None
+        part = shown.parts.get(fold_name(column)) if shown is not None else None
         if part is None or not part.whole or not relations.has(part.relation, part.column, part.type):
             break
         name, column = part.relation, part.column
@@ -317,8 +320,8 @@ def find_stored_below(
 
 def _find_field(stored: Stored | None, name: str, case_sensitive: bool) -> PhysicalField | None:
     """The column of that name that the files hold."""
-    wanted, known = folded(name, case_sensitive), stored.schema.fields if stored is not None else ()
-    fields = [f for f in known if folded(f.name, case_sensitive) == wanted]
+    wanted, known = fold_name(name, case_sensitive), stored.schema.fields if stored is not None else ()
+    fields = [f for f in known if fold_name(f.name, case_sensitive) == wanted]
     if len(fields) != 1 or stored is None or fields[0].name in stored.beside:
         return None
     return fields[0]

@@ -15,11 +15,11 @@ from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine import deeply
 from planproof_engine.catalog import RelationName
-from planproof_engine.claim import dotted
+from planproof_engine.claim import join_path
 from planproof_engine.finding import Verdict
 from planproof_engine.origin import AnalysisError
 from planproof_engine.plans import StoredColumn, rows_of
-from planproof_engine.schema import ColumnNames, folded
+from planproof_engine.schema import ColumnNames, fold_name
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
 _OF_THE_TEXT = ("a filter on ", "a join key on ")
@@ -59,7 +59,7 @@ def show_target(job: Job) -> Shown | None:
         return None
     named = [name for name, _ in job.model.options.get("columns") or ()] if job.draft.effect is Effect.DEFINES else []
     output = plan.root.output
-    names = [folded(str(name)) for name in named or [c.name for c in output]]
+    names = [fold_name(str(name)) for name in named or [c.name for c in output]]
     if len(names) != len(output) or len(set(names)) != len(names):
         return None
     promised, evidence = job.examined.promised, _collect_evidence(job)
@@ -70,7 +70,9 @@ def show_target(job: Job) -> Shown | None:
         if not (isinstance(f.type, (Char, Varchar)) or (name in partitions and f.type == STRING))
     }
     compared = {c.id: kept[c.id] for c, f in zip(output, promised) if c.id in kept and is_comparable(f.type)}
-    filled = {kept[c.id]: evidence[dotted((c.name,))] for c in output if c.id in kept and dotted((c.name,)) in evidence}
+    filled = {
+        kept[c.id]: evidence[join_path((c.name,))] for c in output if c.id in kept and join_path((c.name,)) in evidence
+    }
     found = deeply(lambda: rows_of(plan.root))
     keys = {frozenset(compared[i] for i in key): why for key, why in found.keys.items() if key <= compared.keys()}
     types = {c.id: c.type for c in output}
@@ -87,7 +89,7 @@ def _list_promised_keys(job: Job, known: set[str]) -> dict[str, str]:
         return {}
     proved = {f.promised for f in job.draft.findings if f.code == "PP507" and f.verdict is Verdict.PROVED}
     keys = [c for c in contract.constraints if c.kind in ("unique", "primary_key") and str(c) in proved]
-    names = [folded(c.columns[0]) for c in keys if len(c.columns) == 1]
+    names = [fold_name(c.columns[0]) for c in keys if len(c.columns) == 1]
     return {name: f"the contract's key {name}, counted before the publish" for name in names if name in known}
 
 

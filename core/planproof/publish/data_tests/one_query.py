@@ -8,14 +8,14 @@ from planproof.publish.data_tests.decided import Failures
 from planproof.publish.data_tests.known import Question
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 
 LEAST = 2
 """One test alone is asked as dbt asks it."""
 
 
 def _values(question: Question) -> str:
-    return ", ".join(map(literal, question.values))
+    return ", ".join(map(quote_literal, question.values))
 
 
 def _count_outside(question: Question, column: str) -> str:
@@ -47,7 +47,7 @@ def count_together(
     shared = [q for q in dict.fromkeys(questions) if q.kind in SHARED and not q.where]
     if len(shared) < LEAST:
         return {}
-    sums = ", ".join(_FAILURES[q.kind](q, quoted((q.column,))) for q in shared)
+    sums = ", ".join(_FAILURES[q.kind](q, quote_parts((q.column,))) for q in shared)
     try:
         (found,) = session.rows(f"SELECT {sums} FROM {relation}")
     except (AnalysisError, SparkFailure):

@@ -76,6 +76,9 @@ class DeltaLake:
     def describe(self, job: Job, publication: DeltaPublication) -> None:
         """Nothing: what is said of a table is committed with its rows."""
 
+    def is_exchanged(self, publication: DeltaPublication) -> bool:
+        return not publication.is_committed()
+
     def settle(self, publication: DeltaPublication) -> Ending:
         ending = publication.settle()
         if ending == "finished":

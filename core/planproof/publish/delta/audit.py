@@ -12,7 +12,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
 from planproof_engine.claim import Claim, Facts
 from planproof_engine.schema import PhysicalSchema
-from planproof_engine.types import without_lengths
+from planproof_engine.types import drop_lengths
 
 _MAPPED = "the table maps its columns, and its files name them otherwise; what the contract promises is counted"
 
@@ -35,7 +35,7 @@ def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_
     """The planes `catalog` and `files` of what was staged; None where no footer tells of the columns."""
     draft, state = job.draft, publication.state()
     draft.read(Claim("catalog", schema))
-    promised = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in job.examined.promised))
+    promised = PhysicalSchema(tuple(replace(f, type=drop_lengths(f.type)) for f in job.examined.promised))
     draft.add(registered.check(_drop_lengths(schema), promised) if says_types else [])
     unread = _MAPPED if state.is_mapped else _FED if state.feeds_changes else None
     if unread is not None:
@@ -54,4 +54,4 @@ def _read(job: Job, publication: DeltaPublication, schema: PhysicalSchema, says_
 
 def _drop_lengths(schema: PhysicalSchema) -> PhysicalSchema:
     """Spark checks declared lengths as it writes; files hold texts."""
-    return PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in schema))
+    return PhysicalSchema(tuple(replace(f, type=drop_lengths(f.type)) for f in schema))

@@ -12,8 +12,8 @@ from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure
 from planproof_engine.claim import nested_fields
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import folded
+from planproof_engine.quoting import quote_parts
+from planproof_engine.schema import fold_name
 
 _BROKEN = re.compile(
     r"NOT NULL constraint violated for column: [^\n]+|CHECK constraint .+ violated by row[^\n]*(?:\n - [^\n]+)*"
@@ -53,7 +53,9 @@ def _list_checks(job: Job, staged: StagedTable) -> list[str]:
     promised = {_strip_blanks(c.expression or "") for c in declared if c.kind == "check"}
     own = ((key, text) for key, text in staged.base.properties.items() if key.startswith(_CHECK))
     return [
-        f"DROP CONSTRAINT {quoted((key.removeprefix(_CHECK),))}" for key, text in own if _strip_blanks(text) in promised
+        f"DROP CONSTRAINT {quote_parts((key.removeprefix(_CHECK),))}"
+        for key, text in own
+        if _strip_blanks(text) in promised
     ]
 
 
@@ -66,8 +68,8 @@ def _list_not_null(job: Job, staged: StagedTable) -> list[str]:
     contract = job.model.contract
     promised = {_split_path(f.path) for f in nested_fields(contract.schema) if f.promises} if contract else set()
     own = (f.path for f in nested_fields(staged.base.schema) if f.promises)
-    return [f"ALTER COLUMN {quoted(path)} DROP NOT NULL" for path in own if _split_path(path) in promised]
+    return [f"ALTER COLUMN {quote_parts(path)} DROP NOT NULL" for path in own if _split_path(path) in promised]
 
 
 def _split_path(path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(folded, path))
+    return tuple(map(fold_name, path))

@@ -20,7 +20,7 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decode_uri, store_of
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 PATIENCE = 60.0
@@ -200,7 +200,7 @@ class DeltaPublication(NotedPublication):
             raise
 
     def _restore(self, version: int) -> bool:
-        table = quoted(("delta", decode_uri(self.base.location)))
+        table = quote_parts(("delta", decode_uri(self.base.location)))
         with suppress(SparkFailure):
             self._session.rows(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
             return True

@@ -13,7 +13,7 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import Session, SparkFailure
 from planproof.session.store import Store, decode_uri
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 PREFIX = "planproof_"
 _COMMIT = re.compile(r"([0-9]{20})\.json")
@@ -29,7 +29,7 @@ class StagedTable:
         self.tables, self.store, self.base = tables, store, base
         self.folder = PREFIX + run
         self.location = join(decode_uri(base.location), self.folder)
-        self.relation = quoted(("delta", self.location))
+        self.relation = quote_parts(("delta", self.location))
         self._first = 0
         self.is_named = False
 
@@ -38,7 +38,7 @@ class StagedTable:
         # Without a log of its own Delta takes the folder for a partition of the table that it lies in.
         self.say("")
         self._first = 1
-        source = quoted(("delta", decode_uri(self.base.location)))
+        source = quote_parts(("delta", decode_uri(self.base.location)))
         session.rows(f"CREATE TABLE {self.relation} SHALLOW CLONE {source} VERSION AS OF {self.base.version}")
 
     def say(self, note: str) -> None:

@@ -18,7 +18,7 @@ from planproof.publish.transaction.names import Refused, join
 from planproof.publish.transaction.places import database_root
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.store import decode_uri
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
 
@@ -55,9 +55,11 @@ class Replacement:
             given = model.options.get(name)
             clauses += [f"{words} ({format_properties(given)})"] if given else []
         if model.partition_by:
-            clauses.append(f"PARTITIONED BY ({', '.join(quoted((name.strip('`'),)) for name in model.partition_by)})")
+            clauses.append(
+                f"PARTITIONED BY ({', '.join(quote_parts((name.strip('`'),)) for name in model.partition_by)})"
+            )
         if model.comment is not None:
-            clauses.append(f"COMMENT {literal(model.comment)}")
+            clauses.append(f"COMMENT {quote_literal(model.comment)}")
         statement = "\n".join([*clauses, "AS", drop_terminators(job.examined.sql)])
         job.session.write(statement)
         return statement

@@ -23,7 +23,7 @@ from planproof.session.branches import Branches
 from planproof.session.protocol import Changing, Session, StoredTable, Transactional
 from planproof_engine.catalog import SESSION_CATALOG, RelationName
 from planproof_engine.finding import Finding, Verdict
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 
 class _Committed:
@@ -56,6 +56,9 @@ class _Committed:
 
     def find_late_rows(self, publication: IcebergPublication) -> str:
         return ""
+
+    def is_exchanged(self, publication: IcebergPublication) -> bool:
+        return publication.transaction.is_exchanged()
 
     def settle(self, publication: IcebergPublication) -> Ending:
         ending = publication.settle()
@@ -148,7 +151,7 @@ class OnBranches(_Committed):
                 "PP604",
                 "catalog",
                 message=f"{job.model.name} has the branch {branch}: another publish is under way, or has died. In the "
-                f"latter case nobody needs it: ALTER TABLE {name} DROP BRANCH {quoted((branch,))}",
+                f"latter case nobody needs it: ALTER TABLE {name} DROP BRANCH {quote_parts((branch,))}",
             )
             for branch in self._branches.list_branches(name)
         ]

@@ -17,7 +17,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure, Transaction
 from planproof_engine.claim import Claim, Facts, nested_fields
 from planproof_engine.schema import PhysicalField, PhysicalSchema
-from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, without_lengths
+from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, StructField, drop_lengths
 
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
 """What a file keeps of rows that were in another one before (Iceberg's specification, version 3: Row Lineage)."""
@@ -30,7 +30,7 @@ def read(job: Job, publication: IcebergPublication, schema: PhysicalSchema, told
     footer tells. `told`: a column that is kept in another type than the query's is said."""
     draft, transaction = job.draft, publication.transaction
     draft.read(Claim("catalog", schema))
-    promised = PhysicalSchema(tuple(replace(f, type=without_lengths(f.type)) for f in job.examined.promised))
+    promised = PhysicalSchema(tuple(replace(f, type=drop_lengths(f.type)) for f in job.examined.promised))
     draft.add(registered.check(schema, promised) if told else [])
     paths = [job.session.local_path(path) or path for path in transaction.files()]
     others = sorted({path.rpartition(".")[2] for path in paths if not path.endswith(".parquet")})

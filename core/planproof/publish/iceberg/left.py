@@ -18,7 +18,7 @@ from planproof.publish.transaction.states import STATES, Ending
 from planproof.session.branches import Branches
 from planproof.session.protocol import Session, SparkFailure, Transactional
 from planproof.session.store import Store
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 
 def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
@@ -84,7 +84,9 @@ def _was_forgotten(session: Session, tables: Transactional, note: Note) -> bool:
     at = None if noted is None or tables.table(noted.table) is None else read_quarantine_time(session, noted)
     if at is None:
         return False
-    oldest = session.rows(f"SELECT min(committed_at) FROM {quoted((*tables.complete(note.target), 'snapshots'))}")[0][0]
+    oldest = session.rows(f"SELECT min(committed_at) FROM {quote_parts((*tables.complete(note.target), 'snapshots'))}")[
+        0
+    ][0]
     return oldest is None or oldest > at
 
 

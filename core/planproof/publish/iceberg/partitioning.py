@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from planproof_engine.catalog import split_name
-from planproof_engine.schema import folded
+from planproof_engine.schema import fold_name
 
 _CALL = re.compile(r"(\w+)\s*\((.*)\)", re.S)
 _ARGUMENT = re.compile(r"(?:`(?:[^`]|``)*`|[^`,])+")
@@ -49,4 +49,4 @@ def is_same(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _parse_column(text: str) -> tuple[str, ...]:
-    return tuple(folded(part.strip()) for part in split_name(text.strip()))
+    return tuple(fold_name(part.strip()) for part in split_name(text.strip()))

@@ -21,7 +21,7 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.protocol import Changing, Moved, SparkFailure, Transaction
 from planproof.session.store import decode_uri, store_of
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 from planproof_engine.schema import PhysicalSchema
 
 LISTED = 500
@@ -58,7 +58,7 @@ class IcebergPublication(NotedPublication):
         files = self.transaction.files()
         if not files:
             return f"(SELECT * FROM {staging} LIMIT 0)"
-        lists = (", ".join(map(literal, files[at : at + LISTED])) for at in range(0, len(files), LISTED))
+        lists = (", ".join(map(quote_literal, files[at : at + LISTED])) for at in range(0, len(files), LISTED))
         return f"(SELECT * FROM {staging} WHERE {' OR '.join(f'_file IN ({names})' for names in lists)})"
 
     def set_apart(self) -> None:

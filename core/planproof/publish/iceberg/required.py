@@ -17,10 +17,10 @@ from planproof.publish.audit.refusals import describe_forbidden_null
 from planproof.publish.iceberg.publication import IcebergPublication
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof_engine.claim import Facts, dotted
+from planproof_engine.claim import Facts, join_path
 from planproof_engine.finding import Verdict
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import ColumnNames, folded
+from planproof_engine.quoting import quote_parts
+from planproof_engine.schema import ColumnNames, fold_name
 from planproof_engine.types import Array, Map, Struct
 
 OWN = "planproof-not-null"
@@ -85,7 +85,9 @@ def _holds_null(job: Job, publication: IcebergPublication, name: str, written: F
     """Whether the table as it will be holds a null there."""
     if written is not None and (written.rows == 0 or written.nulls.get((name,)) == 0):
         return False
-    return bool(job.session.rows(f"SELECT 1 FROM {publication.entry.staging} WHERE {quoted((name,))} IS NULL LIMIT 1"))
+    return bool(
+        job.session.rows(f"SELECT 1 FROM {publication.entry.staging} WHERE {quote_parts((name,))} IS NULL LIMIT 1")
+    )
 
 
 def _list_relaxed(job: Job, publication: IcebergPublication) -> list[str]:
@@ -112,7 +114,7 @@ def _list_own(job: Job) -> set[str]:
 def _is_promised(job: Job, name: str) -> bool:
     contract = job.model.contract
     fields = contract.schema if contract else ()
-    return any(not f.nullable and folded(f.name) == folded(name) for f in fields)
+    return any(not f.nullable and fold_name(f.name) == fold_name(name) for f in fields)
 
 
 def _list_proved(job: Job) -> ColumnNames:
@@ -120,4 +122,4 @@ def _list_proved(job: Job) -> ColumnNames:
     contract = job.model.contract
     proved = {f.field for f in job.draft.findings if f.code == "PP505" and f.verdict is Verdict.PROVED}
     fields = contract.schema if contract else ()
-    return ColumnNames(f.name for f in fields if not f.nullable and dotted((f.name,)) in proved)
+    return ColumnNames(f.name for f in fields if not f.nullable and join_path((f.name,)) in proved)

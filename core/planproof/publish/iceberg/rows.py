@@ -13,7 +13,7 @@ from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
 from planproof_engine.schema import PhysicalSchema, by_name
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import same_type, without_lengths
+from planproof_engine.types import drop_lengths, same_type
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -71,7 +71,7 @@ def _describe_other_columns(wanted: PhysicalSchema, stored: PhysicalSchema) -> s
     said += [
         f"{field.name} is {field.type.simple}, the table's {old[name].type.simple}"
         for name, field in new.items()
-        if name in old and not same_type(without_lengths(field.type), without_lengths(old[name].type))
+        if name in old and not same_type(drop_lengths(field.type), drop_lengths(old[name].type))
     ]
     if not said and list(new) != list(old):
         said = [f"in the order {', '.join(wanted.names)}; the table has {', '.join(stored.names)}"]

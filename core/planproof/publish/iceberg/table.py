@@ -15,7 +15,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.protocol import Transactional
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
 
@@ -92,7 +92,7 @@ def list_partitions(job: Job) -> list[str]:
         return found
     if len(names) > 1:
         raise Refused(f"{job.model.name} is clustered by {', '.join(names)}; Iceberg makes buckets of one column")
-    return [*found, f"bucket({int(buckets)}, {quoted((names[0],))})"]
+    return [*found, f"bucket({int(buckets)}, {quote_parts((names[0],))})"]
 
 
 def collect_properties(job: Job) -> dict[str, str]:

@@ -15,7 +15,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import StoredTable
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.schema import PhysicalField, PhysicalSchema, by_name
-from planproof_engine.types import as_ddl, same_type, without_lengths
+from planproof_engine.types import drop_lengths, format_ddl, same_type
 
 MODES = ("ignore", "fail", "append_new_columns", "sync_all_columns")
 _REPAIR = "run with full_refresh, or bring the SELECT back to the stored columns"
@@ -38,7 +38,7 @@ class Evolution:
         """What the table gets, as ADD COLUMNS takes it."""
         if self.mode not in ("append_new_columns", "sync_all_columns"):
             return ()
-        return tuple((f.name, as_ddl(f.type)) for f in PhysicalSchema(self.added).as_nullable())
+        return tuple((f.name, format_ddl(f.type)) for f in PhysicalSchema(self.added).as_nullable())
 
     @property
     def after(self) -> PhysicalSchema:
@@ -107,4 +107,4 @@ def plan_evolution(model: Model, target: StoredTable, produced: PhysicalSchema) 
 
 
 def _is_different(stored: PhysicalField, produced: PhysicalField) -> bool:
-    return not same_type(without_lengths(stored.type), without_lengths(produced.type))
+    return not same_type(drop_lengths(stored.type), drop_lengths(produced.type))

@@ -21,13 +21,13 @@ from planproof.session.settings import MANAGED_PARTITIONS
 from planproof.session.store import decode_uri, local
 from planproof_engine import Check
 from planproof_engine.catalog import split_name
-from planproof_engine.claim import Path, dotted
+from planproof_engine.claim import Path, join_path
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
-from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, folded
+from planproof_engine.quoting import quote_parts
+from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema, by_name, fold_name
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import Char, Varchar, same_type, without_lengths
+from planproof_engine.types import Char, Varchar, drop_lengths, same_type
 
 LOOKED_AT = 200
 """Older files whose footers are read before rows are added; an audit reads all."""
@@ -93,7 +93,11 @@ def find_overflow(job: Job, failure: SparkFailure) -> bool:
     if failure.condition != "CAST_OVERFLOW_IN_TABLE_INSERT":
         return False
     findings = job.draft.findings
-    at = [i for i, f in enumerate(findings) if f.code == "PP133" and quoted(split_name(f.field or "")) in str(failure)]
+    at = [
+        i
+        for i, f in enumerate(findings)
+        if f.code == "PP133" and quote_parts(split_name(f.field or "")) in str(failure)
+    ]
     for i in at:
         known = findings[i]
         message = f"{known.message}; a value of this delta is beyond it"
@@ -107,7 +111,7 @@ def _find_too_long(job: Job) -> bool:
         return False
     made = ColumnNames(job.examined.planes.analyzed.names)
     limited: dict[Path, Char | Varchar] = {
-        (made.spelt(f.name),): f.type
+        (made.find_spelling(f.name),): f.type
         for f in job.target.schema
         if isinstance(f.type, (Char, Varchar)) and f.name in made
     }
@@ -118,7 +122,7 @@ def _find_too_long(job: Job) -> bool:
         return False
     for path, number in facts.too_long.items():
         if number:
-            found = judge_counted_length(dotted(path), limited[path].simple, number, facts)
+            found = judge_counted_length(join_path(path), limited[path].simple, number, facts)
             message = f"{found.message}; {job.model.name} stores {limited[path].simple}"
             job.draft.add([replace(found, plane="executed", message=message, origin=job.examined.locate(path[0]))])
     return any(facts.too_long.values())
@@ -166,7 +170,7 @@ def _refuse_shape(job: Job, target: StoredTable) -> None:
             "to false, or the table was written that way. Set it to true, then run MSCK REPAIR TABLE or "
             "use full_refresh=True"
         )
-    wanted, found = (list(map(folded, names)) for names in (job.model.partition_by, target.partition_by))
+    wanted, found = (list(map(fold_name, names)) for names in (job.model.partition_by, target.partition_by))
     # Rows are added by name, whatever the partitions; only what is overwritten depends on them.
     if job.model.incremental_strategy == "insert_overwrite" and wanted and wanted != found:
         raise Refused(
@@ -189,7 +193,7 @@ def find_misfits(job: Job, change: Evolution) -> list[Finding]:
                     job, Verdict.VIOLATED, promised.name, promised.type.simple, "no such column", "does not have it"
                 )
             )
-        elif not same_type(without_lengths(held.type), without_lengths(promised.type)):
+        elif not same_type(drop_lengths(held.type), drop_lengths(promised.type)):
             found = held.type.simple
             findings.append(
                 _finding(job, Verdict.VIOLATED, promised.name, promised.type.simple, found, f"has it as {found}")

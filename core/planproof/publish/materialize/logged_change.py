@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.texts import drop_terminators
 
@@ -18,7 +18,7 @@ def write(job: Job, staging: str, columns: PhysicalSchema) -> str:
     text, strategy = drop_terminators(job.examined.sql), job.model.incremental_strategy
     # A merge's clauses say what is stored; they may ask for other columns, too.
     if strategy != "merge" and any(name not in known for name in produced):
-        kept = ", ".join(quoted((name,)) for name in produced if name in known)
+        kept = ", ".join(quote_parts((name,)) for name in produced if name in known)
         text = f"SELECT {kept} FROM (\n{text}\n)"
     if strategy == "merge":
         clauses = drop_terminators(write_merge_clauses(job))
@@ -51,7 +51,9 @@ def write_merge_clauses(job: Job) -> str:
     keys = [key] if isinstance(key, str) else list(key or ())
     if not keys:
         raise Refused(f"{job.model.name} is merged, and has no unique_key to match rows by")
-    same = " AND ".join(f"DBT_INTERNAL_SOURCE.{quoted((k,))} = DBT_INTERNAL_DEST.{quoted((k,))}" for k in keys)
+    same = " AND ".join(
+        f"DBT_INTERNAL_SOURCE.{quote_parts((k,))} = DBT_INTERNAL_DEST.{quote_parts((k,))}" for k in keys
+    )
     return f"ON {same} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
 

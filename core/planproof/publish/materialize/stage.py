@@ -13,10 +13,10 @@ from planproof.publish.transaction.publication import JournaledPublication, colu
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import as_ddl
+from planproof_engine.types import format_ddl
 
 _OWN_PROPERTIES = (
     "spark.sql.",
@@ -39,7 +39,7 @@ def write(publication: JournaledPublication, examined: Examined, schema: Physica
     if not examined.planes.python_fed and publication.write_files(examined.runs):
         return examined.sql
     location = publication.entry.stage_location
-    statement = f"INSERT OVERWRITE DIRECTORY {literal(location)} USING parquet\n{drop_terminators(examined.sql)}"
+    statement = f"INSERT OVERWRITE DIRECTORY {quote_literal(location)} USING parquet\n{drop_terminators(examined.sql)}"
     publication.run(statement)
     return statement
 
@@ -56,15 +56,15 @@ def create(publication: JournaledPublication, model: Model, examined: Examined, 
         clauses.append(f"PARTITIONED BY ({_columns(model.partition_by)})")
     clauses += _buckets(model.options)
     if entry.external:
-        clauses.append(f"LOCATION {literal(entry.stage_location)}")
+        clauses.append(f"LOCATION {quote_literal(entry.stage_location)}")
     comment, properties = describe_table(model, target)
     if comment is not None:
-        clauses.append(f"COMMENT {literal(comment)}")
+        clauses.append(f"COMMENT {quote_literal(comment)}")
     if properties:
         clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
     if _is_written_as_analyzed(model, examined):
         schema = examined.runs.analyzed.as_nullable()
-        columns = column_list((f.name, as_ddl(f.type)) for f in schema)
+        columns = column_list((f.name, format_ddl(f.type)) for f in schema)
         # A metastore that may not make folders takes a table whose files are there. What else is wrong is said below.
         with suppress(SparkFailure, AnalysisError):
             publication.run("\n".join([f"CREATE TABLE {entry.staging} ({columns})", *clauses]))
@@ -121,14 +121,14 @@ def _create_like(publication: JournaledPublication, model: Model, target: Stored
     entry = publication.entry
     statement = f"CREATE TABLE {entry.staging} LIKE {entry.target}"
     if entry.external:
-        statement += f" LOCATION {literal(entry.stage_location)}"
+        statement += f" LOCATION {quote_literal(entry.stage_location)}"
     if not entry.swap.renames:
         publication.run(statement)
         return
     comment, properties = describe_table(model, target)
     publication.run(statement + (f" TBLPROPERTIES ({format_properties(properties)})" if properties else ""))
     if comment is not None:
-        publication.run(f"COMMENT ON TABLE {entry.staging} IS {literal(comment)}")
+        publication.run(f"COMMENT ON TABLE {entry.staging} IS {quote_literal(comment)}")
 
 
 def describe_table(model: Model, target: StoredTable | None) -> tuple[str | None, dict[str, str]]:
@@ -149,7 +149,7 @@ def describe(session: Session, model: Model, target: StoredTable, name: str) -> 
     """Gives a table that kept its identity the model's comment and properties, where they differ."""
     comment, properties = describe_table(model, target)
     if comment is not None and comment != target.comment:
-        session.rows(f"COMMENT ON TABLE {name} IS {literal(comment)}")
+        session.rows(f"COMMENT ON TABLE {name} IS {quote_literal(comment)}")
     changed = {k: v for k, v in properties.items() if target.properties.get(k) != v}
     if changed:
         session.rows(f"ALTER TABLE {name} SET TBLPROPERTIES ({format_properties(changed)})")
@@ -157,7 +157,7 @@ def describe(session: Session, model: Model, target: StoredTable, name: str) -> 
 
 def format_properties(properties: Mapping[str, Any]) -> str:
     """Properties as they stand in TBLPROPERTIES, quoted."""
-    return ", ".join(f"{literal(str(k))} = {literal(str(v))}" for k, v in properties.items())
+    return ", ".join(f"{quote_literal(str(k))} = {quote_literal(str(v))}" for k, v in properties.items())
 
 
 def _options(options: Mapping[str, Any]) -> list[str]:
@@ -174,4 +174,4 @@ def _buckets(options: Mapping[str, Any]) -> list[str]:
 
 
 def _columns(names: Sequence[str]) -> str:
-    return ", ".join(quoted((name,)) for name in names)
+    return ", ".join(quote_parts((name,)) for name in names)

@@ -18,9 +18,9 @@ from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.publication import NotedPublication
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Moved, Session, StoredTable
-from planproof_engine.quoting import backticked, literal
+from planproof_engine.quoting import quote_literal, quote_name
 from planproof_engine.schema import ByColumn, PhysicalSchema
-from planproof_engine.types import as_ddl
+from planproof_engine.types import format_ddl
 
 C = TypeVar("C", bound=NotedPublication)
 
@@ -62,18 +62,23 @@ class NotedQuarantine(ABC, Generic[C]):
         publication.publish_bad_rows()
 
     def expire(self, name: str, table: StoredTable, oldest: str) -> None:
-        old = f"FROM {name} WHERE {DATE} < DATE{literal(oldest)}"
+        old = f"FROM {name} WHERE {DATE} < DATE{quote_literal(oldest)}"
         if self._session.rows(f"SELECT 1 {old} LIMIT 1"):
             self._session.rows(f"DELETE {old}")
 
     def insert(self, bad: BadRows, into: str, schema: PhysicalSchema) -> None:
         """Writes the bad rows to a staged table of the quarantine's columns."""
         day = datetime.now(timezone.utc).date().isoformat()
-        own = {TERMS: TERMS, AT: "current_timestamp()", DATE: f"DATE{literal(day)}", RUN: literal(bad.names.stamp)}
-        given = ByColumn([*((name, backticked(name)) for name in bad.columns), *own.items()])
+        own = {
+            TERMS: TERMS,
+            AT: "current_timestamp()",
+            DATE: f"DATE{quote_literal(day)}",
+            RUN: quote_literal(bad.names.stamp),
+        }
+        given = ByColumn([*((name, quote_name(name)) for name in bad.columns), *own.items()])
         # A column that the model had once holds nothing now.
         columns = ", ".join(
-            f"{given.get(f.name, f'CAST(NULL AS {as_ddl(f.type)})')} AS {backticked(f.name)}" for f in schema
+            f"{given.get(f.name, f'CAST(NULL AS {format_ddl(f.type)})')} AS {quote_name(f.name)}" for f in schema
         )
         self._session.write(f"INSERT INTO {into}\nSELECT {columns} {bad.source}")
 
@@ -90,13 +95,13 @@ class NotedQuarantine(ABC, Generic[C]):
 
 def read_quarantine_time(session: Session, bad_rows: QuarantinedFiles) -> datetime | None:
     """When the rows of a run were quarantined; None where its quarantine has none. Raises `SparkFailure`."""
-    found = session.rows(f"SELECT min({AT}) FROM {bad_rows.table} WHERE {RUN} = {literal(bad_rows.run)}")
+    found = session.rows(f"SELECT min({AT}) FROM {bad_rows.table} WHERE {RUN} = {quote_literal(bad_rows.run)}")
     at: datetime | None = found[0][0]
     return at
 
 
 def delete_rows(session: Session, bad_rows: QuarantinedFiles) -> None:
     """Deletes the rows of a run that were committed to its quarantine; may be called again. Raises `SparkFailure`."""
-    of_run = f"FROM {bad_rows.table} WHERE {RUN} = {literal(bad_rows.run)}"
+    of_run = f"FROM {bad_rows.table} WHERE {RUN} = {quote_literal(bad_rows.run)}"
     if session.rows(f"SELECT 1 {of_run} LIMIT 1"):
         session.rows(f"DELETE {of_run}")

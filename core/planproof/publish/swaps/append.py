@@ -18,7 +18,7 @@ from planproof.publish.transaction.partition import (
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
 from planproof.session.store import local
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 
 
 class Append:
@@ -133,7 +133,7 @@ class Append:
         table, root = publication.entry.target, publication.location(publication.entry.target)
         any_one = list_names(publication.session, table)[:1]
         for first in partitions_of(publication.session, table, among=any_one) if any_one else ():
-            location = literal(first.location)
+            location = quote_literal(first.location)
             publication.change(
                 f"ALTER TABLE {table} PARTITION ({format_spec(first.partition)}) SET LOCATION {location}"
             )

@@ -11,7 +11,7 @@ from planproof.publish.transaction.names import is_within, join, parent, path_be
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import SparkFailure
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 
 
 class Partitions:
@@ -62,7 +62,7 @@ class Partitions:
         return [swap.partition in known and is_within(known[swap.partition], swap.new) for swap in entry.partitions]
 
     def _point(self, publication: JournaledPublication, swap: PartitionSwap) -> None:
-        table, partition, quoted = publication.entry.target, format_spec(swap.partition), literal(swap.new)
+        table, partition, quoted = publication.entry.target, format_spec(swap.partition), quote_literal(swap.new)
         if swap.old is None:
             publication.change(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({partition}) LOCATION {quoted}")
         else:
@@ -105,7 +105,7 @@ def list_switched(publication: JournaledPublication) -> list[str]:
 def _point_back(table: str, swap: PartitionSwap, old: str | None) -> str:
     if old is None:
         return f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({format_spec(swap.partition)})"
-    return f"ALTER TABLE {table} PARTITION ({format_spec(swap.partition)}) SET LOCATION {literal(old)}"
+    return f"ALTER TABLE {table} PARTITION ({format_spec(swap.partition)}) SET LOCATION {quote_literal(old)}"
 
 
 def _find_moved(publication: JournaledPublication, table: str, old: str | None) -> str | None:

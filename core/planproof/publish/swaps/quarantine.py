@@ -18,7 +18,7 @@ from planproof.publish.transaction.partition import list_names as partition_name
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import decode_uri, local, store_of
-from planproof_engine.quoting import backticked, literal, quoted
+from planproof_engine.quoting import quote_literal, quote_name, quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 
@@ -53,9 +53,9 @@ class QuarantinePartitions:
         publication.journal.entry = replace(publication.entry, quarantine=noted, owner=raw.entry.owner)
 
     def write(self, bad: BadRows, job: Job, publication: JournaledPublication) -> None:
-        columns = ", ".join(map(backticked, (*bad.columns, TERMS)))
+        columns = ", ".join(map(quote_name, (*bad.columns, TERMS)))
         publication.run(
-            f"INSERT OVERWRITE DIRECTORY {literal(_partition(publication).location)} USING parquet\n"
+            f"INSERT OVERWRITE DIRECTORY {quote_literal(_partition(publication).location)} USING parquet\n"
             f"SELECT {columns}, current_timestamp() AS {AT} {bad.source}"
         )
 
@@ -95,7 +95,7 @@ def _count_rows_below(session: Session, location: str) -> int:
         known = claim.facts.rows
     except (FooterError, Undecodable, SparkFailure):
         known = None
-    return _count_rows(session, f"parquet.{quoted((location,))}") if known is None else known
+    return _count_rows(session, f"parquet.{quote_parts((location,))}") if known is None else known
 
 
 def _count_rows(session: Session, relation: str) -> int:

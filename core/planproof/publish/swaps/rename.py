@@ -19,7 +19,7 @@ from planproof.publish.transaction.verification import parent_version
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decode_uri
 from planproof_engine.catalog import RelationName
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 
 
 class Rename:
@@ -238,5 +238,5 @@ def repoint_partitions(
         is_there = table == publication.entry.away or store.exists(new)
         if is_within(old.location, former) and not is_within(new, old.location) and is_there:
             publication.change(
-                f"ALTER TABLE {table} PARTITION ({format_spec(old.partition)}) SET LOCATION {literal(new)}"
+                f"ALTER TABLE {table} PARTITION ({format_spec(old.partition)}) SET LOCATION {quote_literal(new)}"
             )

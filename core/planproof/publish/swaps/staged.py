@@ -16,10 +16,10 @@ from planproof.publish.transaction.names import PREFIX
 from planproof.publish.transaction.publication import JournaledPublication, column_list
 from planproof.session.protocol import SparkFailure
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import PhysicalSchema
 from planproof_engine.texts import drop_terminators
-from planproof_engine.types import as_ddl
+from planproof_engine.types import format_ddl
 
 _GLOB = frozenset("*?[]{}\\")
 """Characters that make a path a pattern for Spark's reader. Its catalog takes such a path literally."""
@@ -73,8 +73,8 @@ class StagedFiles:
             names = column_names(job.model.options.get("columns") or ())
             definition = f"{name}{names} AS\n{drop_terminators(job.examined.sql)}"
         elif publication.unregistered is not None and job.target is not None and not _GLOB & set(entry.stage_location):
-            columns = column_list((f.name, as_ddl(f.type)) for f in job.target.schema)
-            definition = f"{name} ({columns}) USING parquet OPTIONS (path {literal(entry.stage_location)})"
+            columns = column_list((f.name, format_ddl(f.type)) for f in job.target.schema)
+            definition = f"{name} ({columns}) USING parquet OPTIONS (path {quote_literal(entry.stage_location)})"
         else:
             after = self.rows_after()
             if after == entry.staging:
@@ -118,12 +118,12 @@ class StagedFiles:
         if not self.effect.is_partial or target is None:
             return staged
         name = self.job.names.target.quoted
-        old = [quoted((c,)) for c in target.schema.names]
-        columns = ", ".join([*old, *(quoted((c,)) for c in new)])
-        filled = ", ".join([*old, *(f"CAST(NULL AS {kind}) AS {quoted((c,))}" for c, kind in new.items())])
+        old = [quote_parts((c,)) for c in target.schema.names]
+        columns = ", ".join([*old, *(quote_parts((c,)) for c in new)])
+        filled = ", ".join([*old, *(f"CAST(NULL AS {kind}) AS {quote_parts((c,))}" for c, kind in new.items())])
         kept = f"SELECT {filled} FROM {name}"
         if self.effect is Effect.REPLACES_PARTITIONS:
-            same = " AND ".join(f"old.{quoted((c,))} <=> new.{quoted((c,))}" for c in target.partition_by)
+            same = " AND ".join(f"old.{quote_parts((c,))} <=> new.{quote_parts((c,))}" for c in target.partition_by)
             kept = f"SELECT {filled} FROM {name} AS old LEFT ANTI JOIN {staged} AS new ON {same}"
         return f"({kept} UNION ALL SELECT {columns} FROM {staged})"
 

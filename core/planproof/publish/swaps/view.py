@@ -17,7 +17,7 @@ from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
 from planproof.session.protocol import StoredTable
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.texts import drop_terminators
 
 
@@ -97,7 +97,7 @@ def statement_of(name: str, model: Model, sql: str, target: StoredTable | None =
         return f"ALTER VIEW {name} AS\n{drop_terminators(sql)}"
     clauses = [f"CREATE OR REPLACE VIEW {name}{column_names(model.options.get('columns') or ())}"]
     if model.comment is not None:
-        clauses.append(f"COMMENT {literal(model.comment)}")
+        clauses.append(f"COMMENT {quote_literal(model.comment)}")
     properties: Mapping[str, Any] = model.options.get("tblproperties") or {}
     if properties:
         clauses.append(f"TBLPROPERTIES ({format_properties(properties)})")
@@ -114,6 +114,7 @@ def _keeps_all_but_its_query(target: StoredTable, model: Model) -> bool:
 def column_names(columns: Iterable[tuple[str, str | None]]) -> str:
     """The columns of a view as its statement lists them, with their comments; an empty text for none."""
     named = [
-        f"{quoted((name,))}{f' COMMENT {literal(comment)}' if comment is not None else ''}" for name, comment in columns
+        f"{quote_parts((name,))}{f' COMMENT {quote_literal(comment)}' if comment is not None else ''}"
+        for name, comment in columns
     ]
     return f" ({', '.join(named)})" if named else ""

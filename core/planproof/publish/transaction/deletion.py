@@ -17,7 +17,7 @@ from planproof.session.protocol import Place, Session, SparkFailure
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 _STAMP = r"[0-9a-f]{8}\.[0-9a-z_]+_\d+"
 
@@ -68,7 +68,7 @@ def relations(session: Session) -> Iterator[tuple[RelationName, Place | None]]:
     """The tables and views of the session's own catalog, with their places where the catalog tells many at once."""
     for database, *_ in session.rows("SHOW DATABASES"):
         places = _places(session, str(database))
-        for _, table, is_temporary, *_ in session.rows(f"SHOW TABLES IN {quoted((str(database),))}"):
+        for _, table, is_temporary, *_ in session.rows(f"SHOW TABLES IN {quote_parts((str(database),))}"):
             if str(is_temporary).lower() != "true":
                 yield RelationName((str(database), str(table))), places.get(str(table))
 

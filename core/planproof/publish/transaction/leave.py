@@ -49,7 +49,7 @@ from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof.session.store import Store, decode_uri
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal
+from planproof_engine.quoting import quote_literal
 
 _LASTING = (".past", ".renewed", ".tmp")
 """What locks leave, and writes that were killed: files that nobody needs where nobody is at work."""
@@ -237,7 +237,7 @@ def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, n
             store.prune(note.home)
             store.move(note.version, note.home)
         if not is_within(location, note.home):
-            session.rows(f"ALTER TABLE {note.table} SET LOCATION {literal(note.home)}")
+            session.rows(f"ALTER TABLE {note.table} SET LOCATION {quote_literal(note.home)}")
             session.rows(f"REFRESH TABLE {note.table}")
     if table is not None and table.partition_by:
         _bring_partitions_home(session, store, holdings, note)
@@ -273,7 +273,7 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
             store.move(old.location, new)
         if store.exists(new):
             session.rows(
-                f"ALTER TABLE {note.table} PARTITION ({format_spec(old.partition)}) SET LOCATION {literal(new)}"
+                f"ALTER TABLE {note.table} PARTITION ({format_spec(old.partition)}) SET LOCATION {quote_literal(new)}"
             )
     session.rows(f"REFRESH TABLE {note.table}")
 

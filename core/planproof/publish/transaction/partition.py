@@ -10,7 +10,7 @@ from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import decode_uri, local
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark spell a partition value that is NULL (ExternalCatalogUtils.DEFAULT_PARTITION_NAME)."""
@@ -53,7 +53,7 @@ def format_spec(partition: str) -> str:
     `d` = '2024-01-01', `n` = null
     """
     return ", ".join(
-        f"{quoted((column,))} = {'null' if value is None else literal(value)}"
+        f"{quote_parts((column,))} = {'null' if value is None else quote_literal(value)}"
         for column, value in parse_values(partition)
     )
 

@@ -10,7 +10,7 @@ from planproof.session.absence import verify_database_absence
 from planproof.session.protocol import Session, StoredTable
 from planproof.session.store import decode_uri
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.DOTALL)
 """Scheme, host and path of a location."""
@@ -19,9 +19,9 @@ _PLACE = re.compile("(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(/.*)?$", re.D
 def database_root(session: Session, database: tuple[str, ...]) -> str:
     """The location of a database. Raises `Refused` where it does not exist, or its catalog gives it none."""
     try:
-        found = session.database_location(quoted(database))
+        found = session.database_location(quote_parts(database))
     except AnalysisError as error:
-        verify_database_absence(error, quoted(database), session.rows)
+        verify_database_absence(error, quote_parts(database), session.rows)
         raise Refused(
             f"the database {'.'.join(database)} cannot be read: {error.message.splitlines()[0]} Create it first"
         ) from error

@@ -21,9 +21,9 @@ from planproof.session.protocol import Session, SparkFailure, SparkPlanes, Store
 from planproof.session.store import Store, decode_uri
 from planproof_engine.catalog import RelationName
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import literal, quoted
+from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.schema import ColumnNames, PhysicalSchema
-from planproof_engine.types import as_ddl
+from planproof_engine.types import format_ddl
 
 
 class JournaledPublication:
@@ -121,7 +121,7 @@ class JournaledPublication:
 
     def set_location(self, name: str, location: str) -> None:
         refuse_unspeakable(self.session, [location], "a table's folder")
-        self.change(f"ALTER TABLE {name} SET LOCATION {literal(location)}")
+        self.change(f"ALTER TABLE {name} SET LOCATION {quote_literal(location)}")
 
     def refresh(self) -> None:
         """Has Spark read the target's files anew.
@@ -133,7 +133,7 @@ class JournaledPublication:
         self.run(f"REFRESH TABLE {target}")
         location = self.location(target)
         if location is not None:
-            self.run(f"REFRESH {literal(location)}")
+            self.run(f"REFRESH {quote_literal(location)}")
 
     def rename(self, old: str, new: str, kind: str = "table") -> None:
         kept = self._name_as_kept(new)
@@ -373,7 +373,7 @@ class JournaledPublication:
         database, _, staging = entry.staging.rpartition(".")
         kept = re.compile(rf"{re.escape(f'{PREFIX}_{entry.slug}_')}[0-9a-f]{{10}}_\d+")
         shown = [str(row[1]) for row in self.run(f"SHOW TABLES IN {database} LIKE '{PREFIX}_{entry.slug}_*'")]
-        names = [f"{database}.{quoted((name,))}" for name in shown if kept.fullmatch(name)]
+        names = [f"{database}.{quote_parts((name,))}" for name in shown if kept.fullmatch(name)]
         found = [(name, self.location(name)) for name in names if name != f"{database}.{staging}"]
         return [(name, location) for name, location in found if location is not None]
 
@@ -400,8 +400,8 @@ class JournaledPublication:
     def register(self) -> None:
         """Puts the staging table over files that were written without one, for whoever queries them."""
         if self.unregistered is not None:
-            columns = column_list((f.name, as_ddl(f.type)) for f in self.unregistered)
-            place = literal(self.entry.stage_location)
+            columns = column_list((f.name, format_ddl(f.type)) for f in self.unregistered)
+            place = quote_literal(self.entry.stage_location)
             # A statement that failed half way may still have made the table.
             self.unregistered = None
             self.run(f"CREATE TABLE {self.entry.staging} ({columns}) USING parquet LOCATION {place}")
@@ -484,7 +484,7 @@ class JournaledPublication:
 
 def column_list(columns: Iterable[tuple[str, str]]) -> str:
     """Names and types as ADD COLUMNS takes them."""
-    return ", ".join(f"{quoted((name,))} {kind}" for name, kind in columns)
+    return ", ".join(f"{quote_parts((name,))} {kind}" for name, kind in columns)
 
 
 def prior_of(target: StoredTable | None) -> Prior | None:

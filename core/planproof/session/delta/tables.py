@@ -20,7 +20,7 @@ from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.schemas import declared_schema
 from planproof.session.store import decode_uri, local
 from planproof_engine.catalog import split_name
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 _DELTA = "org.apache.spark.sql.delta."
 _CATALOG = "spark.sql.catalog.spark_catalog"
@@ -132,7 +132,7 @@ class Delta:
 
     def refresh(self, name: str) -> None:
         with translate_errors():
-            self._spark.catalog.refreshTable(quoted(split_name(name)))
+            self._spark.catalog.refreshTable(quote_parts(split_name(name)))
 
     # --- the JVM's side ---------------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class Delta:
         return found
 
     def _identifier(self, name: str) -> Any:
-        return self._java.sessionState().sqlParser().parseTableIdentifier(quoted(split_name(name)))
+        return self._java.sessionState().sqlParser().parseTableIdentifier(quote_parts(split_name(name)))
 
     def _entry(self, name: str) -> Any | None:
         identifier = self._identifier(name)

@@ -12,7 +12,7 @@ from planproof.session.protocol import SparkFailure
 from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Counts, Snapshot, SnapshotField
 from planproof_engine.claim import Path
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 _IMPORTED = "schema.name-mapping.default"
 """The property of a table that took over files which others wrote (`add_files`, `migrate`): such files have no field
@@ -35,7 +35,7 @@ def snapshot(catalogs: Catalogs, name: str, at: str | None, counted: bool) -> Sn
         current = table.currentSnapshot()
         number = _snapshot_number(current) if at is None else _resolve_snapshot(table, name, at)
         schema = table.schema() if at is None else iceberg("util.SnapshotUtil", "schemaFor")(table, number)
-        relation = quoted(parts) if at is None else f"{quoted(parts)} VERSION AS OF {number}"
+        relation = quote_parts(parts) if at is None else f"{quote_parts(parts)} VERSION AS OF {number}"
         form = iceberg("spark.SparkSchemaUtil", "convert")(schema).json()
         places = tuple(_list_fields(table, schema, iceberg("SchemaParser", "toJson")))
         partitions = tuple(str(transform.toString()) for transform in found.partitioning())
@@ -91,7 +91,7 @@ def _resolve_snapshot(table: Any, name: str, at: str) -> int:
 
 def _read_counts(catalogs: Catalogs, parts: Sequence[str], number: int) -> Counts:
     """One statement over the table's `files`, which is as short however many there are."""
-    files = f"{quoted((*parts, 'files'))} VERSION AS OF {number}"
+    files = f"{quote_parts((*parts, 'files'))} VERSION AS OF {number}"
     text = (
         "SELECT content = 0, -1 AS id, count(*), count_if(record_count > 0), sum(record_count) "
         f"FROM {files} GROUP BY content = 0 UNION ALL "

@@ -20,7 +20,7 @@ from planproof.session.protocol import SparkFailure, SparkPlanes, StoredTable
 from planproof.session.schemas import physical_schema
 from planproof.session.snapshots import Snapshot
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import ColumnNames
 
 _STAGED = "planproof_staged"
@@ -111,7 +111,7 @@ class Iceberg:
             return None
         parts, is_ours = self.complete(name), {"all_manifests": "path", "snapshots": "manifest_list"}
         with translate_errors():
-            tables = {what: self._spark.table(quoted((*parts, what))) for what in ("all_files", *is_ours)}
+            tables = {what: self._spark.table(quote_parts((*parts, what))) for what in ("all_files", *is_ours)}
             found = [tables[what].where(tables[what][column].isin(list(others))) for what, column in is_ours.items()]
             if folder is not None:
                 # The folder's own name is one publish's alone; above it, files may be spelled otherwise: file:/, file:///.
@@ -190,7 +190,7 @@ class Iceberg:
             if replaces:
                 opened = target.open_compared(self._java, opened)
             target.stage(opened.table)
-        return IcebergTransaction(quoted((_STAGED, target.key)), self._java, target, opened, replaces)
+        return IcebergTransaction(quote_parts((_STAGED, target.key)), self._java, target, opened, replaces)
 
     def fence(self, name: str, run: str) -> None:
         """Commits to the table what makes every commit fail that was prepared on an older state of it: the property
@@ -256,7 +256,7 @@ class Iceberg:
         if not partition_by:
             return self._no_transforms
         known = ColumnNames(map(str, schema.fieldNames()))
-        texts = [quoted((text,)) if text.strip("`") in known else text for text in map(str.strip, partition_by)]
+        texts = [quote_parts((text,)) if text.strip("`") in known else text for text in map(str.strip, partition_by)]
         statement = f"CREATE TABLE t USING iceberg PARTITIONED BY ({', '.join(texts)}) AS SELECT 1"
         parsed = self._catalogs.java.sessionState().sqlParser().parsePlan(statement)
         return self._catalogs.array(self._catalogs.java_class(_TRANSFORM), items(parsed.partitioning()))

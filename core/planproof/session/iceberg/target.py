@@ -13,7 +13,7 @@ from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.iceberg.placing import Opened
 from planproof.session.iceberg.transaction import Java
 from planproof_engine.origin import AnalysisError
-from planproof_engine.quoting import quoted
+from planproof_engine.quoting import quote_parts
 
 _BY_NUMBER = "HadoopTableOperations"
 """The operations of tables whose states are numbered files. All others compare what they replace."""
@@ -49,7 +49,7 @@ class CatalogTable:
         operations = staged.operations()
         # Catalogs that cache hand out a transaction of their own around Iceberg's, which alone knows its base.
         transaction = self._catalogs.hidden(operations, "this$0").get(operations)
-        table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quoted(self._parts))
+        table = self._catalogs.java_class("org.apache.iceberg.BaseTable")(operations, quote_parts(self._parts))
         return Opened(transaction, table, transaction.startMetadata(), transaction.underlyingOps())
 
     def open_compared(self, java: Java, replacement: Opened) -> Opened:
@@ -85,7 +85,7 @@ class CatalogTable:
             # What was cached of it, or of a query over it, reads the table by an object of then, which no refresh
             # brings up to date. Spark, too, forgets both where it replaces a table.
             if self._is_cached():
-                catalog, name = self._catalogs.java.catalog(), quoted(self._parts)
+                catalog, name = self._catalogs.java.catalog(), quote_parts(self._parts)
                 was_cached = catalog.isCached(name)
                 catalog.uncacheTable(name)
                 if was_cached:

@@ -394,6 +394,11 @@ class IcebergTransaction:
         with suppress(SparkFailure, AnalysisError):
             self._target.refresh()
 
+    def is_exchanged(self) -> bool:
+        with translate_errors():
+            now = self._target.current_metadata()
+            return now is not None and now.uuid() != self._transaction.currentMetadata().uuid()
+
     def is_committed(self) -> bool:
         if not self._own_snapshots():
             return False

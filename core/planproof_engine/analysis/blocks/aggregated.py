@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.analysis.blocks.groupby import aliases_of, nameless
+from planproof_engine.analysis.blocks.groupby import aliases_of, drop_names
 from planproof_engine.analysis.context import Aliases, Context
-from planproof_engine.analysis.expressions.binding import unresolved
-from planproof_engine.analysis.names.scope import Scope, ambiguous
+from planproof_engine.analysis.expressions.binding import make_unresolved_error
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.analysis.refusals.checks import Subquery, holds_aggregate, is_grouping
 from planproof_engine.expr import (
     Alias,
@@ -67,21 +67,21 @@ class Keys:
             if isinstance(group, Column):
                 self.columns.add(group.id)
             else:
-                self.others.add(canonical(group, within=within))
-                self.heads.add(_head(group))
+                self.others.add(canonicalize(group, within=within))
+                self.heads.add(_comparison_key(group))
 
     def __contains__(self, expr: Expr) -> bool:
         if isinstance(expr, Column):
             return expr.id in self.columns
-        return _head(expr) in self.heads and canonical(expr, within=self.within) in self.others
+        return _comparison_key(expr) in self.heads and canonicalize(expr, within=self.within) in self.others
 
 
-def _head(expr: Expr) -> object:
+def _comparison_key(expr: Expr) -> object:
     """A part that equal expressions share. Most unequal expressions differ in it, which is quick to see."""
     return expr.function.name if isinstance(expr, Call) else type(expr)
 
 
-def canonical(expr: Expr, *, within: bool = True) -> Expr:
+def canonicalize(expr: Expr, *, within: bool = True) -> Expr:
     """The expression with the operands of commutative operators in one order (`Expression.canonicalized`).
 
     `within`: `struct(a AS x)` is the same wherever it stands, though Spark gives each alias an id of its own.
@@ -92,9 +92,9 @@ def canonical(expr: Expr, *, within: bool = True) -> Expr:
             return evolve(e, args=tuple(sorted(e.args, key=repr)))
         if isinstance(e, Subquery):
             return evolve(e, plan=Filter(Literal(_read(e.plan), STRING, ""), OneRow()))
-        return _numbered(e) if isinstance(e, Lambda) else e
+        return _renumber_variables(e) if isinstance(e, Lambda) else e
 
-    return transform_up(nameless(expr) if within else expr, change)
+    return transform_up(drop_names(expr) if within else expr, change)
 
 
 def _read(plan: Plan) -> Hashable:
@@ -112,11 +112,13 @@ def _read(plan: Plan) -> Hashable:
         for at, column in enumerate(node.output):
             places.setdefault(column.id, places[given[at].id] if given else len(places) + 1)
         if not isinstance(node, Named):
-            read.append((type(node), _told(node), *(canonical(transform_up(e, placed)) for e in node.expressions)))
+            read.append(
+                (type(node), _own_values(node), *(canonicalize(transform_up(e, placed)) for e in node.expressions))
+            )
     return tuple(read)
 
 
-def _told(node: Plan) -> Hashable:
+def _own_values(node: Plan) -> Hashable:
     """What tells a node of a plan from others of its class, beside its expressions."""
     found: Hashable = None
     if isinstance(node, Scan):
@@ -136,7 +138,7 @@ def _told(node: Plan) -> Hashable:
     return found
 
 
-def _numbered(function: Lambda) -> Expr:
+def _renumber_variables(function: Lambda) -> Expr:
     """The lambda with new ids for its variables, by how deep lambdas nest below it: equal lambdas then compare as
     equal."""
     depth = max((-p.id for e in function.body.walk() if isinstance(e, Lambda) for p in e.parameters), default=0)
@@ -171,14 +173,14 @@ class Aggregated:
     _shown: frozenset[int] | None = None
     _made: frozenset[int] | None = None
 
-    def _computed(self, expr: Expr) -> Column | None:
+    def _find_output(self, expr: Expr) -> Column | None:
         """The output that has the expression's value."""
         if self._by_value is None:
             self._by_value = {}
             for item, given in zip(self.items, self.given):
                 inner = given.child if isinstance(given, Alias) else given
-                self._by_value.setdefault(canonical(inner), column_of(item))
-        return self._by_value.get(canonical(expr))
+                self._by_value.setdefault(canonicalize(inner), column_of(item))
+        return self._by_value.get(canonicalize(expr))
 
     def names(self, ctx: Context, every: bool = False) -> Aliases:
         """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""
@@ -189,7 +191,7 @@ class Aggregated:
             found.setdefault(key, aliases)
         return found
 
-    def settled(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> Expr:
+    def resolve(self, expr: Expr, node: q.Node, operator: q.Node, ctx: Context) -> Expr:
         """The expression over the Aggregate's output. Raises UNRESOLVED_COLUMN for a column that the output does not
         have.
 
@@ -211,7 +213,7 @@ class Aggregated:
         calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
         if any(is_grouping(e) for call in calls for e in call.walk()):
             text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
-            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
+            raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
 
     def refuse_computed(self, expr: Expr, operator: q.Node, ctx: Context) -> None:
         """Refuses an aggregate function over what the Aggregate itself computes."""
@@ -219,8 +221,8 @@ class Aggregated:
             self._made = frozenset(i.id for i in self.items if isinstance(i, Alias))
         calls = (e for e in expr.walk() if is_aggregate(e))
         for column in (c for call in calls for c in call.walk() if isinstance(c, Column) and c.id in self._made):
-            namesake = bool(ctx.scope.matches((column.name,))[0])
-            raise ctx.env.rejected(
+            namesake = bool(ctx.scope.find_matches((column.name,))[0])
+            raise ctx.env.make_error(
                 f"MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_{'APPEAR_IN_OPERATION' if namesake else 'MISSING_FROM_INPUT'}",
                 f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
                 operator,
@@ -232,13 +234,13 @@ class Aggregated:
         if self.of_sets and isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         if self.of_sets and not is_aggregate(e):
-            return self._of_input(e, node, ctx)
-        computed = self._computed(e) if isinstance(e, (Call, Column)) or e in self.keys else None
+            return self._resolve_over_sets(e, node, ctx)
+        computed = self._find_output(e) if isinstance(e, (Call, Column)) or e in self.keys else None
         if computed is not None:
             return computed if isinstance(e, Column) else evolve(computed, span=getattr(e, "span", None), repeats=True)
         if isinstance(e, Call) and e.function.name == "not" and getattr(e.args[0], "span", None) == e.span:
             # `x NOT BETWEEN y AND z` says its operand in no text of its own.
-            negated = self._computed(e.args[0])
+            negated = self._find_output(e.args[0])
             if negated is not None:
                 return evolve(e, args=(evolve(negated, span=None, repeats=True),))
         if is_aggregate(e) or e in self.keys:
@@ -247,12 +249,12 @@ class Aggregated:
                 self.by_grouping = not any(is_grouping(g) for i in self.items for g in i.walk())
             return e
         if isinstance(e, Column):
-            return self._by_name(e, node, ctx)
+            return self._find_by_name(e, node, ctx)
         if isinstance(e, Subquery):
             self._check_outer(e, shown, node, ctx)
         return None
 
-    def _of_input(self, e: Expr, node: q.Node, ctx: Context) -> Expr | None:
+    def _resolve_over_sets(self, e: Expr, node: q.Node, ctx: Context) -> Expr | None:
         """What stands over grouping sets and is no aggregate: an Expand has put columns in the place of computed keys.
 
         So computed keys are reached by name alone, and plain columns that are grouped by, of ORDER BY since Spark 4.2.
@@ -260,16 +262,16 @@ class Aggregated:
         having = ctx.clause == "HAVING"
         if not isinstance(e, Column):
             if having and e in self.keys:
-                return self._of_having(e, node, ctx)
+                return self._resolve_having_key(e, node, ctx)
             repeats = having and isinstance(e, Call) and (holds_aggregate(e) or not _calls_function(e, node))
-            return self._computed(e) if repeats else None
+            return self._find_output(e) if repeats else None
         if e.id in self._named:
             self.extended = True
             return self._named[e.id].child
         sorts = not having and ctx.lacks("sorting grouping sets by what is not shown")
         if sorts or e not in self.keys:
-            return self._by_name(e, node, ctx)
-        computed = self._computed(e)
+            return self._find_by_name(e, node, ctx)
+        computed = self._find_output(e)
         self.extended |= having and computed is None
         return computed or e
 
@@ -286,10 +288,10 @@ class Aggregated:
             return
         if of_set or lost:
             text = f"Resolved attribute(s) `{'spark_grouping_id' if of_set else lost[0]}` missing from the aggregation."
-            raise ctx.env.rejected("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, operator)
+            raise ctx.env.make_error("MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT", text, operator)
         if any(c.holds(Column) for c in calls):
             text = f'A query operator contains one or more unsupported expressions: "{pretty(expr)}".'
-            raise ctx.env.rejected("UNSUPPORTED_EXPR_FOR_OPERATOR", text, operator)
+            raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_OPERATOR", text, operator)
 
     def refuse_expanded(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """A sort of an older Spark finds a key that is not shown twice within an aggregate function: as it was, and as
@@ -299,7 +301,7 @@ class Aggregated:
         calls = (e for e in expr.walk() if is_aggregate(e) and not is_grouping(e))
         twice = (c for e in calls for c in e.walk() if isinstance(c, Column) and c.id not in shown and c in self.keys)
         for column in twice:
-            raise unresolved_over(column, self.items, node, ctx)
+            raise make_missing_output_error(column, self.items, node, ctx)
 
     def _refuse_groupings(self, expr: Expr, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
         """`grouping(x)` takes a plain column, which is shown under its own name or, of ORDER BY since 4.2, under none.
@@ -309,13 +311,15 @@ class Aggregated:
         calls = list(filter(is_grouping, expr.walk()))
         arguments = [a for e in calls for a in e.children]
         having = ctx.clause == "HAVING"
-        unseen = [c for c in (_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown]
+        unseen = [
+            c for c in (_list_outside(expr) if having else arguments) if isinstance(c, Column) and c.id not in shown
+        ]
         if arguments and unseen and (having or ctx.lacks("grouping() of what is not shown")):
-            raise unresolved_over(unseen[0], self.items, node, ctx)
+            raise make_missing_output_error(unseen[0], self.items, node, ctx)
         if calls and self.repeated:
             # `findGroupingExprs` looks for the grouping id as the last key.
             text = "grouping()/grouping_id() cannot stand over GROUPING SETS of which one is given twice."
-            raise ctx.env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
+            raise ctx.env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, node)
         renamed = {i.child for i in self.items if isinstance(i, Alias)}
         self.refuse_computed_grouping(expr, node, ctx, {a for a in unseen if a in renamed})
 
@@ -329,28 +333,28 @@ class Aggregated:
             if found is not None:
                 one = call.function.name == "grouping"
                 text = f"Column of {call.function.name} ({pretty(found)}) can't be found in the grouping columns."
-                raise ctx.env.rejected(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
+                raise ctx.env.make_error(f"GROUPING_{'' if one else 'ID_'}COLUMN_MISMATCH", text, node)
 
-    def _of_having(self, key: Expr, node: q.Node, ctx: Context) -> Expr | None:
+    def _resolve_having_key(self, key: Expr, node: q.Node, ctx: Context) -> Expr | None:
         """A computed key in HAVING, which Spark binds before Expand: one of operators. A call is no function yet then
         (`ResolveGroupingAnalytics.tryResolveHavingCondition`), so its columns are looked for above."""
-        computed = self._computed(key)
+        computed = self._find_output(key)
         if not _calls_function(key, node):
             self.extended |= computed is None
             return computed or key
         column = next((e for e in key.walk() if isinstance(e, Column)), None)
         if column is not None:
-            raise unresolved_over(column, self.items, node, ctx)
+            raise make_missing_output_error(column, self.items, node, ctx)
         return None
 
-    def _by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
+    def _find_by_name(self, column: Column, node: q.Node, ctx: Context) -> Column:
         """The output column with the input column's name: a name that cannot mean the input means the output."""
         output = dict.fromkeys(map(column_of, self.items))
         named = [c for c in output if ctx.key(c.name) == ctx.key(column.name)]
         if len(named) > 1 and ctx.clause == "HAVING":
-            raise ambiguous((column.name,), named, ctx.env.origin(node))
+            raise make_ambiguous_error((column.name,), named, ctx.env.origin(node))
         if len(named) != 1:
-            raise unresolved_over(column, self.items, node, ctx)
+            raise make_missing_output_error(column, self.items, node, ctx)
         return named[0]
 
     def _check_outer(self, subquery: Subquery, shown: frozenset[int], node: q.Node, ctx: Context) -> None:
@@ -358,14 +362,14 @@ class Aggregated:
         plain = {c.id for c in plain_outer_columns(subquery)}
         for column in (o.column for o in outer_references(subquery.plan)):
             if column.id in made and column.id not in plain:
-                raise ctx.env.rejected(
+                raise ctx.env.make_error(
                     "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
                     f"Resolved attribute(s) `{column.name}` missing from the input of the aggregation, which makes it.",
                     node,
                 )
         for column in plain_outer_columns(subquery):
             if column not in self.keys and column.id not in shown:
-                raise ctx.env.rejected(
+                raise ctx.env.make_error(
                     "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
                     f"Resolved attribute(s) `{column.name}` missing from the aggregation.",
                     node,
@@ -379,12 +383,12 @@ def _calls_function(expr: Expr, node: q.Node) -> bool:
     return any(not called.isdisjoint((e.function.name, e.shown.lower())) for e in calls)
 
 
-def _outside(expr: Expr) -> Iterator[Expr]:
+def _list_outside(expr: Expr) -> Iterator[Expr]:
     """What stands outside of aggregate functions, but for the arguments of `grouping`."""
     yield expr
     if not isinstance(expr, Call) or expr.function.category is not Category.AGGREGATE or is_grouping(expr):
         for child in expr.children:
-            yield from _outside(child)
+            yield from _list_outside(child)
 
 
 def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
@@ -401,11 +405,11 @@ def plain_outer_columns(subquery: Subquery) -> Iterator[Column]:
     return (o.column for o in outer_references(subquery.plan) if o.column.id not in within)
 
 
-def unresolved_over(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
+def make_missing_output_error(column: Column, items: Sequence[Expr], node: q.Node, ctx: Context) -> Exception:
     """UNRESOLVED_COLUMN at the place in `node` that names the column, with the output's names as candidates."""
     output = Scope(tuple(column_of(i) for i in items), (), None, ctx.scope.case_sensitive)
     for named in sorted(node.find_all(q.Column, q.Dot), key=lambda n: n.span != column.span):
         parts = name_parts(named)
         if any(ctx.key(p) == ctx.key(column.name) for p in parts):
-            return unresolved(parts, evolve(ctx, scope=output), named)
-    return unresolved((column.name,), evolve(ctx, scope=output), node)
+            return make_unresolved_error(parts, evolve(ctx, scope=output), named)
+    return make_unresolved_error((column.name,), evolve(ctx, scope=output), node)

@@ -12,15 +12,15 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr import Call, Cast, Column, Expr, GetField, InSubquery, Nulled, Window, is_aggregate
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.rewrite import transform_down, transform_up
-from planproof_engine.functions.bind import inherited
+from planproof_engine.functions.bind import find_evidence
 from planproof_engine.logical.nodes import not_null_columns, strict_columns
 from planproof_engine.records import evolve
-from planproof_engine.types.nodes import Decimal, Nested, Struct, loosened
+from planproof_engine.types.nodes import Decimal, Nested, Struct, loosen
 
 Sets = tuple[tuple[int, ...], ...]
 
 
-def never_null_over_rows(call: Call, conf: Conf) -> str | None:
+def prove_over_rows(call: Call, conf: Conf) -> str | None:
     """Why an aggregate over at least one row is not null: its arguments are not, and no row is filtered away.
 
     A decimal sum or average that overflows is null where ANSI is off.
@@ -33,27 +33,27 @@ def never_null_over_rows(call: Call, conf: Conf) -> str | None:
     return None if None in reasons else reasons[0]
 
 
-def proved_by_groups(items: list[Expr], groups: Sequence[Expr], sets: Sets | None, conf: Conf) -> list[Expr]:
+def prove_by_groups(items: list[Expr], groups: Sequence[Expr], sets: Sets | None, conf: Conf) -> list[Expr]:
     """The items with the evidence that a group is never empty. The one row of an aggregation without groups may be."""
     if not groups or (sets is not None and not all(sets)):
         return items
-    return [_proved(i, conf) for i in items]
+    return [_prove(i, conf) for i in items]
 
 
-def _proved(expr: Expr, conf: Conf) -> Expr:
+def _prove(expr: Expr, conf: Conf) -> Expr:
     def change(e: Expr) -> Expr:
         if not isinstance(e, Call) or not e.nullable or e.known:
             return e
         if e.function.category is Category.AGGREGATE:
-            reason = never_null_over_rows(e, conf)
+            reason = prove_over_rows(e, conf)
         else:
-            reason = inherited(e.function, e.args, conf)
+            reason = find_evidence(e.function, e.args, conf)
         return e if reason is None else evolve(e, known=reason)
 
     return transform_up(expr, change)
 
 
-def guarded(call: Call, conf: Conf) -> str | None:
+def prove_by_branches(call: Call, conf: Conf) -> str | None:
     """Why CASE or IF is never null: no branch is null in the rows for which it is taken.
 
     `CASE WHEN x IS NOT NULL THEN x ELSE 0 END`, `IF(x IS NULL, 0, x)`.
@@ -63,20 +63,20 @@ def guarded(call: Call, conf: Conf) -> str | None:
     *branches, default = call.args
     passed: set[int] = set()
     for condition, value in zip(branches[::2], branches[1::2]):
-        if not _certain(value, passed | not_null_columns(condition), conf):
+        if not _is_never_null(value, passed | not_null_columns(condition), conf):
             return None
-        passed |= _proved_by_failing(condition)
-    return "the conditions before it" if _certain(default, passed, conf) else None
+        passed |= _find_not_null_otherwise(condition)
+    return "the conditions before it" if _is_never_null(default, passed, conf) else None
 
 
-def _proved_by_failing(condition: Expr) -> set[int]:
+def _find_not_null_otherwise(condition: Expr) -> set[int]:
     """The columns that hold no null in rows for which the condition is not true."""
     if isinstance(condition, Call) and condition.function.name == "isnull":
         return strict_columns(condition.args[0])
     return set()
 
 
-def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
+def _is_never_null(value: Expr, proved: set[int], conf: Conf) -> bool:
     """Whether the value is not null in rows in which these columns are not null."""
     if value.evidence is not None:
         return True
@@ -87,20 +87,20 @@ def _certain(value: Expr, proved: set[int], conf: Conf) -> bool:
         if isinstance(e, Column) and e.id in proved:
             return evolve(e, known="the condition before it")
         if isinstance(e, Call) and e.function.category is not Category.AGGREGATE and e.nullable:
-            return evolve(e, known=inherited(e.function, e.args, conf))
+            return evolve(e, known=find_evidence(e.function, e.args, conf))
         return e
 
     return transform_up(value, change).evidence is not None
 
 
-def left_out(groups: tuple[Expr, ...], sets: Sets) -> Keys | None:
+def find_left_out_keys(groups: tuple[Expr, ...], sets: Sets) -> Keys | None:
     """The grouping expressions that some set leaves out; None where none is."""
     everywhere = set(range(len(groups))).intersection(*sets)
     found = [g for i, g in enumerate(groups) if i not in everywhere]
     return Keys(found) if found else None
 
 
-def nulled(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
+def make_keys_nullable(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
     """The expression with each grouping expression nullable that some set leaves out.
 
     The arguments of aggregate functions keep their flags: they are computed before the sets are.
@@ -110,7 +110,7 @@ def nulled(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
 
     def change(e: Expr) -> Expr | None:
         if isinstance(e, Window):
-            return _nulled_window(e, change)
+            return _make_window_nullable(e, change)
         if is_aggregate(e):
             return e
         if e not in absent:
@@ -119,10 +119,10 @@ def nulled(expr: Expr, absent: Keys | None, conf: Conf) -> Expr:
             return evolve(e, nullable=True, known=None)
         return Nulled(e)
 
-    return reflagged(transform_down(expr, change), conf)
+    return recompute_flags(transform_down(expr, change), conf)
 
 
-def _nulled_window(window: Window, change: object) -> Window:
+def _make_window_nullable(window: Window, change: object) -> Window:
     """A window runs over the rows of the sets, so that its function's arguments may be null there too."""
 
     def within(e: Expr) -> Expr:
@@ -140,7 +140,7 @@ def _nulled_window(window: Window, change: object) -> Window:
     )
 
 
-def reflagged(expr: Expr, conf: Conf) -> Expr:
+def recompute_flags(expr: Expr, conf: Conf) -> Expr:
     """The expression with the flags and the evidence of every scalar call taken anew from its arguments."""
 
     def change(e: Expr) -> Expr:
@@ -155,11 +155,11 @@ def reflagged(expr: Expr, conf: Conf) -> Expr:
         if not isinstance(e, Call) or e.function.category is Category.AGGREGATE:
             return e
         nullable = e.nullable or e.function.nullable(e.args, conf)
-        known = inherited(e.function, e.args, conf) if nullable else None
+        known = find_evidence(e.function, e.args, conf) if nullable else None
         same = (nullable, known) == (e.nullable, e.known)
         if isinstance(e.type, Nested) and callable(e.function.returns):
             # What is within has flags too.
-            found = loosened(e.type, e.function.returns(e.args, conf))
+            found = loosen(e.type, e.function.returns(e.args, conf))
             return evolve(e, nullable=nullable, known=known, type=found)
         return e if same else evolve(e, nullable=nullable, known=known)
 

@@ -37,7 +37,7 @@ def group_expressions(
     named = aliases_of(items, ctx) if ctx.conf.group_by_aliases else Aliases()
     clause = _Clause(items, lateral, evolve(ctx, clause="GROUP BY", aliases=named), named)
     if group.is_all and len(group.keys) <= 1 and not clause.names_all:
-        return clause.all(group), None
+        return clause.list_all(group), None
     parts = [clause.sets_of(member) for member in group.keys]
     kind = group.with_kind
     if kind == "GROUPING SETS":
@@ -46,14 +46,14 @@ def group_expressions(
     if kind in ("ROLLUP", "CUBE"):
         singles = [s[0] for s in parts]
         return tuple(clause.found), tuple(_rollup(singles) if kind == "ROLLUP" else _cube(singles))
-    if not analytic(group):
+    if not has_grouping_sets(group):
         return tuple(clause.found), None
     refuse_many_sets(math.prod(map(len, parts)))
     combined = tuple(tuple(dict.fromkeys(itertools.chain(*choice))) for choice in itertools.product(*parts))
     return tuple(clause.found), combined
 
 
-def analytic(group: q.Group) -> bool:
+def has_grouping_sets(group: q.Group) -> bool:
     """Whether the clause has several grouping sets, so that `grouping()` means something."""
     return bool(group.with_kind) or any(isinstance(m, q.GroupingAnalytics) for m in group.keys)
 
@@ -83,15 +83,15 @@ class _Clause:
     def names_all(self) -> bool:
         """Whether ALL is a column or an alias here."""
         key = self.ctx.key("all")
-        return key in self.named or bool(self.ctx.scope.matches(("all",))[0])
+        return key in self.named or bool(self.ctx.scope.find_matches(("all",))[0])
 
-    def all(self, group: q.Group) -> tuple[Expr, ...]:
+    def list_all(self, group: q.Group) -> tuple[Expr, ...]:
         """GROUP BY ALL: every item without an aggregate function."""
         if any(isinstance(i, Alias) and i.id in self.lateral for i in self.items):
-            raise self._refuse_lateral(group)
-        groups = tuple(dict.fromkeys(unaliased(i) for i in self.items if not holds_aggregate(i)))
-        if not groups and any(_column_outside(i) for i in self.items):
-            raise self.ctx.env.rejected(
+            raise self._make_lateral_error(group)
+        groups = tuple(dict.fromkeys(drop_alias(i) for i in self.items if not holds_aggregate(i)))
+        if not groups and any(_has_column_outside(i) for i in self.items):
+            raise self.ctx.env.make_error(
                 "UNRESOLVED_ALL_IN_GROUP_BY",
                 "Cannot infer grouping columns for GROUP BY ALL based on the select clause. "
                 "Please explicitly specify the grouping columns.",
@@ -101,8 +101,8 @@ class _Clause:
             refuse_group(key, group, self.ctx.env)
         return groups
 
-    def _refuse_lateral(self, node: q.Node) -> Exception:
-        return self.ctx.env.rejected(
+    def _make_lateral_error(self, node: q.Node) -> Exception:
+        return self.ctx.env.make_error(
             "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
             "Referencing a lateral column alias via GROUP BY alias/ALL is not supported.",
             node,
@@ -116,12 +116,12 @@ class _Clause:
         if isinstance(member, q.GroupingSets):
             found: list[Positions] = []
             for nested in member.sets:
-                found += self._nested(nested)
+                found += self._list_sets(nested)
                 refuse_many_sets(len(found))
             return found
         return [self.positions(member, whole=True)]
 
-    def _nested(self, member: q.Node) -> list[Positions]:
+    def _list_sets(self, member: q.Node) -> list[Positions]:
         if isinstance(member, q.GroupingAnalytics):
             return self.sets_of(member)
         return [self.positions(member)]
@@ -135,7 +135,7 @@ class _Clause:
             members = [member.operand]
         else:
             members = [member]
-        return tuple(self._position(self.expression(one), 0 if whole else self._item(one)) for one in members)
+        return tuple(self._add_key(self.expression(one), 0 if whole else self._item(one)) for one in members)
 
     def _item(self, node: q.Node) -> int:
         """The id of the item that a member of grouping sets means by its position or alias. Older Sparks take it for
@@ -147,10 +147,10 @@ class _Clause:
             return item.id if isinstance(item, Alias) else 0
         parts = name_parts(node)
         named = self.named.get(self.ctx.key(parts[0]), []) if len(parts) == 1 else []
-        return named[0].id if named and not self.ctx.scope.matches(parts)[0] else 0
+        return named[0].id if named and not self.ctx.scope.find_matches(parts)[0] else 0
 
-    def _position(self, bound: Expr, item: int) -> int:
-        at = self._places.setdefault((nameless(bound), item), len(self.found))
+    def _add_key(self, bound: Expr, item: int) -> int:
+        at = self._places.setdefault((drop_names(bound), item), len(self.found))
         if at == len(self.found):
             self.found.append(bound)
         return at
@@ -159,21 +159,21 @@ class _Clause:
         """One grouping expression: an ordinal, an expression over the input, or the alias of an item."""
         if is_position(node) and self.ctx.conf.group_by_ordinal:
             return self._ordinal(int(node.text), node)
-        star = _star(node)
+        star = _find_star(node)
         if star is not None:
-            raise self.ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
+            raise self.ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in GROUP BY.", star)
         bound = bind(node, self.ctx)
         if self.named.used:
             if self.lateral and any(isinstance(e, Column) and e.id in self.lateral for e in bound.walk()):
-                raise self._refuse_lateral(node)
-            bound = without_aliases(bound, self.named)
+                raise self._make_lateral_error(node)
+            bound = replace_aliases(bound, self.named)
         if any(map(is_aggregate, bound.walk())):
             found = next(e for e in bound.walk() if is_aggregate(e))
             if self.ctx.grouping is not None and not is_grouping(found) and self.ctx.scope.columns:
                 # What Expand reads is computed below it, where the aggregate has no GROUP BY.
                 text = f"The query does not include a GROUP BY clause for `{pretty(bound)}` of its grouping sets."
-                raise self.ctx.env.rejected("MISSING_GROUP_BY", text, node)
-            raise self.ctx.env.rejected_at(
+                raise self.ctx.env.make_error("MISSING_GROUP_BY", text, node)
+            raise self.ctx.env.make_error_at(
                 "GROUP_BY_AGGREGATE",
                 f"Aggregate functions are not allowed in GROUP BY, but found {pretty(bound)}.",
                 found.span,
@@ -184,17 +184,17 @@ class _Clause:
 
     def _ordinal(self, at: int, node: q.Node) -> Expr:
         if not 1 <= at <= len(self.items):
-            raise self.ctx.env.rejected(
+            raise self.ctx.env.make_error(
                 "GROUP_BY_POS_OUT_OF_RANGE",
                 f"GROUP BY position {at} is not in select list (valid range is [1, {len(self.items)}]).",
                 node,
             )
         item = self.items[at - 1]
         if isinstance(item, Alias) and item.id in self.lateral:
-            raise self._refuse_lateral(node)
-        chosen = unaliased(item)
+            raise self._make_lateral_error(node)
+        chosen = drop_alias(item)
         if holds_aggregate(chosen):
-            raise self.ctx.env.rejected(
+            raise self.ctx.env.make_error(
                 "GROUP_BY_POS_AGGREGATE",
                 f"GROUP BY {at} refers to an expression that contains an aggregate function.",
                 node,
@@ -203,32 +203,32 @@ class _Clause:
         return chosen
 
 
-def nameless(expr: Expr) -> Expr:
+def drop_names(expr: Expr) -> Expr:
     """The expression with the names that the query gives inside of it as names alone: each has an id of its own."""
     return transform_up(expr, lambda e: evolve(e, id=0) if isinstance(e, Alias) else e)
 
 
-def _star(node: q.Node) -> q.Star | None:
+def _find_star(node: q.Node) -> q.Star | None:
     """A star in the expression, other than of a subquery or of `count(*)`."""
     if isinstance(node, q.Star):
         return node
     if isinstance(node, q.Query) or (isinstance(node, q.Call) and node.name == "count"):
         return None
-    return next((found for child in node.children if (found := _star(child)) is not None), None)
+    return next((found for child in node.children if (found := _find_star(child)) is not None), None)
 
 
-def unaliased(item: Expr) -> Expr:
+def drop_alias(item: Expr) -> Expr:
     """The expression without its alias."""
     return item.child if isinstance(item, Alias) else item
 
 
-def _column_outside(expr: Expr) -> bool:
+def _has_column_outside(expr: Expr) -> bool:
     """Whether a column stands in the expression outside of its aggregate functions."""
     if isinstance(expr, Column):
         return True
     if isinstance(expr, Literal) or is_aggregate(expr):
         return False
-    return any(_column_outside(c) for c in expr.children)
+    return any(_has_column_outside(c) for c in expr.children)
 
 
 def aliases_of(items: Sequence[Expr], ctx: Context, every: bool = False) -> Aliases:
@@ -242,7 +242,7 @@ def aliases_of(items: Sequence[Expr], ctx: Context, every: bool = False) -> Alia
     return found
 
 
-def without_aliases(bound: Expr, named: Aliases) -> Expr:
+def replace_aliases(bound: Expr, named: Aliases) -> Expr:
     """The expression with references to aliases replaced by what they name."""
     if not named.used:
         return bound

@@ -8,26 +8,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from planproof_engine.analysis.blocks.aggregated import Aggregated, Keys, plain_outer_columns
-from planproof_engine.analysis.blocks.evidence import left_out, nulled, proved_by_groups
-from planproof_engine.analysis.blocks.groupby import Sets, group_expressions, unaliased
-from planproof_engine.analysis.blocks.joins import of_having
+from planproof_engine.analysis.blocks.evidence import find_left_out_keys, make_keys_nullable, prove_by_groups
+from planproof_engine.analysis.blocks.groupby import Sets, drop_alias, group_expressions
+from planproof_engine.analysis.blocks.joins import cast_condition
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
 from planproof_engine.analysis.expressions.modifiers import is_volatile, stays_volatile
-from planproof_engine.analysis.names.scope import empty
+from planproof_engine.analysis.names.scope import make_empty_scope
 from planproof_engine.analysis.names.stars import is_star
 from planproof_engine.analysis.refusals.checks import (
     GENERATOR,
     contents,
-    correlated,
-    first_window_in_aggregate,
+    find_first_window,
     holds_window,
+    is_correlated,
     is_grouping,
     refuse_in_filter,
     refuse_outer,
 )
-from planproof_engine.analysis.refusals.correlation import must_aggregate
+from planproof_engine.analysis.refusals.correlation import make_must_aggregate_error
 from planproof_engine.expr import (
     Call,
     Column,
@@ -65,41 +65,41 @@ def aggregate(
     if sets is not None and any(map(is_volatile, groups)):
         # `ResolveGroupingAnalytics` looks for each by what it is, and a random one is never what it was.
         shown = next(pretty(g) for g in groups if is_volatile(g))
-        raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", group or node)
+        raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1005", f"{shown} is not in the GROUP BY list.", group or node)
     late = next(filter(stays_volatile, groups), None)
     if late is not None:
         text = f"Non-deterministic expression '{pretty(late)}' should not appear in grouping expression"
-        raise ctx.env.rejected("INTERNAL_ERROR", text, group or node)
+        raise ctx.env.make_error("INTERNAL_ERROR", text, group or node)
     if ctx.scope.outer is not None:
         refuse_outer(groups, "the grouping", group or node, ctx.env)
     within = sets is None or not ctx.lacks("names inside of grouping sets")
     keys = Keys(groups, within=within, of_sets=sets is not None)
     if sets is not None:
         _check_grouping_calls(items, groups, node, ctx)
-    for item, source in zip(items, _sources(node, items)):
-        if first_window_in_aggregate(item) is not None:
-            raise ctx.env.rejected(
+    for item, source in zip(items, _list_item_nodes(node, items)):
+        if find_first_window(item) is not None:
+            raise ctx.env.make_error(
                 "_LEGACY_ERROR_TEMP_1031", "It is not allowed to use a window function inside an aggregate.", source
             )
         check_grouped(item, groups, source, ctx, node, keys)
     if contents(groups) & GENERATOR:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "The grouping contains an unsupported expression: a generator, which stands in the SELECT list.",
             group or node,
         )
     given = items
     if sets is not None:
-        absent = left_out(groups, sets)
-        items = [nulled(i, absent, ctx.conf) for i in items]
-    items = proved_by_groups(items, groups, sets, ctx.conf)
+        absent = find_left_out_keys(groups, sets)
+        items = [make_keys_nullable(i, absent, ctx.conf) for i in items]
+    items = prove_by_groups(items, groups, sets, ctx.conf)
     plan: Plan = Aggregate(groups, tuple(items), child, sets)
     expanded = [g for g in groups if not isinstance(g, Column)] if sets is not None else ()
-    over = Aggregated(keys, items, given, expanded, of_sets=sets is not None, repeated=_repeats(sets))
+    over = Aggregated(keys, items, given, expanded, of_sets=sets is not None, repeated=_has_repeated_sets(sets))
     having = node.having if isinstance(node, q.Block) else None
     if having is not None:
         inner = evolve(ctx, grouping=groups if sets is not None else None)
-        plan = Filter(_having(having.condition, node, over, groups, sets, inner), plan)
+        plan = Filter(_bind_having(having.condition, node, over, groups, sets, inner), plan)
     if sets is None:
         _refuse_unrepeated([*items, *(plan.expressions if having is not None else ())], groups, group or node, ctx)
     return Grouped(plan, items, over)
@@ -108,13 +108,13 @@ def aggregate(
 def _refuse_unrepeated(items: list[Expr], groups: tuple[Expr, ...], node: q.Node, ctx: Context) -> None:
     """Refuses a correlated scalar subquery of GROUP BY that neither an item nor HAVING repeats: Spark rewrites it among
     what the Aggregate computes."""
-    wanted = [e for g in groups for e in g.walk() if isinstance(e, ScalarSubquery) and correlated(e)]
+    wanted = [e for g in groups for e in g.walk() if isinstance(e, ScalarSubquery) and is_correlated(e)]
     held = Keys(e for i in items for e in i.walk() if isinstance(e, ScalarSubquery)) if wanted else Keys(())
     if any(e not in held for e in wanted):
-        raise must_aggregate(node, ctx.env)
+        raise make_must_aggregate_error(node, ctx.env)
 
 
-def _repeats(sets: Sets | None) -> bool:
+def _has_repeated_sets(sets: Sets | None) -> bool:
     """Whether two grouping sets are the same one: Spark's Expand then numbers them behind the grouping id."""
     return sets is not None and len(set(map(frozenset, sets))) < len(sets)
 
@@ -123,7 +123,7 @@ def refuse_star(node: q.Block | q.PipeSelect, ctx: Context) -> None:
     """What a position counts, a star would shift; Spark looks for one within expressions, too."""
     members = [m for m in node.group.keys if is_position(m)] if node.group is not None else []
     if members and ctx.conf.group_by_ordinal and any(_holds_star(i, ctx) for i in node.items):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "STAR_GROUP_BY_POS",
             "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
             members[0],
@@ -136,27 +136,27 @@ def _holds_star(node: q.Node, ctx: Context) -> bool:
     return is_star(node, ctx) or (not isinstance(node, q.Query) and any(_holds_star(c, ctx) for c in node.children))
 
 
-def _having(
+def _bind_having(
     node: q.Node, block: q.Node, over: Aggregated, groups: tuple[Expr, ...], sets: Sets | None, ctx: Context
 ) -> Expr:
     named = over.names(ctx, every=True)
     for found in named.values():
         # Windows are computed above HAVING. An item that only repeats an alias on its left is the same column.
         found[:] = {a.id: a for a in found if not holds_window(a.child)}.values()
-    ctx = evolve(ctx, clause="HAVING", shown=empty(None, ctx.conf))
+    ctx = evolve(ctx, clause="HAVING", shown=make_empty_scope(None, ctx.conf))
     output = (column_of(found[0]) for found in named.values() if len(found) == 1)
     scope = evolve(ctx.scope, hidden=(*ctx.scope.hidden, *output), aggregated=True)
     bound = bind(node, evolve(ctx, scope=scope, aliases=named, time_windows={}))
     refuse_in_filter(bound, "HAVING", node, block, ctx.env)
     if sets is not None:
         _check_grouping_calls([bound], groups, node, ctx)
-    settled = over.settled(bound, node, block, ctx)
+    settled = over.resolve(bound, node, block, ctx)
     if sets is not None:
-        settled = nulled(settled, left_out(groups, sets), ctx.conf)
-    return of_having(settled, node, ctx.env)
+        settled = make_keys_nullable(settled, find_left_out_keys(groups, sets), ctx.conf)
+    return cast_condition(settled, node, ctx.env)
 
 
-def _sources(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
+def _list_item_nodes(node: q.Block | q.PipeSelect, items: list[Expr]) -> list[q.Node]:
     nodes = list(node.items)
     return nodes if len(nodes) == len(items) else [node] * len(items)
 
@@ -165,24 +165,24 @@ def check_grouped(
     expr: Expr, groups: tuple[Expr, ...], node: q.Node, ctx: Context, block: q.Node, keys: Keys | None = None
 ) -> None:
     """Every column outside an aggregate must be grouped by. Raises MISSING_AGGREGATION (or MISSING_GROUP_BY)."""
-    bad = next(_ungrouped(unaliased(expr), keys if keys is not None else Keys(groups)), None)
+    bad = next(_find_ungrouped(drop_alias(expr), keys if keys is not None else Keys(groups)), None)
     if bad is None:
         return
     if isinstance(bad, ScalarSubquery):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "SCALAR_SUBQUERY_IS_IN_GROUP_BY_OR_AGGREGATE_FUNCTION",
             "A correlated scalar subquery is neither in GROUP BY nor inside an aggregate function. Add it to GROUP BY "
             "using ordinal position, or wrap it in first().",
             _subquery_node(bad, node),
         )
     if not groups:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "MISSING_GROUP_BY",
             "The query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using "
             f"OVER clauses: `{bad.name}` is neither grouped nor aggregated.",
             block,
         )
-    raise ctx.env.rejected(
+    raise ctx.env.make_error(
         "MISSING_AGGREGATION",
         f'The non-aggregating expression "{bad.name}" is based on columns which are not participating in the '
         "GROUP BY clause. Add it to GROUP BY, or take one value of each group, as any_value() does.",
@@ -197,7 +197,7 @@ def _subquery_node(subquery: ScalarSubquery, node: q.Node) -> q.Node:
     return next(around, node)
 
 
-def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
+def _find_ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
     if isinstance(expr, (Literal, Outer)) or (expr in keys and not holds_window(expr)):
         # Spark takes windows out of the Aggregate before it compares its items with its keys.
         return
@@ -210,7 +210,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
         # It becomes a column of its own below the grouping, as the window does.
         yield from (e for e in expr.walk() if isinstance(e, Column))
         return
-    if isinstance(expr, ScalarSubquery) and correlated(expr):
+    if isinstance(expr, ScalarSubquery) and is_correlated(expr):
         yield expr
         return
     if isinstance(expr, (Exists, InSubquery)):
@@ -223,7 +223,7 @@ def _ungrouped(expr: Expr, keys: Keys) -> Iterator[Column | ScalarSubquery]:
             # was expanded, which is no key.
             yield from (c for a in expr.call.children for c in columns_outside(a))
     for child in children:
-        yield from _ungrouped(child, keys)
+        yield from _find_ungrouped(child, keys)
 
 
 def columns_outside(expr: Expr) -> Iterator[Column]:
@@ -239,13 +239,13 @@ def _check_grouping_calls(items: Sequence[Expr], groups: tuple[Expr, ...], node:
     """`grouping(x)` takes a grouping expression, `grouping_id(..)` none or all of them in their order."""
     for call in (e for item in items for e in item.walk() if is_grouping(e)):
         if call.function.name == "grouping" and call.args[0] not in Keys(groups):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "GROUPING_COLUMN_MISMATCH",
                 f"Column of grouping ({pretty(call.args[0])}) can't be found in the grouping columns.",
                 node,
             )
         if call.function.name == "grouping_id" and call.args and call.args != groups:
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "GROUPING_ID_COLUMN_MISMATCH",
                 "Columns of grouping_id do not match the grouping columns.",
                 node,

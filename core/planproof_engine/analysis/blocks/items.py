@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planproof_engine.analysis.blocks.beside_generators import renamed
-from planproof_engine.analysis.blocks.rules_first import errors, raise_first
+from planproof_engine.analysis.blocks.beside_generators import rename_item
+from planproof_engine.analysis.blocks.rules_first import find_errors, raise_first
 from planproof_engine.analysis.context import Aliases, Context
 from planproof_engine.analysis.expressions import generators
 from planproof_engine.analysis.expressions.binding import bind
@@ -69,7 +69,7 @@ class Items:
     lateral: frozenset[int] = frozenset()
     late: AnalysisError | None = None
 
-    def below(self, child: Plan) -> Plan:
+    def add_generators(self, child: Plan) -> Plan:
         """The child with the generators over it."""
         for made in self.generated:
             child = made.over(child)
@@ -87,9 +87,9 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
     for node in nodes:
         refuse_named_star(node, ctx)
     for at, node in enumerate(nodes):
-        call = generators.call_of(node, ctx)
+        call = generators.find_call(node, ctx)
         if call is not None:
-            generated[at] = _generated(node, call, nodes[:at], ctx)
+            generated[at] = _bind_generator(node, call, nodes[:at], ctx)
             scope = ctx.scope
             hidden = (*scope.hidden, *generated[at].columns)
             ctx = evolve(ctx, scope=Scope(scope.columns, hidden, scope.outer, scope.case_sensitive))
@@ -103,7 +103,7 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
             ctx.env.widths[id(node)] = len(several)
             items += several
         else:
-            item = _item(node, nodes[at + 1 :], lateral, items)
+            item = _bind_item(node, nodes[at + 1 :], lateral, items)
             items.append(item)
             if isinstance(item, Alias):
                 found |= content(item.child)
@@ -114,33 +114,33 @@ def bind_items(nodes: Sequence[q.Node], ctx: Context, grouped: bool = False) -> 
     made = list(generated.values())
     found |= contents(a for g in made for a in g.call.args)
     if made and not grouped and not found & AGGREGATE:
-        items = [renamed(item, made, ctx.conf) for item in items]
+        items = [rename_item(item, made, ctx.conf) for item in items]
     if not aliases.used:
         return Items(items, found, made)
-    inlined, referring, late = _inlined(items, aliases, nodes, ctx)
+    inlined, referring, late = _inline_aliases(items, aliases, nodes, ctx)
     return Items(inlined, found | contents(inlined), made, referring, late)
 
 
-def _generated(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
+def _bind_generator(node: q.Node, call: q.Call, before: Sequence[q.Node], ctx: Context) -> Generated:
     """The generator of a select item. That it may name an alias on its left is so in Spark 3.5 alone, and not followed
     here."""
     try:
-        return generators.in_select(node, call, ctx)
+        return generators.bind_in_select(node, call, ctx)
     except AnalysisError as error:
         if is_checked(error):
-            _raise_of_types(before, ctx)
+            _check_types(before, ctx)
         left = {ctx.key(n.alias.text) for n in before if isinstance(n, q.Alias)}
         named = {ctx.key(parts[0]) for n in call.find_all(q.Column) if (parts := name_parts(n))}
         if ctx.conf.before("4.0") and error.condition.startswith("UNRESOLVED_COLUMN") and left & named:
-            raise ctx.env.unknown("an alias of the SELECT list in a generator", node) from None
+            raise ctx.env.make_unknown("an alias of the SELECT list in a generator", node) from None
         raise
 
 
-def _raise_of_types(nodes: Sequence[q.Node], ctx: Context) -> None:
+def _check_types(nodes: Sequence[q.Node], ctx: Context) -> None:
     """Raises what is wrong with the types of these items: `CheckAnalysis` meets it before a generator behind them."""
     for node in nodes:
         try:
-            named_item(node, ctx)
+            bind_named_item(node, ctx)
         except AnalysisError as error:
             if error.condition.startswith("DATATYPE_MISMATCH"):
                 raise
@@ -148,17 +148,17 @@ def _raise_of_types(nodes: Sequence[q.Node], ctx: Context) -> None:
             return
 
 
-def _item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[Expr]) -> Expr:
+def _bind_item(node: q.Node, behind: Sequence[q.Node], ctx: Context, before: Sequence[Expr]) -> Expr:
     """One select item. Where it is refused for what Spark checks later, what is wrong with those behind it comes
     first, and a generator out of its place among those before it (`ExtractGenerator`)."""
     try:
-        return named_item(node, ctx)
+        return bind_named_item(node, ctx)
     except AnalysisError as error:
         if is_checked(error):
             for item in before:
                 refuse_nested_generator(item, node, ctx.env)
         if error.condition in OF_AGGREGATES:
-            raise_first(errors(node, ctx), error)
+            raise_first(find_errors(node, ctx), error)
             _bind_others(node, behind, ctx)
         raise
 
@@ -167,7 +167,7 @@ def _bind_others(refused: q.Node, others: Sequence[q.Node], ctx: Context) -> Non
     """Raises what is wrong with the names or types of the items behind the refused one, which they may not name."""
     for node in others:
         try:
-            expand(node, ctx) if is_star(node, ctx) else named_item(node, ctx)
+            expand(node, ctx) if is_star(node, ctx) else bind_named_item(node, ctx)
         except AnalysisError as error:
             by_alias = isinstance(refused, q.Alias) and error.condition.startswith("UNRESOLVED_COLUMN")
             if error.condition not in OF_AGGREGATES and not by_alias:
@@ -187,7 +187,7 @@ def _is_variable(item: Alias) -> bool:
     return not item.explicit and isinstance(item.child, (Literal, SessionVariable))
 
 
-def named_item(node: q.Node, ctx: Context) -> Expr:
+def bind_named_item(node: q.Node, ctx: Context) -> Expr:
     """One select item as a Column or an Alias, named as Spark names it."""
     refuse_named_star(node, ctx)
     if isinstance(node, q.Aliases):
@@ -196,7 +196,7 @@ def named_item(node: q.Node, ctx: Context) -> Expr:
         text = (
             f'Multi part aliasing ({names}) is not supported with "{pretty(bound)}" as it is not a generator function.'
         )
-        raise ctx.env.rejected("MULTI_ALIAS_WITHOUT_GENERATOR", text, node)
+        raise ctx.env.make_error("MULTI_ALIAS_WITHOUT_GENERATOR", text, node)
     if isinstance(node, q.Alias):
         return Alias(bind(node.operand, ctx), node.alias.text, fresh_id())
     bound = bind(node, ctx)
@@ -235,7 +235,7 @@ def _path_name(bound: Expr, parts: tuple[str, ...]) -> str:
     return parts[-1]
 
 
-def _inlined(
+def _inline_aliases(
     items: list[Expr], aliases: Aliases, nodes: Sequence[q.Node], ctx: Context
 ) -> tuple[list[Expr], frozenset[int], AnalysisError | None]:
     """References to aliases on the left replaced by what these aliases name; the items that had such references; and
@@ -252,30 +252,30 @@ def _inlined(
         if isinstance(item, Alias):
             sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
             refuse_long(sizes[item.id])
-            late = late or _refused_lateral(item.child, set(by_id), nodes, ctx)
-            child = substituted(item.child, by_id)
+            late = late or _find_lateral_error(item.child, set(by_id), nodes, ctx)
+            child = substitute(item.child, by_id)
             if child is not item.child:
                 if not holds_aggregate(item.child):
                     referring.add(item.id)
-                item = evolve(item, child=child, id=_repeated_id(item, by_id))
+                item = evolve(item, child=child, id=_id_of(item, by_id))
             by_id[item.id] = item.child
         done.append(item)
     return done, frozenset(referring), late
 
 
-def _repeated_id(item: Alias, by_id: Mapping[int, Expr]) -> int:
+def _id_of(item: Alias, by_id: Mapping[int, Expr]) -> int:
     """The id of an item. One that names an alias on its left, and nothing else, is the column of that alias."""
     named = item.child.child if isinstance(item.child, LateralReference) and not item.explicit else None
     return named.id if isinstance(named, Column) and named.id in by_id else item.id
 
 
-def _refused_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> AnalysisError | None:
+def _find_lateral_error(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Context) -> AnalysisError | None:
     """An alias on the left cannot be named inside a window, which raises, or an aggregate function."""
     for e in expr.walk():
         window = isinstance(e, Window)
         if not (window or is_aggregate(e)) or not any(isinstance(c, Column) and c.id in ids for c in e.walk()):
             continue
-        error = ctx.env.rejected(
+        error = ctx.env.make_error(
             f"UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_{'WINDOW' if window else 'AGGREGATE_FUNC'}",
             f'Referencing a lateral column alias inside "{pretty(e)}" is not supported.',
             nodes[0],
@@ -286,7 +286,7 @@ def _refused_lateral(expr: Expr, ids: set[int], nodes: Sequence[q.Node], ctx: Co
     return None
 
 
-def substituted(expr: Expr, by_id: dict[int, Expr]) -> Expr:
+def substitute(expr: Expr, by_id: dict[int, Expr]) -> Expr:
     """The expression with columns of these ids replaced; an untouched expression comes back as the same object."""
 
     def change(e: Expr) -> Expr:

@@ -11,11 +11,18 @@ from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.checks import AGGREGATE, SUBQUERY, WINDOW, content, correlated, refuse_generator
+from planproof_engine.analysis.refusals.checks import (
+    AGGREGATE,
+    SUBQUERY,
+    WINDOW,
+    content,
+    is_correlated,
+    refuse_generator,
+)
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, column_of, fresh_id
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, cast, refused_cast
+from planproof_engine.functions.bind import apply, cast, check_cast
 from planproof_engine.logical.nodes import CROSS, FULL, INNER, LEFT_ANTI, LEFT_SEMI, RIGHT, Join, Plan, Project
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -29,13 +36,13 @@ def join(node: q.Joined, left: Side, right: Side, env: Environment, outer: Scope
     kind = node.kind.lower()
     using = [i.text for i in node.using]
     if node.natural:
-        using = _common([c.name for c in left[1].columns], [c.name for c in right[1].columns], left[1])
+        using = _list_common_names([c.name for c in left[1].columns], [c.name for c in right[1].columns], left[1])
     if using or node.natural:
-        return _using(node, kind, using, left, right, env, outer)
-    return _on(node, kind, left, right, env, outer)
+        return _join_using(node, kind, using, left, right, env, outer)
+    return _join_on(node, kind, left, right, env, outer)
 
 
-def _common(left: list[str], right: list[str], scope: Scope) -> list[str]:
+def _list_common_names(left: list[str], right: list[str], scope: Scope) -> list[str]:
     """The names of the left side that the right side has too. A name counts twice only where both sides have it twice
     (`Seq.intersect`)."""
     there = Counter(scope.key(name) for name in right)
@@ -47,7 +54,7 @@ def _common(left: list[str], right: list[str], scope: Scope) -> list[str]:
     return found
 
 
-def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
+def _join_on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, outer: Scope | None) -> Side:
     on = node.on
     hidden = left[1].hidden + right[1].hidden
     condition = None
@@ -55,12 +62,12 @@ def _on(node: q.Joined, kind: str, left: Side, right: Side, env: Environment, ou
         both = Scope(left[1].columns + right[1].columns, hidden, outer, env.conf.case_sensitive)
         bound = bind(on, Context(env, both, clause="JOIN"))
         refuse_generator(content(bound), "JOIN", on, env)
-        condition = boolean(bound, "join condition", on, env)
+        condition = require_boolean(bound, "join condition", on, env)
         _check(condition, node, env)
     plan = Join(left[0], right[0], kind, condition)
     if kind in (LEFT_SEMI, LEFT_ANTI):
         hidden = left[1].hidden
-    return plan, Scope(_refreshed(left, right, plan), hidden, outer, env.conf.case_sensitive)
+    return plan, Scope(_refresh_columns(left, right, plan), hidden, outer, env.conf.case_sensitive)
 
 
 def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
@@ -68,18 +75,18 @@ def _check(condition: Expr, node: q.Joined, env: Environment) -> None:
     found = content(condition)
     refuse_generator(found, "JOIN", node, env)
     if is_volatile(condition):
-        raise env.rejected_at(
+        raise env.make_error_at(
             "INVALID_NON_DETERMINISTIC_EXPRESSIONS",
             "The operator expects a deterministic expression, but a join's condition is not.",
-            keyword(node, env),
+            find_keyword(node, env),
             node,
         )
-    if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and correlated(e) for e in condition.walk()):
-        raise env.rejected_at(
+    if found & SUBQUERY and any(isinstance(e, ScalarSubquery) and is_correlated(e) for e in condition.walk()):
+        raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY",
             "Correlated scalar subqueries can only be used in filters, aggregations, projections, and UPDATE/MERGE/"
             "DELETE commands.",
-            keyword(node, env),
+            find_keyword(node, env),
             node,
         )
 
@@ -96,14 +103,14 @@ def refuse_aggregates(plan: Plan, node: q.Node, env: Environment) -> None:
     refuse_aggregates(plan.left, node, env)
     refuse_aggregates(plan.right, node, env)
     if plan.condition is not None and content(plan.condition) & (AGGREGATE | WINDOW):
-        raise env.rejected(
+        raise env.make_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             f"A join's condition takes no aggregate and no window function: {pretty(plan.condition)}.",
             node,
         )
 
 
-def keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
+def find_keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
     """Where the text of the join itself starts, after its left side."""
     left, (start, stop) = node.left, node.span
     if left is None or start < 0:
@@ -114,36 +121,36 @@ def keyword(node: q.Joined, env: Environment) -> tuple[int, int] | None:
     return at, stop
 
 
-def _refreshed(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
+def _refresh_columns(left: Side, right: Side, plan: Join) -> tuple[Column, ...]:
     """The scope's columns with the nullability and evidence that the join gives them."""
     by_id = {c.id: c for c in plan.output}
     wanted = left[1].columns if plan.kind in (LEFT_SEMI, LEFT_ANTI) else left[1].columns + right[1].columns
     return tuple(by_id.get(c.id, c) for c in wanted)
 
 
-def boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
+def require_boolean(condition: Expr, what: str, node: q.Node, env: Environment) -> Expr:
     """A condition, which must be boolean: a bare NULL is not."""
     if condition.type == BOOLEAN:
         return condition
     code = "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE" if what == "join condition" else "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"
-    raise env.rejected(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
+    raise env.make_error(code, f'The {what} has the invalid type "{condition.type.sql}", expected "BOOLEAN".', node)
 
 
-def of_having(condition: Expr, node: q.Node, env: Environment) -> Expr:
+def cast_condition(condition: Expr, node: q.Node, env: Environment) -> Expr:
     """A condition of HAVING or QUALIFY, which Spark's parser casts where it is no predicate."""
     if condition.type == BOOLEAN:
         return condition
-    refused = refused_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
+    refused = check_cast(condition.type, BOOLEAN, "ansi" if env.conf.ansi else "legacy")
     if refused is not None:
-        raise env.mismatch(refused, node)
+        raise env.make_mismatch_error(refused, node)
     return cast(condition, BOOLEAN, env.conf)
 
 
-def _using(
+def _join_using(
     node: q.Joined, kind: str, names: list[str], left: Side, right: Side, env: Environment, outer: Scope | None
 ) -> Side:
-    pairs = [(_key(n, left, "left", node, env), _key(n, right, "right", node, env)) for n in names]
-    condition = _equalities(pairs, env, node)
+    pairs = [(_find_key(n, left, "left", node, env), _find_key(n, right, "right", node, env)) for n in names]
+    condition = _make_condition(pairs, env, node)
     natural = tuple(names) if node.natural else None
     joined = Join(left[0], right[0], CROSS if kind == INNER and condition is None else kind, condition, natural)
     by_id = {c.id: c for c in joined.output}
@@ -153,22 +160,22 @@ def _using(
     rest_left = [by_id.get(c.id, c) for c in left[1].columns if c.id not in of_left]
     if kind in (LEFT_SEMI, LEFT_ANTI):
         items: list[Expr] = [*left_keys, *rest_left]
-        return _projected(items, joined, left[1].hidden, (), env, outer)
+        return _project_merged(items, joined, left[1].hidden, (), env, outer)
     rest_right = [by_id.get(c.id, c) for c in right[1].columns if c.id not in of_right]
     carried = tuple(by_id.get(c.id, c) for c in left[1].hidden + right[1].hidden)
     if kind == RIGHT:
-        return _projected([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
+        return _project_merged([*right_keys, *rest_left, *rest_right], joined, carried, tuple(left_keys), env, outer)
     if kind == FULL:
         merged = [
-            _coalesced(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
+            _coalesce(padded_left, padded_right, bool(a.evidence and b.evidence), env, node)
             for padded_left, padded_right, (a, b) in zip(left_keys, right_keys, pairs)
         ]
         hidden = (*left_keys, *right_keys)
-        return _projected([*merged, *rest_left, *rest_right], joined, carried, hidden, env, outer)
-    return _projected([*left_keys, *rest_left, *rest_right], joined, carried, tuple(right_keys), env, outer)
+        return _project_merged([*merged, *rest_left, *rest_right], joined, carried, hidden, env, outer)
+    return _project_merged([*left_keys, *rest_left, *rest_right], joined, carried, tuple(right_keys), env, outer)
 
 
-def _projected(
+def _project_merged(
     items: list[Expr],
     child: Plan,
     carried: tuple[Column, ...],
@@ -184,12 +191,12 @@ def _projected(
     return plan, Scope(shown, kept, outer, env.conf.case_sensitive)
 
 
-def _key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
-    found = side[1].first(name)
+def _find_key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> Column:
+    found = side[1].find_first(name)
     if found is not None:
         return found
     columns = ", ".join(f"`{c.name}`" for c in side[1].columns)
-    raise env.rejected(
+    raise env.make_error(
         "UNRESOLVED_USING_COLUMN_FOR_JOIN",
         f"USING column `{name}` cannot be resolved on the {which} side of the join. "
         f"The {which}-side columns: [{columns}].",
@@ -197,32 +204,32 @@ def _key(name: str, side: Side, which: str, node: q.Node, env: Environment) -> C
     )
 
 
-def _equalities(pairs: list[tuple[Column, Column]], env: Environment, node: q.Node) -> Expr | None:
+def _make_condition(pairs: list[tuple[Column, Column]], env: Environment, node: q.Node) -> Expr | None:
     condition: Expr | None = None
     for left, right in pairs:
         try:
-            equal = _applied("=", [left, right], env)
+            equal = _call("=", [left, right], env)
         except Mismatch as mismatch:
-            raise env.mismatch(mismatch, node) from None
-        condition = equal if condition is None else _applied("and", [condition, equal], env)
+            raise env.make_mismatch_error(mismatch, node) from None
+        condition = equal if condition is None else _call("and", [condition, equal], env)
     return condition
 
 
-def _applied(name: str, args: list[Expr], env: Environment) -> Call:
+def _call(name: str, args: list[Expr], env: Environment) -> Call:
     function = env.registry.find(name)
     assert function is not None, name
     return apply(function, args, env.conf)
 
 
-def _coalesced(left: Column, right: Column, proved: bool, env: Environment, node: q.Node) -> Expr:
+def _coalesce(left: Column, right: Column, proved: bool, env: Environment, node: q.Node) -> Expr:
     """A FULL join's merged key: the value of whichever side has one. Each row comes from one side at least, so that the
     key may be known not to be null although Spark's flag says that it may be.
 
     `proved`: neither side's own key holds a null.
     """
     if env.registry.find("coalesce") is None:
-        raise env.unknown("the function coalesce", node)
-    merged = _applied("coalesce", [left, right], env)
+        raise env.make_unknown("the function coalesce", node)
+    merged = _call("coalesce", [left, right], env)
     if proved and merged.nullable:
         merged = evolve(merged, known="the keys of both sides")
     return Alias(merged, left.name, fresh_id())

@@ -13,7 +13,7 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.types import INT
 
 
-def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
+def add_limit(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     """LIMIT and OFFSET take a constant, whose value is not negative."""
     if isinstance(node, q.Var):
         return plan
@@ -21,16 +21,16 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     refuse_generator(content(count), key.upper(), node, env)
     condition = "INVALID_LIMIT_LIKE_EXPRESSION"
     if count.holds(Column, Exists, InSubquery, ScalarSubquery) or is_volatile(count):
-        raise env.rejected(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
+        raise env.make_error(f"{condition}.IS_UNFOLDABLE", f"The {key} expression must be a constant.", node)
     if count.type != INT:
-        raise env.rejected(
+        raise env.make_error(
             f"{condition}.DATA_TYPE", f'The {key} expression must be integer type, but got "{count.type.sql}".', node
         )
-    value = _value(count)
+    value = _find_value(count)
     if value is None:
-        raise env.rejected(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
+        raise env.make_error(f"{condition}.IS_NULL", f"The evaluated {key} expression must not be null.", node)
     if isinstance(value, int) and value < 0:
-        raise env.rejected(
+        raise env.make_error(
             f"{condition}.IS_NEGATIVE",
             f"The {key} expression must be equal to or greater than 0, but got {value}.",
             node,
@@ -38,7 +38,7 @@ def limited(key: str, node: q.Node, plan: Plan, env: Environment) -> Plan:
     return Limit(key, plan, (count,))
 
 
-def _value(count: Expr) -> object:
+def _find_value(count: Expr) -> object:
     """The constant's value where a literal, perhaps under casts, tells it; 0 where nothing does."""
     while type(count).__name__ == "Cast":
         count = count.children[0]

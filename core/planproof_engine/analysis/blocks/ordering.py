@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from planproof_engine.analysis.blocks.aggregated import Aggregated, unresolved_over
+from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
 from planproof_engine.analysis.blocks.groupby import aliases_of
-from planproof_engine.analysis.blocks.limits import limited
+from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.select import Block
 from planproof_engine.analysis.context import Aliases, Context, Environment
-from planproof_engine.analysis.expressions.binding import unresolved
+from planproof_engine.analysis.expressions.binding import make_unresolved_error
 from planproof_engine.analysis.expressions.literals import NULL, is_position
 from planproof_engine.analysis.expressions.modifiers import stays_volatile
-from planproof_engine.analysis.expressions.timewindows import below
+from planproof_engine.analysis.expressions.timewindows import add_time_window_below
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -26,7 +26,7 @@ from planproof_engine.analysis.refusals.checks import (
     WINDOW,
     Subquery,
     content,
-    correlated,
+    is_correlated,
     is_grouping,
     refuse_generator,
     refuse_outer,
@@ -45,7 +45,7 @@ from planproof_engine.sql.names import name_parts
 _SORTS = ("ORDER BY", "SORT BY")
 
 
-def organized(
+def bind_organization(
     node: q.Query,
     plan: Plan,
     block: Block | None,
@@ -62,13 +62,13 @@ def organized(
     )
     for word, clause in clauses:
         if clause is not None:
-            plan = _Clause(word, clause, plan, block, env, outer, shown).bound()
+            plan = _Clause(word, clause, plan, block, env, outer, shown).bind()
     if node.offset is not None:
-        plan = limited("offset", node.offset.count, plan, env)
-    return plan if node.limit is None else limited("limit", node.limit.count, plan, env)
+        plan = add_limit("offset", node.offset.count, plan, env)
+    return plan if node.limit is None else add_limit("limit", node.limit.count, plan, env)
 
 
-def _beside_grouping(key: Expr) -> int:
+def _content_beside_grouping(key: Expr) -> int:
     """What the key holds, `grouping(..)` left out: every sort over the Aggregate can reach that."""
     return content(transform_up(key, lambda e: NULL if is_grouping(e) else e))
 
@@ -93,8 +93,8 @@ class _Clause:
         """The columns that `*` would give."""
         return self.plan.output if self.shown is None else self.shown.columns
 
-    def bound(self) -> Plan:
-        self._below_windows()
+    def bind(self) -> Plan:
+        self._add_time_windows()
         # Spark reaches no Aggregate that HAVING extended. One that only these keys extend is within reach.
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended
         ordinals: list[q.Literal] = []
@@ -107,20 +107,22 @@ class _Clause:
                 self._refuse_unordered(inner)
             else:
                 nodes.append(node)
-        positions = [self._position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
-        keys = self._keys(nodes, out_of_reach)
-        positions += [self._position(o, self._with_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first]
+        positions = [self._bind_position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
+        keys = self._bind_keys(nodes, out_of_reach)
+        positions += [
+            self._bind_position(o, self._add_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first
+        ]
         self._check(keys, out_of_reach)
         self._refuse_volatile([*positions, *keys])
         return Ordered((*positions, *keys), self.plan)
 
-    def _keys(self, nodes: list[q.Node], out_of_reach: bool) -> list[Sort]:
+    def _bind_keys(self, nodes: list[q.Node], out_of_reach: bool) -> list[Sort]:
         """The keys. What is wrong with another one comes before a `grouping(..)` of no grouping sets."""
         keys: list[Sort] = []
         late: AnalysisError | None = None
         for node in nodes:
             try:
-                keys.append(self._sure_key(node, out_of_reach))
+                keys.append(self._bind_sure_key(node, out_of_reach))
             except AnalysisError as error:
                 if error.condition != "UNSUPPORTED_GROUPING_EXPRESSION" or self.env.conf.before("4.0"):
                     raise
@@ -129,10 +131,10 @@ class _Clause:
             raise late
         return keys
 
-    def _below_windows(self) -> None:
+    def _add_time_windows(self) -> None:
         """A time window among the keys becomes a column of the output. Raises `Unknown` where only the input has it."""
         try:
-            self.plan, ctx = below(self.node.keys, self.node, self.plan, self._over_output())
+            self.plan, ctx = add_time_window_below(self.node.keys, self.node, self.plan, self._make_output_context())
         except AnalysisError as error:
             if self.block is None or self.block.over is not None:
                 raise
@@ -140,7 +142,7 @@ class _Clause:
         self.time_windows = ctx.time_windows
         self._scopes.clear()
 
-    def _over_output(self, suggests: bool = True) -> Context:
+    def _make_output_context(self, suggests: bool = True) -> Context:
         if suggests not in self._scopes:
             hidden = self.shown.hidden if self.shown is not None else ()
             # The query around is asked last: after the input, where the block has one that can be asked.
@@ -163,44 +165,48 @@ class _Clause:
             return False
         return is_position(node)
 
-    def _with_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
+    def _add_missing(self, keys: list[Sort]) -> tuple[Column, ...]:
         """The output, and behind it the columns of the input that keys use."""
         columns = {c.id: c for c in self.output}
         for key in keys:
             columns.update((e.id, e) for e in key.walk() if isinstance(e, Column) and e.id not in columns)
         return tuple(columns.values()) if len(columns) > len(self.output) else self.output
 
-    def _position(self, node: q.Literal, output: tuple[Column, ...]) -> Sort:
+    def _bind_position(self, node: q.Literal, output: tuple[Column, ...]) -> Sort:
         at = int(node.text)
         if 1 <= at <= len(output):
             refuse_sort_key(output[at - 1], node, self.env)
             return Sort(output[at - 1], True, True)
-        raise self.env.rejected(
+        raise self.env.make_error(
             "ORDER_BY_POS_OUT_OF_RANGE",
             f"ORDER BY position {at} is not in select list (valid range is [1, {len(output)}]).",
             node,
         )
 
-    def _sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
+    def _bind_sure_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         """Binds the key. A name that means several columns counts as not found here, as in Spark."""
         try:
-            return self._key(node, out_of_reach)
+            return self._bind_key(node, out_of_reach)
         except AnalysisError as error:
             if error.condition != "AMBIGUOUS_REFERENCE":
                 raise
-            ctx = self._over_output()
+            ctx = self._make_output_context()
             names = (n for n in node.find_all(q.Column, q.Dot) if name_parts(n))
-            several = next((n for n in names if len(ctx.scope.matches(name_parts(n))[0]) > 1), None)
+            several = next((n for n in names if len(ctx.scope.find_matches(name_parts(n))[0]) > 1), None)
             if several is None and self.block is not None:
                 given = self.block.ctx.scope
-                several = next((n for n in node.find_all(q.Column) if len(given.matches(name_parts(n))[0]) > 1), None)
+                several = next(
+                    (n for n in node.find_all(q.Column) if len(given.find_matches(name_parts(n))[0]) > 1), None
+                )
             if several is None:
                 raise
-            raise unresolved(name_parts(several), ctx, several) from None
+            raise make_unresolved_error(name_parts(several), ctx, several) from None
 
-    def _key(self, node: q.Node, out_of_reach: bool) -> Sort:
+    def _bind_key(self, node: q.Node, out_of_reach: bool) -> Sort:
         block = self.block
-        ctx = self._over_output(suggests=block is None or block.distinct)  # What the output lacks, the input may have.
+        ctx = self._make_output_context(
+            suggests=block is None or block.distinct
+        )  # What the output lacks, the input may have.
         if block is not None:
             ctx = evolve(ctx, windows=block.ctx.windows)
         missing: AnalysisError | None = None
@@ -209,7 +215,7 @@ class _Clause:
         except AnalysisError as error:
             if block is None or block.distinct or not error.condition.startswith(_INPUT_MAY_KNOW):
                 raise
-            if error.condition == "AMBIGUOUS_REFERENCE" and not self._input_tells(node, block):
+            if error.condition == "AMBIGUOUS_REFERENCE" and not self._is_clear_in_input(node, block):
                 raise
             missing = error
         else:
@@ -218,26 +224,26 @@ class _Clause:
             if not out_of_reach:
                 block.over.refuse_computed(key, self.node, block.ctx)
         try:
-            return self._input_key(node, block, out_of_reach)
+            return self._bind_over_input(node, block, out_of_reach)
         except AnalysisError:
             # Whatever else is wrong with a subquery, its names are resolved first, and not over the input.
             if missing is not None and block.over is None and any(node.find_all(q.Query)):
                 raise missing from None
             raise
 
-    def _input_tells(self, node: q.Node, block: Block) -> bool:
+    def _is_clear_in_input(self, node: q.Node, block: Block) -> bool:
         """Whether each name that means several items means one column of the input."""
-        shown = self._over_output().scope
+        shown = self._make_output_context().scope
         names = [name_parts(n) for n in node.find_all(q.Column, q.Dot)]
-        several = [parts for parts in names if parts and len(shown.matches(parts)[0]) > 1]
-        return all(len(block.ctx.scope.matches(parts)[0]) == 1 for parts in several)
+        several = [parts for parts in names if parts and len(shown.find_matches(parts)[0]) > 1]
+        return all(len(block.ctx.scope.find_matches(parts)[0]) == 1 for parts in several)
 
-    def _input_key(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
+    def _bind_over_input(self, node: q.Node, block: Block, out_of_reach: bool) -> Sort:
         """A key over the block's input, where its items do not have the name."""
         over = block.over
         if self._named is None:
             self._named = aliases_of(block.items, block.ctx) if over is None else over.names(block.ctx)
-        output = None if over is None or out_of_reach else self._over_output().scope
+        output = None if over is None or out_of_reach else self._make_output_context().scope
         ctx = evolve(block.ctx, clause=self.word, aliases=self._named, time_windows=self.time_windows, shown=output)
         try:
             key = sort_keys([node], ctx)[0]
@@ -250,14 +256,14 @@ class _Clause:
         spread = self.word not in _SORTS
         if not out_of_reach and not spread:
             over.refuse_behind_grouping(key.child, node, self.node, block.ctx)
-            return evolve(key, child=over.settled(key.child, node, self.node, block.ctx))
+            return evolve(key, child=over.resolve(key.child, node, self.node, block.ctx))
         # The Aggregate's other expressions are out of reach: only what is grouped by is not.
         shown = frozenset(c.id for c in self.plan.output)
         if over.of_sets:
             over.refuse_expanded(key.child, shown, node, ctx)
         for column in key.child.walk():
             if isinstance(column, Column) and column.id not in shown and column not in over.keys:
-                raise unresolved_over(column, block.items, node, block.ctx)
+                raise make_missing_output_error(column, block.items, node, block.ctx)
         if over.of_sets:
             over.refuse_computed_grouping(key.child, node, ctx)
         return key
@@ -266,9 +272,9 @@ class _Clause:
         """Names are looked up before anything else is checked."""
         shown = {c.id for c in self.plan.output}
         for named in node.find_all(q.Column):
-            found, _ = block.ctx.scope.matches(name_parts(named))
+            found, _ = block.ctx.scope.find_matches(name_parts(named))
             if len(found) == 1 and found[0].id not in shown and found[0] not in over.keys:
-                raise unresolved_over(found[0], block.items, node, block.ctx)
+                raise make_missing_output_error(found[0], block.items, node, block.ctx)
 
     def _check(self, keys: list[Sort], out_of_reach: bool) -> None:
         """A sort takes no aggregate or window, no generator, and few subqueries (`CheckAnalysis`)."""
@@ -284,7 +290,7 @@ class _Clause:
             self._refuse_subqueries(keys)
         shown = next((k for k in keys if self._is_refused(k, out_of_reach)), None)
         if shown is not None:
-            raise self.env.rejected(
+            raise self.env.make_error(
                 "UNSUPPORTED_EXPR_FOR_OPERATOR",
                 f'A query operator contains one or more unsupported expressions: "{pretty(shown.child)}".',
                 self.node,
@@ -296,14 +302,14 @@ class _Clause:
             text = (
                 f'The operator expects a deterministic expression, but the actual expression is "{pretty(late.child)}".'
             )
-            raise self.env.rejected("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, self.node)
+            raise self.env.make_error("INVALID_NON_DETERMINISTIC_EXPRESSIONS", text, self.node)
 
     def _is_refused(self, key: Sort, out_of_reach: bool) -> bool:
         """Whether the key computes what only the block itself could."""
         block = self.block
         if block is None or block.over is None or self.word not in _SORTS:
             return bool(content(key) & (AGGREGATE | WINDOW))
-        within = _beside_grouping(key.child)
+        within = _content_beside_grouping(key.child)
         return bool(within & WINDOW) or bool(within & AGGREGATE and (out_of_reach or block.distinct))
 
     def _refuse_subqueries(self, keys: list[Sort]) -> None:
@@ -316,12 +322,12 @@ class _Clause:
                 self._refuse_unseen(e)
                 if isinstance(e, (Exists, InSubquery)):
                     condition, text = f"{category}.UNSUPPORTED_IN_EXISTS_SUBQUERY", "IN/EXISTS predicate subqueries"
-                elif isinstance(e, ScalarSubquery) and correlated(e):
+                elif isinstance(e, ScalarSubquery) and is_correlated(e):
                     condition = f"{category}.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
                     text = "Correlated scalar subqueries"
                 else:
                     continue
-                raise self.env.rejected(condition, f"{text} cannot be used in {self.word}.", self.node)
+                raise self.env.make_error(condition, f"{text} cannot be used in {self.word}.", self.node)
 
     def _refuse_unseen(self, expr: Expr) -> None:
         """A subquery of a sort reaches what the query shows, and not its input."""
@@ -330,7 +336,7 @@ class _Clause:
         shown = {c.id for c in self.output}
         unseen = next((o.column for o in outer_references(expr.plan) if o.column.id not in shown), None)
         if unseen is not None:
-            raise unresolved((*unseen.qualifier, unseen.name), self._over_output(), self.node)
+            raise make_unresolved_error((*unseen.qualifier, unseen.name), self._make_output_context(), self.node)
 
 
 _INPUT_MAY_KNOW = (

@@ -12,22 +12,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planproof_engine.analysis.blocks import joins, pivots
-from planproof_engine.analysis.blocks.groupby import analytic, group_expressions
+from planproof_engine.analysis.blocks.groupby import group_expressions, has_grouping_sets
 from planproof_engine.analysis.blocks.grouping import check_grouped
-from planproof_engine.analysis.blocks.items import bind_items, named_item
-from planproof_engine.analysis.blocks.joins import Side, boolean
-from planproof_engine.analysis.blocks.ordering import organized
-from planproof_engine.analysis.blocks.relations import bind_relation, named_as, sampled
-from planproof_engine.analysis.blocks.select import aggregated, bind_select, refreshed, windows_of
-from planproof_engine.analysis.blocks.setops import SET_KINDS, widened
+from planproof_engine.analysis.blocks.items import bind_items, bind_named_item
+from planproof_engine.analysis.blocks.joins import Side, require_boolean
+from planproof_engine.analysis.blocks.ordering import bind_organization
+from planproof_engine.analysis.blocks.relations import apply_alias, bind_relation, sample
+from planproof_engine.analysis.blocks.select import bind_aggregate, bind_select, refresh_scope, windows_of
+from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
 from planproof_engine.analysis.context import Context, Environment
-from planproof_engine.analysis.expressions.binding import bind, unresolved
+from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, ambiguous
-from planproof_engine.analysis.names.stars import is_star, without
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
+from planproof_engine.analysis.names.stars import drop_excluded, is_star
 from planproof_engine.analysis.refusals.checks import (
     AGGREGATE,
-    first_window_in_aggregate,
+    find_first_window,
     holds_aggregate,
     refuse_in_filter,
 )
@@ -43,116 +43,118 @@ from planproof_engine.sql.names import name_parts
 
 def bind_pipe(node: q.Pipe, env: Environment, outer: Scope | None) -> Plan:
     """The plan of `query |> operator`, and of the clauses behind its last operator."""
-    plan, scope = _piped(node, env, outer)
+    plan, scope = _bind_operator(node, env, outer)
     if not isinstance(node, q.PipeOrganize):
-        plan = _organized(node, plan, scope, env, outer)
-    return _shown((plan, scope))
+        plan = _bind_organization(node, plan, scope, env, outer)
+    return _drop_hidden((plan, scope))
 
 
-def _organized(node: q.Pipe, plan: Plan, scope: Scope, env: Environment, outer: Scope | None) -> Plan:
+def _bind_organization(node: q.Pipe, plan: Plan, scope: Scope, env: Environment, outer: Scope | None) -> Plan:
     """ORDER BY and its kin behind the last operator.
 
     Raises `Unknown` for a column that the operators have left behind: Spark reaches some of them.
     """
     try:
-        return organized(node, plan, None, env, outer, scope)
+        return bind_organization(node, plan, None, env, outer, scope)
     except AnalysisError as error:
         named = {
             p.lower() for n in node.find_all(q.Ordering) for c in n.find_all(q.Column, q.Dot) for p in name_parts(c)
         }
         below = {c.name.lower() for n in plan.walk() for c in n.output}
         if error.condition.startswith("UNRESOLVED_COLUMN") and named & below - {c.name.lower() for c in scope.columns}:
-            raise env.unknown("a column that a pipe has left behind, in ORDER BY", node) from None
+            raise env.make_unknown("a column that a pipe has left behind, in ORDER BY", node) from None
         raise
 
 
-def _piped(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
+def _bind_operator(node: q.Pipe, env: Environment, outer: Scope | None) -> Side:
     """The plan and what can be named over it; hidden columns stand behind the others in the plan's output."""
-    child, scope = _input(node.before, env, outer)
+    child, scope = _bind_input(node.before, env, outer)
     return _BINDERS[type(node)](node, child, Context(env, scope, windows=windows_of(node)), outer)
 
 
-def _input(node: q.Query, env: Environment, outer: Scope | None) -> Side:
+def _bind_input(node: q.Query, env: Environment, outer: Scope | None) -> Side:
     if isinstance(node, q.Pipe):
-        return _piped(node, env, outer)
+        return _bind_operator(node, env, outer)
     hidden: tuple[Column, ...] = ()
-    if isinstance(node, q.Select) and not any(_apart(node)):
+    if isinstance(node, q.Select) and not any(_list_clauses(node)):
         block = bind_select(node, env, outer)
         plan = block.plan
         if isinstance(plan, Project) and block.over is None:
             below = {c.id for c in plan.child.output}
             hidden = tuple(c for c in block.ctx.scope.hidden if c.id in below)
-            plan = evolve(plan, items=(*plan.items, *_beside(hidden, plan.output)))
+            plan = evolve(plan, items=(*plan.items, *_drop_shown(hidden, plan.output)))
     else:
         plan = env.bind_query(node, env, outer)
     kept = {c.id for c in hidden}
-    return plan, _over(tuple(c for c in plan.output if c.id not in kept), hidden, env, outer)
+    return plan, _make_scope(tuple(c for c in plan.output if c.id not in kept), hidden, env, outer)
 
 
-def _apart(node: q.Select) -> tuple[object, ...]:
+def _list_clauses(node: q.Select) -> tuple[object, ...]:
     """What puts more over a SELECT than its items."""
     arranged = (node.order, node.sort, node.cluster, node.distribute)
     return (node.with_, *arranged, node.limit, node.offset, node.distinct, node.qualify)
 
 
-def _over(columns: tuple[Column, ...], hidden: tuple[Column, ...], env: Environment, outer: Scope | None) -> Scope:
+def _make_scope(
+    columns: tuple[Column, ...], hidden: tuple[Column, ...], env: Environment, outer: Scope | None
+) -> Scope:
     return Scope(columns, hidden, outer, env.conf.case_sensitive)
 
 
-def _beside(hidden: tuple[Column, ...], shown: Sequence[Expr]) -> tuple[Column, ...]:
+def _drop_shown(hidden: tuple[Column, ...], shown: Sequence[Expr]) -> tuple[Column, ...]:
     ids = {column_of(item).id for item in shown}
     return tuple(c for c in hidden if c.id not in ids)
 
 
-def _projected(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
+def _project(items: Sequence[Expr], child: Plan, ctx: Context) -> Side:
     """A projection, with the input's hidden columns behind its items."""
     hidden = ctx.scope.hidden
-    plan = Project((*items, *_beside(hidden, items)), child)
-    return plan, _over(tuple(column_of(i) for i in items), hidden, ctx.env, ctx.scope.outer)
+    plan = Project((*items, *_drop_shown(hidden, items)), child)
+    return plan, _make_scope(tuple(column_of(i) for i in items), hidden, ctx.env, ctx.scope.outer)
 
 
-def _shown(side: Side) -> Plan:
+def _drop_hidden(side: Side) -> Plan:
     """The plan without its hidden columns."""
     plan, scope = side
     return plan if plan.output == scope.columns else Project(scope.columns, plan)
 
 
-def _anew(plan: Plan, ctx: Context) -> Side:
+def _make_side(plan: Plan, ctx: Context) -> Side:
     """An operator that hides nothing, and behind which nothing hidden is in reach."""
-    return plan, _over(plan.output, (), ctx.env, ctx.scope.outer)
+    return plan, _make_scope(plan.output, (), ctx.env, ctx.scope.outer)
 
 
 def _select(node: q.PipeSelect, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     group = node.group
-    if group is not None and analytic(group):
+    if group is not None and has_grouping_sets(group):
         ctx = evolve(ctx, grouping=())
     items = bind_items(node.items, ctx)
     if ctx.lacks("aggregates in pipe SELECT"):
         _refuse_aggregates(items.exprs, "SELECT", node, ctx)
     if group is not None or items.content & AGGREGATE:
-        side = _anew(aggregated(node, items, child, ctx)[0], ctx)
+        side = _make_side(bind_aggregate(node, items, child, ctx)[0], ctx)
     else:
-        side = _projected(items.exprs, items.below(child), ctx)
+        side = _project(items.exprs, items.add_generators(child), ctx)
     if not node.distinct:
         return side
-    plan = _shown(side)
+    plan = _drop_hidden(side)
     refuse_rows(plan.output, node, ctx.env)
-    return _anew(Distinct(plan), ctx)
+    return _make_side(Distinct(plan), ctx)
 
 
 def _extend(node: q.PipeExtend, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     star = next((i for i in node.items if is_star(i, ctx)), None)
     if star is not None:
         text = "Invalid usage of '*' in expression `pipeexpression`."
-        raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, star)
     items = bind_items(node.items, ctx)
     _refuse_aggregates(items.exprs, "EXTEND", node, ctx)
-    return _projected((*ctx.scope.columns, *items.exprs), items.below(child), ctx)
+    return _project((*ctx.scope.columns, *items.exprs), items.add_generators(child), ctx)
 
 
 def _refuse_aggregates(items: Sequence[Expr], clause: str, node: q.Node, ctx: Context) -> None:
     if any(holds_aggregate(i) for i in items):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "PIPE_OPERATOR_CONTAINS_AGGREGATE_FUNCTION",
             f"Non-grouping aggregate functions are not allowed in the pipe operator |> {clause}; use |> AGGREGATE.",
             node,
@@ -164,46 +166,46 @@ def _set(node: q.PipeSet, child: Plan, ctx: Context, outer: Scope | None) -> Sid
     plan, scope = child, ctx.scope
     for assignment in node.assignments:
         ctx = evolve(ctx, scope=scope)
-        target = _one_column(assignment.left, ctx)
+        target = _find_column(assignment.left, ctx)
         value = bind(assignment.right, ctx)
         items = [Alias(value, c.name, fresh_id()) if c.id == target.id else c for c in scope.columns]
-        plan, scope = _projected(items, plan, ctx)
+        plan, scope = _project(items, plan, ctx)
     return plan, scope
 
 
-def _one_column(node: q.Node, ctx: Context) -> Column:
+def _find_column(node: q.Node, ctx: Context) -> Column:
     parts = name_parts(node)
     if len(parts) > 1:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_0035",
             "Operation not allowed: SQL pipe syntax |> SET operator with multi-part assignment key (only single-part "
             "keys are allowed).",
             node,
         )
-    found, _ = ctx.scope.matches(parts)
+    found, _ = ctx.scope.find_matches(parts)
     if not found:
-        raise unresolved(parts, ctx, node)
+        raise make_unresolved_error(parts, ctx, node)
     if len(found) > 1:
-        raise ambiguous(parts, found, ctx.env.origin(node))
+        raise make_ambiguous_error(parts, found, ctx.env.origin(node))
     return found[0]
 
 
 def _drop(node: q.PipeDrop, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     """What `* EXCEPT (..)` gives: whole columns go, and fields within struct columns."""
     dropped = [name_parts(c) for c in node.columns]
-    return _projected(without(list(ctx.scope.columns), dropped, node, ctx), child, ctx)
+    return _project(drop_excluded(list(ctx.scope.columns), dropped, node, ctx), child, ctx)
 
 
 def _as(node: q.PipeAs, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    return _anew(named_as(_shown((child, ctx.scope)), node.alias, ctx.env, node), ctx)
+    return _make_side(apply_alias(_drop_hidden((child, ctx.scope)), node.alias, ctx.env, node), ctx)
 
 
 def _where(node: q.PipeWhere, child: Plan, ctx: Context, outer: Scope | None) -> Side:
     condition = node.where.condition
-    bound = boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", condition, ctx.env)
+    bound = require_boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", condition, ctx.env)
     refuse_in_filter(bound, "WHERE", condition, node, ctx.env)
     plan = Filter(bound, child)
-    return plan, refreshed(ctx.scope, plan)
+    return plan, refresh_scope(ctx.scope, plan)
 
 
 def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | None) -> Side:
@@ -212,33 +214,33 @@ def _aggregate(node: q.PipeAggregate, child: Plan, ctx: Context, outer: Scope | 
     named: list[Expr] = []
     groups: tuple[Expr, ...] = ()
     if group is not None:
-        named = [_group_item(m, ctx) for m in group.keys]
+        named = [_bind_group_item(m, ctx) for m in group.keys]
         groups = tuple(i.child if isinstance(i, Alias) else i for i in named)
-    items = [named_item(i, ctx) for i in node.items]
+    items = [bind_named_item(i, ctx) for i in node.items]
     for item in items:
         if not holds_aggregate(item):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "PIPE_OPERATOR_AGGREGATE_EXPRESSION_CONTAINS_NO_AGGREGATE_FUNCTION",
                 f"The expression {pretty(item)} of |> AGGREGATE contains no aggregate function.",
                 group.keys[0] if group is not None else node,
             )
-        if first_window_in_aggregate(item) is not None:
+        if find_first_window(item) is not None:
             text = "It is not allowed to use a window function inside an aggregate."
-            raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1031", text, node)
+            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1031", text, node)
         check_grouped(item, groups, node, ctx, node)
-    return _anew(Aggregate(groups, (*named, *items), child), ctx)
+    return _make_side(Aggregate(groups, (*named, *items), child), ctx)
 
 
-def _group_item(node: q.Node, ctx: Context) -> Expr:
+def _bind_group_item(node: q.Node, ctx: Context) -> Expr:
     if is_position(node):
         return group_expressions(q.Group([node]), list(ctx.scope.columns), (), ctx)[0][0]
-    return named_item(node, ctx)
+    return bind_named_item(node, ctx)
 
 
 def _combine(node: q.PipeSetOperation, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    left = _shown((child, ctx.scope))
+    left = _drop_hidden((child, ctx.scope))
     right = ctx.env.bind_query(node.other, ctx.env, outer)
-    return _anew(widened(SET_KINDS[node.kind], left, right, not node.distinct, ctx.env, node), ctx)
+    return _make_side(build_set_operation(SET_KINDS[node.kind], left, right, not node.distinct, ctx.env, node), ctx)
 
 
 def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> Side:
@@ -246,29 +248,29 @@ def _join(node: q.PipeJoin, child: Plan, ctx: Context, outer: Scope | None) -> S
     right = bind_relation(joined.right, ctx.env, ctx.scope if joined.lateral else outer)
     plan, scope = joins.join(joined, (child, ctx.scope), right, ctx.env, outer)
     joins.refuse_aggregates(plan, joined, ctx.env)
-    return plan, refreshed(scope, plan)
+    return plan, refresh_scope(scope, plan)
 
 
 def _pivot(node: q.PipePivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    plan = _shown((child, ctx.scope))
-    return _aliased(pivots.pivot(node.pivoted, plan, ctx.scope, ctx.env), node.pivoted.alias, node, ctx)
+    plan = _drop_hidden((child, ctx.scope))
+    return _apply_alias(pivots.pivot(node.pivoted, plan, ctx.scope, ctx.env), node.pivoted.alias, node, ctx)
 
 
 def _unpivot(node: q.PipeUnpivot, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    plan = _shown((child, ctx.scope))
-    return _aliased(pivots.unpivot(node.unpivoted, plan, ctx.scope, ctx.env), node.unpivoted.alias, node, ctx)
+    plan = _drop_hidden((child, ctx.scope))
+    return _apply_alias(pivots.unpivot(node.unpivoted, plan, ctx.scope, ctx.env), node.unpivoted.alias, node, ctx)
 
 
-def _aliased(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Context) -> Side:
-    return _anew(plan if alias is None else named_as(plan, alias, ctx.env, node), ctx)
+def _apply_alias(plan: Plan, alias: q.Identifier | None, node: q.Pipe, ctx: Context) -> Side:
+    return _make_side(plan if alias is None else apply_alias(plan, alias, ctx.env, node), ctx)
 
 
 def _sample(node: q.PipeSample, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    return sampled(child, node.sample, ctx.env), ctx.scope
+    return sample(child, node.sample, ctx.env), ctx.scope
 
 
 def _organize(node: q.Pipe, child: Plan, ctx: Context, outer: Scope | None) -> Side:
-    return organized(node, child, None, ctx.env, outer, ctx.scope), ctx.scope
+    return bind_organization(node, child, None, ctx.env, outer, ctx.scope), ctx.scope
 
 
 _BINDERS: dict[type[q.Pipe], Callable[[Any, Plan, Context, Scope | None], Side]] = {

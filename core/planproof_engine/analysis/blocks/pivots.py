@@ -22,7 +22,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, Decimal, Map, is_numeric, is_string, same_type
 from planproof_engine.types.casts import can_cast, force_nullable
-from planproof_engine.types.coercion import wider_without_strings
+from planproof_engine.types.coercion import find_wider_without_strings
 from planproof_engine.types.nodes import INTEGRAL
 
 
@@ -31,10 +31,10 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     value and aggregate."""
     ctx = Context(env, scope, clause="PIVOT")
     keys = [bind(c, ctx) for c in node.columns]
-    aggregates = [_aggregate(a, ctx) for a in node.aggregates]
+    aggregates = [_bind_aggregate(a, ctx) for a in node.aggregates]
     for key in keys:
         if isinstance(key.type, Map):
-            raise env.rejected(
+            raise env.make_error(
                 "INCOMPARABLE_PIVOT_COLUMN", f"Invalid pivot column {pretty(key)}: its type is not comparable.", node
             )
     used = {e.id for root in (*keys, *(a for _, a in aggregates)) for e in root.walk() if isinstance(e, Column)}
@@ -43,7 +43,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     # row.
     picked = _is_picked([a for _, a in aggregates])
     made: list[Column] = []
-    values = [_value(v, keys, ctx) for v in node.values]
+    values = [_bind_value(v, keys, ctx) for v in node.values]
     for group in groups:
         refuse_group(group, node, env)
     for name, _ in values:
@@ -55,7 +55,7 @@ def pivot(node: q.Pivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
     return Pivot(groups, *parts, child, (*groups, *made))
 
 
-def star_over_pivot(block: q.Block, source: Plan, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_star_error(block: q.Block, source: Plan, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for `x.*` right over PIVOT, where there is no `x`: where Spark picks what it aggregated per value, it
     reads its own names of the aggregates as some that a query wrote, and cannot."""
     if error.condition != "CANNOT_RESOLVE_STAR_EXPAND" or block.where is not None or block.from_ is None:
@@ -63,47 +63,47 @@ def star_over_pivot(block: q.Block, source: Plan, error: AnalysisError, env: Env
     if not isinstance(source, Pivot) or not _is_picked(source.aggregates):
         return None
     text = "Syntax error in the attribute name that Spark gives to an aggregate of the PIVOT."
-    return env.rejected("INVALID_ATTRIBUTE_NAME_SYNTAX", text, block.from_)
+    return env.make_error("INVALID_ATTRIBUTE_NAME_SYNTAX", text, block.from_)
 
 
 def _is_picked(aggregates: Sequence[Expr]) -> bool:
-    return all(map(_first_of_its_value, aggregates))
+    return all(map(_picks_first, aggregates))
 
 
 _NO_ROW = "PIVOT gives null where a group has no row of the value"
 
 
-def _aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
+def _bind_aggregate(node: q.Node, ctx: Context) -> tuple[str, Expr]:
     inner = node.operand if isinstance(node, q.Alias) else node
     bound = bind(inner, ctx)
     if any(True for _ in columns_outside(bound)):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_1006",
             f"Aggregate expression required for pivot, but '{pretty(bound)}' did not appear.",
             node,
         )
     if holds_window(bound):
         text = "A window cannot stand among the aggregates of PIVOT, whose keys it would have to be computed over."
-        raise ctx.env.rejected("MISSING_AGGREGATION", text, node)
+        raise ctx.env.make_error("MISSING_AGGREGATION", text, node)
     return (node.alias.text if isinstance(node, q.Alias) else output_name(bound)), bound
 
 
-def _first_of_its_value(aggregate: Expr) -> bool:
+def _picks_first(aggregate: Expr) -> bool:
     """Whether Spark aggregates per value first and then picks (`PivotFirst.supportsDataType`)."""
     return aggregate.type in (BOOLEAN, DOUBLE, FLOAT, *INTEGRAL) or isinstance(aggregate.type, Decimal)
 
 
-def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
+def _bind_value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
     """A value, and its alias or the value as a string."""
     inner = node.operand if isinstance(node, q.Alias) else node
     value = bind(inner, ctx)
     if any(isinstance(e, Column) for e in value.walk()):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "NON_LITERAL_PIVOT_VALUES", f"Literal expressions required for pivot values, found {pretty(value)}.", node
         )
-    members = _members(value, keys)
+    members = _split_value(value, keys)
     if members is None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "PIVOT_VALUE_DATA_TYPE_MISMATCH",
             f'The value "{pretty(value)}" of type "{value.type.sql}" is no row of the pivot columns.',
             node,
@@ -112,7 +112,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
         # Several columns are one struct for Spark, whose fields a cast must not make null.
         lost = len(keys) > 1 and not key.nullable and (member.nullable or force_nullable(member.type, key.type))
         if lost or not can_cast(member.type, key.type, ansi=False):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "PIVOT_VALUE_DATA_TYPE_MISMATCH",
                 f'The value "{pretty(member)}" has type "{member.type.sql}", the pivot column "{key.type.sql}"'
                 f"{' NOT NULL' if lost else ''}.",
@@ -121,7 +121,7 @@ def _value(node: q.Node, keys: list[Expr], ctx: Context) -> tuple[str, Expr]:
         _refuse_malformed(member, key, ctx, node)
     if isinstance(node, q.Alias):
         return node.alias.text, value
-    texts = [_text(m, ctx, node) for m in members]
+    texts = [_cast_to_text(m, ctx, node) for m in members]
     return (texts[0] if len(keys) == 1 else "{" + ", ".join(texts) + "}"), value
 
 
@@ -134,15 +134,17 @@ def _refuse_malformed(member: Expr, key: Expr, ctx: Context, node: q.Node) -> No
         try:
             constant(cast_unless_same(member, key.type, ctx.conf), "PIVOT")
         except Mismatch as mismatch:
-            raise ctx.env.mismatch(mismatch, node) from None
+            raise ctx.env.make_mismatch_error(mismatch, node) from None
     elif (key.type == BOOLEAN and text.strip().lower() not in _TRUTHS) or (key.type == DATE and not is_date(text)):
-        raise ctx.env.rejected("CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node)
+        raise ctx.env.make_error(
+            "CAST_INVALID_INPUT", f"The value '{text}' cannot be cast to \"{key.type.sql}\".", node
+        )
 
 
 _TRUTHS = ("t", "true", "y", "yes", "1", "f", "false", "n", "no", "0")
 
 
-def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
+def _split_value(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
     """The parts of a value, one for each pivot column; None where the value has another number of parts."""
     if len(keys) == 1:
         return (value,)
@@ -153,7 +155,7 @@ def _members(value: Expr, keys: list[Expr]) -> tuple[Expr, ...] | None:
 _BRACKETS = {"array": ("[", "]"), "struct": ("{", "}")}
 
 
-def _text(value: Expr, ctx: Context, node: q.Node) -> str:
+def _cast_to_text(value: Expr, ctx: Context, node: q.Node) -> str:
     """The value cast to a string."""
     if isinstance(value, Literal):
         if value.value is None:
@@ -163,13 +165,13 @@ def _text(value: Expr, ctx: Context, node: q.Node) -> str:
         if isinstance(value.value, (bool, int, str)) and (is_string(value.type) or "'" not in value.text):
             return value.text
     if isinstance(value, Cast) and isinstance(value.child, Literal) and same_type(value.type, STRING):
-        return _text(value.child, ctx, node)
+        return _cast_to_text(value.child, ctx, node)
     if isinstance(value, Call) and value.function.name in _BRACKETS:
         opened, closed = _BRACKETS[value.function.name]
-        return opened + ", ".join(_text(a, ctx, node) for a in value.args) + closed
+        return opened + ", ".join(_cast_to_text(a, ctx, node) for a in value.args) + closed
     if same_type(value.type, STRING) and is_computable(value):
         return str(constant(value, "PIVOT"))
-    raise ctx.env.unknown(f"the PIVOT value {pretty(value)}", node)
+    raise ctx.env.make_unknown(f"the PIVOT value {pretty(value)}", node)
 
 
 def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> Plan:
@@ -178,7 +180,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     sets = [[bind(c, ctx) for c in entry.columns] for entry in node.columns]
     fields = [m for members in sets for m in members if not isinstance(m, Column)]
     if fields:
-        raise env.rejected(
+        raise env.make_error(
             "UNPIVOT_REQUIRES_ATTRIBUTES",
             f"UNPIVOT requires all given value expressions to be columns; this is none: {pretty(fields[0])}.",
             node,
@@ -187,17 +189,17 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
     kept: list[Expr] = [c for c in scope.columns if c.id not in chosen]
     names = [i.text for i in node.values]
     if any(len(members) != len(names) for members in sets):
-        raise env.rejected(
+        raise env.make_error(
             "UNPIVOT_VALUE_SIZE_MISMATCH",
             f"All unpivot value columns must have the same size as [{', '.join(names)}].",
             node,
         )
     targets = []
     for at, name in enumerate(names):
-        target = wider_without_strings([members[at].type for members in sets], env.conf)
+        target = find_wider_without_strings([members[at].type for members in sets], env.conf)
         if target is None:
             types = ", ".join(f'"{members[at].type.sql}"' for members in sets)
-            raise env.rejected(
+            raise env.make_error(
                 "UNPIVOT_VALUE_DATA_TYPE_MISMATCH",
                 f"Unpivot value columns must share a least common type, some types do not: [`{name}` ({types})].",
                 node,
@@ -214,7 +216,7 @@ def unpivot(node: q.Unpivoted, child: Plan, scope: Scope, env: Environment) -> P
         items += [Alias(m, n, fresh_id()) for m, n in zip(members, names)]
         branch = Project(tuple(items), child)
         wanted = [*(c.type for c in branch.output[: len(kept) + 1]), *targets]
-        branches.append(setops.cast_to(branch, wanted, env))
+        branches.append(setops.cast_columns(branch, wanted, env))
     if len(branches) == 1:
         return branches[0]
     output = branches[0].output

@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planproof_engine.analysis.blocks.ordering import organized
+from planproof_engine.analysis.blocks.ordering import bind_organization
 from planproof_engine.analysis.blocks.pipes import bind_pipe
-from planproof_engine.analysis.blocks.recursion import recursive_cte, refers
-from planproof_engine.analysis.blocks.relations import bind_relation, miscounted
+from planproof_engine.analysis.blocks.recursion import bind_recursive_cte, refers
+from planproof_engine.analysis.blocks.relations import bind_relation, find_count_error
 from planproof_engine.analysis.blocks.select import Block, bind_select
-from planproof_engine.analysis.blocks.setops import SET_KINDS, widened
+from planproof_engine.analysis.blocks.setops import SET_KINDS, build_set_operation
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.expressions.binders import BINDERS
-from planproof_engine.analysis.expressions.binding import binders
+from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.refusals.earlier import both, grouping_in_order, is_checked, position_beyond
-from planproof_engine.analysis.script.routines import with_nullable_results
+from planproof_engine.analysis.refusals.earlier import (
+    bind_both,
+    find_grouping_in_order,
+    find_position_beyond,
+    is_checked,
+)
+from planproof_engine.analysis.script.routines import make_results_nullable
 from planproof_engine.expr import Column, fresh_id
 from planproof_engine.expr.nodes import Span
 from planproof_engine.logical.nodes import Distinct, Named, OneRow, Plan, Script, SetOperation
@@ -29,26 +34,26 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
 from planproof_engine.types import STRING, Char, DataType, Varchar
 
-binders(BINDERS)
+add_binders(BINDERS)
 
 
 def bind_query(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     """The plan of a query in any of its forms; `outer` is the scope of the query around it."""
     with_ = node.with_
     if with_ is None:
-        return _bound(node, env, outer)
-    found = _ctes(with_, env, outer)
+        return _bind_without_ctes(node, env, outer)
+    found = _bind_ctes(with_, env, outer)
     rejections = {key: cte.rejection for key, cte in found.items() if cte.rejection is not None}
     try:
-        plan = _bound(node, env.over_ctes(found), outer)
+        plan = _bind_without_ctes(node, env.over_ctes(found), outer)
     except AnalysisError as error:
-        raise _first(rejections, node, with_, error, env) from None
+        raise _find_first_error(rejections, node, with_, error, env) from None
     if rejections:
         raise next(iter(rejections.values()))
     return plan
 
 
-def _first(
+def _find_first_error(
     rejections: dict[str, AnalysisError], node: q.Query, with_: q.With, error: AnalysisError, env: Environment
 ) -> AnalysisError:
     """The error that Spark reports: one of its rules, else of `CheckAnalysis`, which looks at the CTEs that nothing
@@ -60,14 +65,14 @@ def _first(
         return raised or error
     bodies = {c.alias.name.text.lower(): c.query for c in with_.ctes}
     names = list(bodies)
-    reached = _tables(node, with_)
+    reached = _table_names(node, with_)
     for name in reversed(names):
         if name in reached:
-            reached |= _tables(bodies[name], with_) & set(names[: names.index(name)])
+            reached |= _table_names(bodies[name], with_) & set(names[: names.index(name)])
     unknown = {n for n, r in rejections.items() if n in reached and r.condition.startswith(_UNRESOLVED)}
     for name, rejection in rejections.items():
         if name not in reached:
-            found = None if env.conf.before("4.0") else _of_dangling(bodies[name], unknown, env)
+            found = None if env.conf.before("4.0") else _find_dangling_error(bodies[name], unknown, env)
             return found or rejection
     return error
 
@@ -82,13 +87,13 @@ _UNRESOLVED = (
 """What leaves a plan unresolved, so that the names over it are not resolved either."""
 
 
-def _tables(query: q.Query, with_: q.With) -> set[str]:
+def _table_names(query: q.Query, with_: q.With) -> set[str]:
     """The names that may mean a CTE, in lower case."""
     named = (name_parts(n) for n in query.walk(without=with_) if isinstance(n, q.Table))
     return {parts[0].lower() for parts in named if len(parts) == 1}
 
 
-def _of_dangling(query: q.Query, unknown: set[str], env: Environment) -> AnalysisError | None:
+def _find_dangling_error(query: q.Query, unknown: set[str], env: Environment) -> AnalysisError | None:
     """The error of a CTE that nothing reads and that reads a rejected one, which Spark does not put in its place: of
     that one, nothing is known."""
     for child in query.find_all(q.Select):
@@ -98,12 +103,12 @@ def _of_dangling(query: q.Query, unknown: set[str], env: Environment) -> Analysi
         for item in (*((child.where,) if child.where is not None else ()), *child.items):
             if any(item.find_all(q.Star)) and not isinstance(drop_parentheses(item), q.Call):
                 text = "Invalid usage of '*' in Project."
-                return env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
+                return env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", text, item)
             named = next(iter(item.find_all(q.Column)), None)
             if named is not None:
                 name = "`.`".join(name_parts(named))
                 text = f"A column, variable, or function parameter with name `{name}` cannot be resolved."
-                return env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, named)
+                return env.make_error("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, named)
     return None
 
 
@@ -115,18 +120,18 @@ def _direct_tables(relation: q.Node) -> set[str]:
     return {parts[0].lower()} if len(parts) == 1 else set().union(*map(_direct_tables, relation.children))
 
 
-def _bound(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
+def _bind_without_ctes(node: q.Query, env: Environment, outer: Scope | None) -> Plan:
     if isinstance(node, q.Pipe):
         return bind_pipe(node, env, outer)
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise env.unknown(f"the query {type(node).__name__}", node)
+        raise env.make_unknown(f"the query {type(node).__name__}", node)
     try:
         plan, block = binder(node, env, outer)
     except AnalysisError as error:
-        raise position_beyond(node, error, env) or grouping_in_order(node, error, env) or error from None
+        raise find_position_beyond(node, error, env) or find_grouping_in_order(node, error, env) or error from None
     env.growth.add(1, len(plan.output))
-    return organized(node, plan, block, env, outer)
+    return bind_organization(node, plan, block, env, outer)
 
 
 Found = tuple[Plan, "Block | None"]
@@ -153,51 +158,51 @@ def _declared_type(column: q.ColumnDef, env: Environment) -> DataType:
     return STRING if isinstance(found, (Char, Varchar)) and not env.conf.preserve_char_varchar else found
 
 
-def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
+def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> Found:
     return bind_query(node.query, env, outer), None
 
 
-def _values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
+def _bind_values(node: q.Values, env: Environment, outer: Scope | None) -> Found:
     return bind_relation(node, env, outer)[0], None
 
 
-def _table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
+def _bind_table(node: q.TableQuery, env: Environment, outer: Scope | None) -> Found:
     return bind_relation(node.table, env, outer)[0], None
 
 
-def _set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
-    left, right = both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
-    plan = widened(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
-    return _placed(plan, (node.left.span, node.right.span)), None
+def _bind_set_operation(node: q.SetOperation, env: Environment, outer: Scope | None) -> Found:
+    left, right = bind_both(lambda: bind_query(node.left, env, outer), lambda: bind_query(node.right, env, outer))
+    plan = build_set_operation(SET_KINDS[type(node)], left, right, not node.distinct, env, node)
+    return _place(plan, (node.left.span, node.right.span)), None
 
 
-def _placed(plan: Plan, spans: tuple[Span, Span]) -> Plan:
+def _place(plan: Plan, spans: tuple[Span, Span]) -> Plan:
     if isinstance(plan, SetOperation):
         return evolve(plan, spans=spans)
-    return evolve(plan, child=_placed(plan.child, spans)) if isinstance(plan, Distinct) else plan
+    return evolve(plan, child=_place(plan.child, spans)) if isinstance(plan, Distinct) else plan
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], Found]] = {
     q.Select: _select,
-    q.Subquery: _subquery,
-    q.Values: _values,
-    q.Union: _set_operation,
-    q.Except: _set_operation,
-    q.Intersect: _set_operation,
-    q.TableQuery: _table,
+    q.Subquery: _bind_subquery,
+    q.Values: _bind_values,
+    q.Union: _bind_set_operation,
+    q.Except: _bind_set_operation,
+    q.Intersect: _bind_set_operation,
+    q.TableQuery: _bind_table,
     q.Transform: _transform,
 }
 
 
-def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte]:
+def _bind_ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte]:
     found: dict[str, Cte] = {}
     for cte in with_.ctes:
         name = cte.alias.name.text
         names = [c.text for c in cte.alias.columns]
         if name.lower() in found:
-            raise env.rejected("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
+            raise env.make_error("DUPLICATED_CTE_NAMES", f"CTE definition can't have duplicate names: `{name}`.", cte)
         if name.lower() in env.taken:
-            raise env.rejected(
+            raise env.make_error(
                 "AMBIGUOUS_ALIAS_IN_NESTED_CTE",
                 f"Name `{name}` is ambiguous in nested CTE: spark.sql.legacy.ctePrecedencePolicy is EXCEPTION.",
                 cte,
@@ -206,21 +211,21 @@ def _ctes(with_: q.With, env: Environment, outer: Scope | None) -> dict[str, Cte
         before = env.growth.begin()
         try:
             if with_.recursive and refers(cte.query, name.lower()):
-                plan = recursive_cte(cte, name, names, inner, outer, _ctes)
+                plan = bind_recursive_cte(cte, name, names, inner, outer, _bind_ctes)
             else:
-                plan = renamed(bind_query(cte.query, inner, outer), name, names, env, cte)
-            plan = with_nullable_results(plan, env) if env.functions else plan
+                plan = rename_columns(bind_query(cte.query, inner, outer), name, names, env, cte)
+            plan = make_results_nullable(plan, env) if env.functions else plan
             found[name.lower()] = Cte(name, plan, size=env.growth.end(before))
         except AnalysisError as error:
-            error = miscounted(cte.alias.columns, cte.query, error, cte, env) or error
+            error = find_count_error(cte.alias.columns, cte.query, error, cte, env) or error
             found[name.lower()] = Cte(name, OneRow(), rejection=error)
     return found
 
 
-def renamed(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
+def rename_columns(plan: Plan, name: str, names: list[str], env: Environment, node: q.Node) -> Plan:
     """A query under a CTE's or view's column names."""
     if names and len(names) != len(plan.output):
-        raise env.rejected(
+        raise env.make_error(
             "ASSIGNMENT_ARITY_MISMATCH",
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
             f"expressions: {len(plan.output)}.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from planproof_engine.analysis.blocks.setops import cast_to, widened
+from planproof_engine.analysis.blocks.setops import build_set_operation, cast_columns
 from planproof_engine.analysis.context import Cte, Environment
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import WINDOW, Subquery, contents
@@ -28,12 +28,12 @@ from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
 from planproof_engine.types import DataType, Decimal, same_type
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 
 CteBinder = Callable[[q.With, Environment, "Scope | None"], "dict[str, Cte]"]
 
 
-def recursive_cte(
+def bind_recursive_cte(
     cte: q.CTE, name: str, names: list[str], env: Environment, outer: Scope | None, inner_ctes: CteBinder
 ) -> Plan:
     """`anchor UNION ALL step`: the anchor gives names and types.
@@ -45,22 +45,22 @@ def recursive_cte(
     while isinstance(query, q.Subquery) and query.alias is None:
         query = query.query
     if not isinstance(query, q.Union):
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_RECURSIVE_CTE", "A recursive definition must be a UNION of an anchor and a recursive step.", cte
         )
     if query.distinct and not env.lacks("recursion as it is"):
-        raise env.rejected(
+        raise env.make_error(
             "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE", "UNION in recursive CTE is not supported; use UNION ALL.", cte
         )
     if query.with_ is not None:
         env = env.with_ctes(inner_ctes(query.with_, env, outer))
     if any(clause is not None for clause in (query.order, query.limit, query.offset)):
-        raise env.rejected("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
+        raise env.make_error("INVALID_RECURSIVE_CTE", "A recursive UNION takes no ORDER BY, LIMIT or OFFSET.", cte)
     if refers(query.left, name.lower()):
-        raise env.rejected("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
+        raise env.make_error("INVALID_RECURSIVE_CTE", "The anchor of a recursive definition refers to itself.", cte)
     anchor = env.bind_query(query.left, env, outer)
     if names and len(names) != len(anchor.output):
-        raise env.rejected(
+        raise env.make_error(
             "ASSIGNMENT_ARITY_MISMATCH", f"{len(names)} names for {len(anchor.output)} columns of `{name}`.", cte
         )
     loose = not env.conf.before("4.1")
@@ -73,32 +73,32 @@ def recursive_cte(
     step = env.bind_query(query.right, inner, outer)
     types = [c.type for c in anchor.output]
     if len(step.output) == len(types):
-        types = [_merged(t, c.type, cte, env) for t, c in zip(types, step.output)]
-        anchor = cast_to(anchor, _differing(anchor, types, env), env)
+        types = [_merge(t, c.type, cte, env) for t, c in zip(types, step.output)]
+        anchor = cast_columns(anchor, _list_differing_types(anchor, types, env), env)
     _check_places(step, itself, cte, env)
     _check_number(step, itself, cte, env)
     if len(step.output) == len(types):
-        step = cast_to(step, _differing(step, types, env), env)
-    both = widened("union", anchor, step, True, env, cte)
+        step = cast_columns(step, _list_differing_types(step, types, env), env)
+    both = build_set_operation("union", anchor, step, True, env, cte)
     made = (evolve(c, id=fresh_id(), type=b.type, nullable=b.nullable) for c, b in zip(output, both.output))
     return Recursion(itself, both, tuple(made))
 
 
-def _differing(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
+def _list_differing_types(plan: Plan, types: Sequence[DataType], env: Environment) -> list[DataType | None]:
     """Of each column the type that it is to have; None where it has that type but for nested flags."""
     cased = env.conf.case_sensitive
     return [None if same_type(c.type, t, cased) else t for c, t in zip(plan.output, types)]
 
 
-def _merged(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
+def _merge(first: DataType, then: DataType, cte: q.CTE, env: Environment) -> DataType:
     """The type of a column: the anchor's, which the step's may be narrower than. Spark 4.0 takes the longer one of two
     decimals of one scale (`StructType.merge`)."""
-    if same_type(first, then, env.conf.case_sensitive) or wider(first, then, env.conf) == first:
+    if same_type(first, then, env.conf.case_sensitive) or find_wider(first, then, env.conf) == first:
         return first
     both = isinstance(first, Decimal) and isinstance(then, Decimal) and first.scale == then.scale
     if both and env.lacks("recursion as it is"):
         return then
-    raise env.rejected(
+    raise env.make_error(
         "CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE",
         f'Failed to merge incompatible data types "{first.sql}" and "{then.sql}".',
         cte,
@@ -121,13 +121,13 @@ def refers(query: q.Node, name: str) -> bool:
 
 
 def _check_number(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> None:
-    if env.lacks("recursion as it is") and _references(step, itself) > 1:
-        raise env.rejected(
+    if env.lacks("recursion as it is") and _count_references(step, itself) > 1:
+        raise env.make_error(
             "INVALID_RECURSIVE_REFERENCE.NUMBER", "A recursive step may refer to its own CTE only once.", cte
         )
 
 
-def _references(plan: Plan, itself: Plan) -> int:
+def _count_references(plan: Plan, itself: Plan) -> int:
     within = (e.plan for e in plan.all_expressions() if isinstance(e, Subquery))
     return sum(n is itself for n in plan.walk()) + sum(n is itself for inner in within for n in inner.walk())
 
@@ -150,7 +150,7 @@ def _check_places(step: Plan, itself: Plan, cte: q.CTE, env: Environment) -> Non
         for inner in (e.plan for root in node.expressions for e in root.walk() if isinstance(e, Subquery)):
             _check_places(inner, itself, cte, env)
         if any(n is itself for plan in below for n in plan.walk()):
-            raise env.rejected(
+            raise env.make_error(
                 "INVALID_RECURSIVE_REFERENCE.PLACE",
                 "Recursive references cannot be used on the right side of left outer/semi/anti joins, on the left side "
                 "of right outer joins, in full outer joins, in aggregates, and in subquery expressions.",

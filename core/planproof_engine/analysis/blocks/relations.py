@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from planproof_engine.analysis.blocks import joins
-from planproof_engine.analysis.blocks.limits import limited
+from planproof_engine.analysis.blocks.limits import add_limit
 from planproof_engine.analysis.blocks.pivots import pivot, unpivot
-from planproof_engine.analysis.blocks.rules_first import blind, error_of, errors, raise_first
+from planproof_engine.analysis.blocks.rules_first import catch_error, find_errors, make_blind_context, raise_first
 from planproof_engine.analysis.blocks.values import inline_table
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.constants import function_name, spelt_name
-from planproof_engine.analysis.expressions.generators import generator, is_outer, named_columns
+from planproof_engine.analysis.expressions.constants import function_name, resolve_identifier
+from planproof_engine.analysis.expressions.generators import bind_generator, is_outer, make_columns
 from planproof_engine.analysis.expressions.modifiers import is_volatile
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.checks import (
@@ -36,7 +36,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import name_parts
-from planproof_engine.types import TIMESTAMP, Char, without_lengths
+from planproof_engine.types import TIMESTAMP, Char, drop_lengths
 from planproof_engine.types.casts import can_cast
 
 From = tuple[Plan, Scope]
@@ -45,7 +45,7 @@ From = tuple[Plan, Scope]
 def bind_from(node: q.Node | None, env: Environment, outer: Scope | None) -> From:
     """The plan of a FROM clause, and the scope that it gives to the block."""
     if node is None:
-        return OneRow(), _scope((), env, outer)
+        return OneRow(), _make_scope((), env, outer)
     return bind_relation(node, env, outer)
 
 
@@ -53,57 +53,57 @@ def bind_relation(node: q.Node, env: Environment, outer: Scope | None) -> From:
     """Binds one relation of FROM: its plan, and what its names mean. Raises `Unknown` for a kind without a binder."""
     binder = _BINDERS.get(type(node))
     if binder is None:
-        raise env.unknown(f"the relation {type(node).__name__}", node)
+        raise env.make_unknown(f"the relation {type(node).__name__}", node)
     try:
         plan, scope = binder(node, env, outer)
     except AnalysisError as error:
         if not env.probing:
-            raise_first(_errors_beside(node, env, outer), error, CHECKED)
+            raise_first(_find_errors_beside(node, env, outer), error, CHECKED)
         raise
     env.growth.add(1, len(plan.output))
     return plan, scope
 
 
-def _errors_beside(node: q.Node, env: Environment, outer: Scope | None) -> Iterator[AnalysisError]:
+def _find_errors_beside(node: q.Node, env: Environment, outer: Scope | None) -> Iterator[AnalysisError]:
     """What is refused of the relation's right side, and of its own expressions."""
     inside = evolve(env, probing=True)
     for child in node.children:
         if isinstance(node, q.Joined) and child is node.right and not node.lateral:
-            found = error_of(lambda: bind_relation(node.right, inside, outer))
+            found = catch_error(lambda: bind_relation(node.right, inside, outer))
             yield from () if found is None else (found,)
         elif type(child) not in _BINDERS and isinstance(node, (q.Joined, q.LateralView, q.Pivoted, q.Unpivoted)):
-            yield from errors(child, blind(Context(inside, _scope((), env, None))))
+            yield from find_errors(child, make_blind_context(Context(inside, _make_scope((), env, None))))
 
 
-def _scope(
+def _make_scope(
     columns: tuple[Column, ...], env: Environment, outer: Scope | None, hidden: tuple[Column, ...] = ()
 ) -> Scope:
     return Scope(columns, hidden, outer, env.conf.case_sensitive)
 
 
-def _table(node: q.Table, env: Environment, outer: Scope | None) -> From:
-    parts = name_parts(node) or _identified(node, env)
+def _bind_table(node: q.Table, env: Environment, outer: Scope | None) -> From:
+    parts = name_parts(node) or _resolve_identifier(node, env)
     cte = env.ctes.get(parts[0].lower()) if len(parts) == 1 else None
     if node.version is not None:
         if node.version.kind == "TIMESTAMP" and cte is None:
             _refuse_moment(node.version, env)
-        _travelled(parts, cte is not None, node, env)
+        _refuse_time_travel(parts, cte is not None, node, env)
     if cte is not None and cte.rejection is not None:
         raise cte.rejection
     if cte is not None:
         env.growth.add(*cte.size)
-    plan = _cte_reference(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
-    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
+    plan = _refer_to_cte(parts[0], cte.plan) if cte is not None else _scan(parts, node, env)
+    return _bind_alias(sample(plan, node.sample, env), node.alias, node, env, outer)
 
 
-def _travelled(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
+def _refuse_time_travel(parts: tuple[str, ...], is_cte: bool, node: q.Node, env: Environment) -> None:
     """Time travel: views and CTEs have no past; whether a table has one depends on its format, which is not known."""
     relation = None if is_cte else env.catalog.find(parts)
     if not is_cte and relation is None:
         return
     if relation is not None and "view" not in relation.kind:
-        raise env.unknown("time travel", node)
-    raise env.rejected(
+        raise env.make_unknown("time travel", node)
+    raise env.make_error(
         "UNSUPPORTED_FEATURE.TIME_TRAVEL", f"Time travel on the relation `{'.'.join(parts)}` is not supported.", node
     )
 
@@ -112,7 +112,7 @@ def _refuse_moment(version: q.Version, env: Environment) -> None:
     """Refuses what is no moment, before the table is looked for (`TimeTravelSpec.resolveTimestampExpression`)."""
     if any(version.find_all(q.Query, q.Column)):
         return
-    moment = bind(version.at, Context(env, _scope((), env, None)))
+    moment = bind(version.at, Context(env, _make_scope((), env, None)))
     unreadable = isinstance(moment, Literal) and (moment.value is None or is_no_value(str(moment.value)))
     reason = ""
     if unreadable or not can_cast(moment.type, TIMESTAMP, ansi=True):
@@ -121,32 +121,32 @@ def _refuse_moment(version: q.Version, env: Environment) -> None:
         reason = "NON_DETERMINISTIC"
     if reason:
         text = f'The time travel timestamp expression "{pretty(moment)}" is invalid.'
-        raise env.rejected(f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{reason}", text, version)
+        raise env.make_error(f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{reason}", text, version)
 
 
-def _identified(node: q.Table, env: Environment) -> tuple[str, ...]:
+def _resolve_identifier(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The name that `IDENTIFIER(expr)` spells."""
     if node.computed is None:
-        raise env.unknown("a relation without a plain name", node)
+        raise env.make_unknown("a relation without a plain name", node)
     try:
-        return split_name(spelt_name(node.computed, Context(env, _scope((), env, None))))
+        return split_name(resolve_identifier(node.computed, Context(env, _make_scope((), env, None))))
     except AnalysisError as error:
         if env.conf.before("4.1") or not error.condition.startswith("UNRESOLVED_COLUMN"):
             raise
         text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
-        raise env.rejected("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node) from None
+        raise env.make_error("NOT_A_CONSTANT_STRING.NOT_CONSTANT", text, node) from None
 
 
-def _cte_reference(name: str, plan: Plan) -> Plan:
+def _refer_to_cte(name: str, plan: Plan) -> Plan:
     """Each reference to a CTE has new column ids. A column that the CTE gives out twice has one id there too."""
     renewed: dict[int, Column] = {}
     for column in plan.output:
-        renewed.setdefault(column.id, _renewed(column, (name,)))
+        renewed.setdefault(column.id, _renew(column, (name,)))
     columns = ((renewed[c.id], c.name) for c in plan.output)
     return Named((name,), plan, tuple(c if c.name == shown else evolve(c, name=shown) for c, shown in columns))
 
 
-def _renewed(column: Column, qualifier: tuple[str, ...]) -> Column:
+def _renew(column: Column, qualifier: tuple[str, ...]) -> Column:
     return evolve(column, id=fresh_id(), qualifier=qualifier, known=column.evidence if column.nullable else None)
 
 
@@ -154,7 +154,7 @@ _MANY = 500
 """Among more relations than these no similar name is looked for."""
 
 
-def _nearest(parts: tuple[str, ...], env: Environment) -> str:
+def _suggest_names(parts: tuple[str, ...], env: Environment) -> str:
     """The relations whose names are most like it, for the message."""
     known = (*env.catalog.names, *(cte.name for cte in env.ctes.values()))
     if len(known) > _MANY:
@@ -174,14 +174,14 @@ def _refuse_elsewhere(parts: tuple[str, ...], shown: str, node: q.Node, env: Env
     source = parts[0].lower()
     if len(parts) == 2 and (source in _FILES or source.startswith("org.apache.")) and _PATH.search(parts[1]):
         if not parts[1]:
-            raise env.rejected(
+            raise env.make_error(
                 "INVALID_EMPTY_LOCATION", "The location name cannot be empty string, but `` was given.", node
             )
-        raise env.unknown(f"the files of {shown}", node)
+        raise env.make_unknown(f"the files of {shown}", node)
     catalog = env.catalog.catalog.lower()
     own = parts[0].lower() == catalog
     if catalog == "spark_catalog" and len(parts) > (3 if own else 2) and not env.conf.databricks:
-        raise env.rejected(
+        raise env.make_error(
             "REQUIRES_SINGLE_PART_NAMESPACE",
             f"{catalog} requires a single-part namespace, but got identifier {shown}"
             + ("." if own else f"; no catalog `{parts[0]}` is known."),
@@ -194,17 +194,17 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     if relation is None:
         shown = ".".join(f"`{p}`" for p in parts)
         _refuse_elsewhere(parts, shown, node, env)
-        raise env.rejected(
-            "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_nearest(parts, env)}", node
+        raise env.make_error(
+            "TABLE_OR_VIEW_NOT_FOUND", f"The table or view {shown} cannot be found.{_suggest_names(parts, env)}", node
         )
     if relation.name in env.broken:
-        raise env.rejected(*env.broken[relation.name], node)
+        raise env.make_error(*env.broken[relation.name], node)
     qualifier = env.catalog.qualifier(relation)
     output = tuple(
         Column(
             fresh_id(),
             f.name,
-            f.type if env.conf.preserve_char_varchar else without_lengths(f.type),
+            f.type if env.conf.preserve_char_varchar else drop_lengths(f.type),
             f.nullable or node.is_stream,
             qualifier,
             f.evidence if f.nullable and not node.is_stream else None,
@@ -215,23 +215,23 @@ def _scan(parts: tuple[str, ...], node: q.Table, env: Environment) -> Plan:
     return Scan(relation.name, output, padded=padded)
 
 
-def sampled(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
+def sample(plan: Plan, sample: q.TableSample | None, env: Environment) -> Plan:
     """A sample of the plan's rows; the plan itself where `sample` is None. Raises `AnalysisError` for a wrong count."""
     if sample is None:
         return plan
     if sample.rows is not None:
-        limited("limit", sample.rows, plan, env)
+        add_limit("limit", sample.rows, plan, env)
     return Limit("sample", plan)
 
 
-def _aliased(
+def _bind_alias(
     plan: Plan, alias: q.TableAlias | q.Identifier | None, node: q.Node, env: Environment, outer: Scope | None
 ) -> From:
     """The plan of `node` under its alias, if it has one, with the alias' column names."""
     if alias is None:
-        return plan, _scope(plan.output, env, outer)
-    named = named_as(plan, alias, env, node)
-    return named, _scope(named.output, env, outer)
+        return plan, _make_scope(plan.output, env, outer)
+    named = apply_alias(plan, alias, env, node)
+    return named, _make_scope(named.output, env, outer)
 
 
 _MISCOUNTED: dict[type, str] = {
@@ -243,7 +243,7 @@ _MISCOUNTED: dict[type, str] = {
 _FILTERS = ("WHERE", "HAVING", "QUALIFY", "LIMIT", "OFFSET")
 
 
-def _no_clause(alias: q.TableAlias | q.Identifier) -> str:
+def _explain_alias(alias: q.TableAlias | q.Identifier) -> str:
     """What to do about `FROM t WHERE (a)`, where Spark takes the word for an alias."""
     name = alias.name if isinstance(alias, q.TableAlias) else alias
     if name.quoted or name.text.upper() not in _FILTERS:
@@ -251,7 +251,7 @@ def _no_clause(alias: q.TableAlias | q.Identifier) -> str:
     return f" Before names in parentheses, {name.text} is an alias to Spark: write them without parentheses."
 
 
-def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, node: q.Node) -> Plan:
+def apply_alias(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, node: q.Node) -> Plan:
     """The plan of `node` under a name, and its columns under the names that the alias gives them."""
     if isinstance(alias, q.Identifier):
         name, names = alias.text, []
@@ -259,29 +259,29 @@ def named_as(plan: Plan, alias: q.TableAlias | q.Identifier, env: Environment, n
         name, names = alias.name.text, [c.text for c in alias.columns]
     output = plan.output
     if names and len(names) != len(output):
-        raise env.rejected(
+        raise env.make_error(
             _MISCOUNTED.get(type(node), "ASSIGNMENT_ARITY_MISMATCH"),
             f"The number of columns or variables assigned or aliased: {len(names)} does not match the number of source "
-            f"expressions: {len(output)}.{_no_clause(alias)}",
+            f"expressions: {len(output)}.{_explain_alias(alias)}",
             node,
         )
     renamed = tuple(evolve(c, name=names[i] if names else c.name, qualifier=(name,)) for i, c in enumerate(output))
     return Named((name,), plan, renamed)
 
 
-def _subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
+def _bind_subquery(node: q.Subquery, env: Environment, outer: Scope | None) -> From:
     try:
         plan = env.bind_query(node.query, env, outer)
     except AnalysisError as error:
         names = node.alias.columns if node.alias is not None else ()
-        raise miscounted(names, node.query, error, node, env) or error from None
+        raise find_count_error(names, node.query, error, node, env) or error from None
     if node.alias is None:
         # A subquery without an alias hides the relations inside it (`__auto_generated_subquery_name`).
         plan = Named((_NAMELESS,), plan, tuple(evolve(c, qualifier=(_NAMELESS,)) for c in plan.output))
-    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _bind_alias(sample(plan, node.sample, env), node.alias, node, env, outer)
 
 
-def miscounted(
+def find_count_error(
     names: Sequence[q.Identifier], query: q.Node, error: AnalysisError, node: q.Node, env: Environment
 ) -> AnalysisError | None:
     """The error for a number of column names that is not the subquery's, which a rule raises where all in the subquery
@@ -294,64 +294,64 @@ def miscounted(
     if len(items) == len(names) or any(True for i in items for _ in i.find_all(q.Star)):
         return None
     text = f"{len(names)} names for {len(items)} columns."
-    return env.rejected("ASSIGNMENT_ARITY_MISMATCH", text, node)
+    return env.make_error("ASSIGNMENT_ARITY_MISMATCH", text, node)
 
 
 _NAMELESS = "__auto_generated_subquery_name"
 
 
-def _grouped(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
+def _bind_group(node: q.Grouped, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_relation(node.relation, env, outer)
     if node.alias is None:
-        return sampled(plan, node.sample, env), scope
+        return sample(plan, node.sample, env), scope
     if plan.output != scope.columns:
         plan = Project(scope.columns, plan)
-    return _aliased(sampled(plan, node.sample, env), node.alias, node, env, outer)
+    return _bind_alias(sample(plan, node.sample, env), node.alias, node, env, outer)
 
 
-def _values(node: q.Values, env: Environment, outer: Scope | None) -> From:
-    return _aliased(inline_table(node, env, outer), node.alias, node, env, outer)
+def _bind_values(node: q.Values, env: Environment, outer: Scope | None) -> From:
+    return _bind_alias(inline_table(node, env, outer), node.alias, node, env, outer)
 
 
-def _function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
-    plan = table_function(node.call, env, _scope((), env, outer))
-    return _aliased(plan, node.alias, node, env, outer)
+def _bind_function(node: q.TableFunction, env: Environment, outer: Scope | None) -> From:
+    plan = bind_table_function(node.call, env, _make_scope((), env, outer))
+    return _bind_alias(plan, node.alias, node, env, outer)
 
 
-def table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
+def bind_table_function(node: q.Call, env: Environment, scope: Scope) -> Plan:
     """A table-valued function, or a generator."""
     ctx = Context(env, scope, clause="FROM")
     name = function_name(node, ctx).lower()
     routine = routines.find(name, env)
     if routine is not None:
-        return routines.table(routine, node, ctx)
-    call, outputs = generator(node, ctx, in_from=True)
+        return routines.call_table(routine, node, ctx)
+    call, outputs = bind_generator(node, ctx, in_from=True)
     columns = tuple(Column(fresh_id(), n, t, nullable or is_outer(call)) for n, t, nullable in outputs)
     return Values((), columns, call)
 
 
-def _lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
+def _bind_lateral_view(node: q.LateralView, env: Environment, outer: Scope | None) -> From:
     child, scope = bind_from(node.relation, env, outer)
     ctx = Context(env, scope, clause="LATERAL VIEW")
-    call, outputs = generator(node.call, ctx)
+    call, outputs = bind_generator(node.call, ctx)
     outer_view = node.outer or is_outer(call)
     # Spark turns this name into lower case (`AstBuilder.withGenerate`).
     qualifier = (node.alias.name.text.lower(),)
     names = [c.text for c in node.alias.columns] or [n for n, _, _ in outputs]
-    generated = named_columns(call, outputs, names, qualifier, outer_view, node, ctx)
+    generated = make_columns(call, outputs, names, qualifier, outer_view, node, ctx)
     # Below a join by USING the plan holds columns that the scope hides.
     shown = (*scope.columns, *generated)
-    return Generate(call, outer_view, generated, child), _scope(shown, env, outer, scope.hidden)
+    return Generate(call, outer_view, generated, child), _make_scope(shown, env, outer, scope.hidden)
 
 
-def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
+def _bind_join(node: q.Joined, env: Environment, outer: Scope | None) -> From:
     left, left_scope = bind_from(node.left, env, outer)
     if node.lateral and node.kind not in ("INNER", "CROSS", "LEFT"):
-        raise env.rejected_at(
+        raise env.make_error_at(
             "INVALID_LATERAL_JOIN_TYPE",
             f"The {node.kind} JOIN with LATERAL correlation is not allowed: a lateral subquery must see the "
             "other side's rows.",
-            joins.keyword(node, env),
+            joins.find_keyword(node, env),
             node,
         )
     right_outer = left_scope if node.lateral else outer
@@ -359,7 +359,7 @@ def _joined(node: q.Joined, env: Environment, outer: Scope | None) -> From:
         left_scope.outer = outer
     right, right_scope = bind_relation(node.right, env, right_outer)
     if node.lateral:
-        right_scope = _scope(right.output, env, outer, right_scope.hidden)
+        right_scope = _make_scope(right.output, env, outer, right_scope.hidden)
         _refuse_random(left, right, node, env)
         refuse_outer_below_joins(right, node, env)
         refuse_correlation(right, node, env, united=True)
@@ -373,11 +373,11 @@ def _refuse_random(left: Plan, right: Plan, node: q.Joined, env: Environment) ->
     if not _is_of_many(left):
         return
     if any(is_volatile(e) for n in right.walk() for e in n.expressions):
-        raise env.rejected_at(
+        raise env.make_error_at(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.NON_DETERMINISTIC_LATERAL_SUBQUERIES",
             "Non-deterministic lateral subqueries are not supported when joining with outer relations that produce "
             "more than one row.",
-            joins.keyword(node, env),
+            joins.find_keyword(node, env),
             node,
         )
 
@@ -391,32 +391,32 @@ def _is_of_many(plan: Plan) -> bool:
     return isinstance(plan, Scan) or (isinstance(plan, Values) and len(plan.rows) > 1)
 
 
-def _pivoted(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
+def _bind_pivot(node: q.Pivoted, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_from(node.relation, env, outer)
-    return _aliased(pivot(node, plan, scope, env), node.alias, node, env, outer)
+    return _bind_alias(pivot(node, plan, scope, env), node.alias, node, env, outer)
 
 
-def _unpivoted(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
+def _bind_unpivot(node: q.Unpivoted, env: Environment, outer: Scope | None) -> From:
     plan, scope = bind_from(node.relation, env, outer)
-    return _aliased(unpivot(node, plan, scope, env), node.alias, node, env, outer)
+    return _bind_alias(unpivot(node, plan, scope, env), node.alias, node, env, outer)
 
 
-def _not_known(what: str) -> Callable[[Any, Environment, Scope | None], From]:
+def _make_refusing_binder(what: str) -> Callable[[Any, Environment, Scope | None], From]:
     def refuse(node: q.Node, env: Environment, outer: Scope | None) -> From:
-        raise env.unknown(what, node)
+        raise env.make_unknown(what, node)
 
     return refuse
 
 
 _BINDERS: dict[type, Callable[[Any, Environment, Scope | None], From]] = {
-    q.Table: _table,
-    q.Subquery: _subquery,
-    q.Grouped: _grouped,
-    q.Values: _values,
-    q.TableFunction: _function,
-    q.LateralView: _lateral_view,
-    q.Joined: _joined,
-    q.Pivoted: _pivoted,
-    q.Unpivoted: _unpivoted,
-    q.Unnest: _not_known("UNNEST"),
+    q.Table: _bind_table,
+    q.Subquery: _bind_subquery,
+    q.Grouped: _bind_group,
+    q.Values: _bind_values,
+    q.TableFunction: _bind_function,
+    q.LateralView: _bind_lateral_view,
+    q.Joined: _bind_join,
+    q.Pivoted: _bind_pivot,
+    q.Unpivoted: _bind_unpivot,
+    q.Unnest: _make_refusing_binder("UNNEST"),
 }

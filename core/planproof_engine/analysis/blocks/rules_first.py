@@ -13,7 +13,7 @@ from functools import partial
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.generators import call_of
+from planproof_engine.analysis.expressions.generators import find_call
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_named_star
 from planproof_engine.analysis.refusals.earlier import CHECKED, lateness
@@ -41,11 +41,11 @@ class Reached:
     source: Plan | None = None
 
 
-def raise_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> None:
+def raise_error_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> None:
     """Raises what a rule refuses of the block's expressions, where that comes before `error`."""
     if reached.ctx.env.probing or any(star.except_ for item in block.items for star in item.find_all(q.Star)):
         return  # What EXCEPT cannot find is no matter of `CheckAnalysis`.
-    raise_first(_of_block(block, reached, error), error, CHECKED)
+    raise_first(_find_errors_of_block(block, reached, error), error, CHECKED)
 
 
 def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int = CHECKED + 1) -> None:
@@ -55,7 +55,7 @@ def raise_first(found: Iterable[AnalysisError], error: AnalysisError, until: int
         raise first
 
 
-def _of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterator[AnalysisError]:
+def _find_errors_of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterator[AnalysisError]:
     clauses = (
         ("FROM", ()),
         ("WHERE", (block.where,)),
@@ -63,44 +63,44 @@ def _of_block(block: q.Block, reached: Reached, error: AnalysisError) -> Iterato
         ("HAVING", (block.having, block.qualify, block.order)),
     )
     names = [name for name, _ in clauses]
-    named_stars = (error_of(partial(refuse_named_star, item, reached.ctx)) for item in block.items)
+    named_stars = (catch_error(partial(refuse_named_star, item, reached.ctx)) for item in block.items)
     yield from (e for e in named_stars if e is not None)
     for name, nodes in clauses[names.index(reached.clause) :]:
         known = name == reached.clause or (name == "SELECT" and error.condition in _OVER_RESOLVED)
-        over = reached.ctx if known else blind(reached.ctx)
+        over = reached.ctx if known else make_blind_context(reached.ctx)
         for node in nodes:
             if node is not None:
-                yield from errors(node, over)
+                yield from find_errors(node, over)
                 if node is not block.group:
-                    yield from _misplaced_generators(node, over, in_items=node in block.items)
+                    yield from _find_misplaced_generators(node, over, in_items=node in block.items)
 
 
-def _misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool) -> Iterator[AnalysisError]:
+def _find_misplaced_generators(node: q.Node, ctx: Context, *, in_items: bool) -> Iterator[AnalysisError]:
     """What `ExtractGenerator` refuses: a generator whose arguments are resolved, though nothing around it may be."""
     if in_items:
         inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
-        if call_of(inner, ctx) is not None:
+        if find_call(inner, ctx) is not None:
             return
     condition, place = ("NESTED_IN_EXPRESSIONS", "inside of") if in_items else ("OUTSIDE_SELECT", "outside of")
-    for call in _calls(node):
-        if call_of(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
+    for call in _list_calls(node):
+        if find_call(call, ctx) is not None and all(_is_bound(argument, ctx) for argument in call.arguments):
             text = f"A generator cannot stand {place} an expression of the SELECT list."
-            yield ctx.env.rejected(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
+            yield ctx.env.make_error(f"UNSUPPORTED_GENERATOR.{condition}", text, call)
 
 
 def _is_bound(node: q.Node, ctx: Context) -> bool:
-    return not _refused(lambda: bind(node, ctx))
+    return not _try(lambda: bind(node, ctx))
 
 
-def _calls(node: q.Node) -> Iterator[q.Call]:
+def _list_calls(node: q.Node) -> Iterator[q.Call]:
     if isinstance(node, q.Call):
         yield node
     if not isinstance(node, (q.Query, q.Lambda)):
         for child in node.children:
-            yield from _calls(child)
+            yield from _list_calls(child)
 
 
-def of_constants(tree: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_constant_error(tree: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error of a call of constants, which Spark resolves before it knows any table's columns."""
     names_first = lateness(error) == 0 and error.condition != "PARSE_SYNTAX_ERROR"
     if not (error.condition in _OF_JOINED or (names_first and _reads_table(tree, env))):
@@ -108,7 +108,7 @@ def of_constants(tree: q.Query, error: AnalysisError, env: Environment) -> Analy
     over = Context(evolve(env, probing=True, variables={}), Scope(()))
     for block in tree.find_all(q.Block):
         for node in (*block.items, block.where, block.group, block.having, block.order):
-            for found in errors(node, over) if node is not None else ():
+            for found in find_errors(node, over) if node is not None else ():
                 if found.condition.startswith(_OF_FUNCTIONS):
                     return found
     return None
@@ -128,12 +128,12 @@ def _reads_table(tree: q.Query, env: Environment) -> bool:
     return False
 
 
-def blind(ctx: Context) -> Context:
+def make_blind_context(ctx: Context) -> Context:
     """The context over a plan of which nothing is known: no name is looked up there, a variable's neither."""
     return evolve(ctx, env=evolve(ctx.env, variables={}), scope=Scope(()), aliases=None)
 
 
-def errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError]:
+def find_errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError]:
     """What is refused of the expression, and of its parts that are resolved or refused on their own."""
     if isinstance(node, (q.Query, q.Identifier)) or depth > _DEEPEST:
         return
@@ -142,28 +142,28 @@ def errors(node: q.Node, ctx: Context, depth: int = 0) -> Iterator[AnalysisError
     if not ctx.env.probing:
         ctx = evolve(ctx, env=evolve(ctx.env, probing=True))
     if is_star(node, ctx):
-        found = _refused(lambda: expand(node, ctx)) if ctx.scope.columns else []
+        found = _try(lambda: expand(node, ctx)) if ctx.scope.columns else []
         yield from (e for e in found if e is not None)
         return
-    found = _refused(lambda: bind(node, ctx))
+    found = _try(lambda: bind(node, ctx))
     if not found:
         return
     if isinstance(node, q.Call) and node.over is not None:
-        found += _refused(lambda: bind(_without_keys(node), ctx))
+        found += _try(lambda: bind(_drop_keys(node), ctx))
     # Nothing is coerced over a plan of which nothing is known, and a call waits for its arguments' types.
     if ctx.scope.columns or not any(_is_open(child, ctx) for child in node.children):
         yield from (e for e in found if e is not None)
     for child in node.children if not name_parts(node) else ():
         if not isinstance(child, q.Lambda):
-            yield from errors(child, ctx, depth + 1)
+            yield from find_errors(child, ctx, depth + 1)
 
 
-def error_of(work: Callable[[], object]) -> AnalysisError | None:
+def catch_error(work: Callable[[], object]) -> AnalysisError | None:
     """The error that the work raises."""
-    return next((e for e in _refused(work) if e is not None), None)
+    return next((e for e in _try(work) if e is not None), None)
 
 
-def _refused(work: Callable[[], object]) -> list[AnalysisError | None]:
+def _try(work: Callable[[], object]) -> list[AnalysisError | None]:
     """The error that the work raises; none where it is done, and None where nothing is known."""
     try:
         work()
@@ -190,7 +190,7 @@ def _is_of_coercion(e: Expr) -> bool:
     return isinstance(e, Literal) and e.value is None and e.type != VOID
 
 
-def _without_keys(call: q.Call) -> q.Call:
+def _drop_keys(call: q.Call) -> q.Call:
     """The call over a window without its keys: its order and its frame are looked at before they are resolved."""
     window = call.over
     assert window is not None

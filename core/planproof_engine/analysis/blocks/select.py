@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planproof_engine.analysis.blocks import groupby, grouping
-from planproof_engine.analysis.blocks.aggregated import Aggregated, unresolved_over
-from planproof_engine.analysis.blocks.items import Items, bind_items, substituted
-from planproof_engine.analysis.blocks.joins import boolean, of_having, refuse_aggregates
-from planproof_engine.analysis.blocks.pivots import star_over_pivot
+from planproof_engine.analysis.blocks.aggregated import Aggregated, make_missing_output_error
+from planproof_engine.analysis.blocks.items import Items, bind_items, substitute
+from planproof_engine.analysis.blocks.joins import cast_condition, refuse_aggregates, require_boolean
+from planproof_engine.analysis.blocks.pivots import find_star_error
 from planproof_engine.analysis.blocks.relations import bind_from
-from planproof_engine.analysis.blocks.rules_first import Reached, raise_of_block
+from planproof_engine.analysis.blocks.rules_first import Reached, raise_error_of_block
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import generators, timewindows
 from planproof_engine.analysis.expressions.binding import bind
@@ -24,15 +24,15 @@ from planproof_engine.analysis.refusals.checks import (
     OUTER,
     WINDOW,
     content,
+    has_outer_columns_only,
     holds_window,
-    of_outer_columns_only,
     refuse_in_filter,
     refuse_outer,
 )
 from planproof_engine.analysis.refusals.earlier import (
     CHECKED_LAST,
-    ambiguous_name,
-    calls_window,
+    find_ambiguous_name,
+    holds_window_call,
     is_checked,
     is_of_aggregate,
 )
@@ -75,16 +75,16 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
     """The block's plan. Raises `AnalysisError` where Spark rejects it."""
     reached = Reached(Context(env, Scope(()), windows=windows_of(node)))
     try:
-        return _bound(node, env, outer, reached)
+        return _bind_block(node, env, outer, reached)
     except AnalysisError as error:
         _raise_others(node, error, env, outer)
-        raise_of_block(node, reached, error)
+        raise_error_of_block(node, reached, error)
         if is_checked(error) and reached.source is not None and node.from_ is not None:
             refuse_aggregates(reached.source, node.from_, env)
         raise
 
 
-def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reached) -> Block:
+def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: Reached) -> Block:
     from_ = node.from_
     if from_ is None:
         _refuse_trailing_comma(node, env)
@@ -93,34 +93,34 @@ def _bound(node: q.Block, env: Environment, outer: Scope | None, reached: Reache
     reached.clause, reached.source = "WHERE", source
     ctx = reached.ctx = evolve(reached.ctx, scope=scope)
     if node.where is not None:
-        child, ctx = _filtered(node.where.condition, child, ctx, node)
+        child, ctx = _bind_where(node.where.condition, child, ctx, node)
     reached.clause = "SELECT"
-    child, ctx = _with_time_windows(node, child, ctx)
+    child, ctx = _add_time_windows(node, child, ctx)
     group = node.group
-    if group is not None and groupby.analytic(group):
+    if group is not None and groupby.has_grouping_sets(group):
         ctx = evolve(ctx, grouping=())
     grouping.refuse_star(node, ctx)
     try:
         items = bind_items(node.items, ctx, grouped=group is not None or node.having is not None)
     except AnalysisError as error:
-        raise ambiguous_name(node, error, ctx) or star_over_pivot(node, source, error, env) or error from None
+        raise find_ambiguous_name(node, error, ctx) or find_star_error(node, source, error, env) or error from None
     found = items.content
     over = None
     having = node.having
     if having is not None and group is None and env.conf.having_as_where:
-        below = Filter(of_having(bind(having.condition, ctx), having, env), child)
-        plan: Plan = Project(tuple(items.exprs), items.below(below))
+        below = Filter(cast_condition(bind(having.condition, ctx), having, env), child)
+        plan: Plan = Project(tuple(items.exprs), items.add_generators(below))
     elif group is not None or having is not None or found & AGGREGATE:
         given = (*items.exprs, *items.arguments)
-        plan, items, over = aggregated(node, items, child, ctx)
+        plan, items, over = bind_aggregate(node, items, child, ctx)
         if outer is not None:
             refuse_outer(given, "the aggregation", group or node, env)
         over.extended |= bool(found & WINDOW) or (having is not None and env.lacks("sorting over HAVING"))
     else:
         if found & WINDOW and found & OUTER and not env.lacks("correlation in windows"):
-            refuse_outer(_window_columns(items.exprs), "the window", node, env)
-        plan = Project(tuple(items.exprs), items.below(child))
-    plan = _refined(node, plan, items, ctx, found, over)
+            refuse_outer(_list_window_columns(items.exprs), "the window", node, env)
+        plan = Project(tuple(items.exprs), items.add_generators(child))
+    plan = _bind_qualify_and_distinct(node, plan, items, ctx, found, over)
     if node.hint is not None:
         refuse_hints(node.hint, items.exprs, ctx)
     if from_ is not None:
@@ -142,9 +142,9 @@ def _raise_others(node: q.Block, error: AnalysisError, env: Environment, outer: 
             raise
 
 
-def _with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+def _add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     try:
-        return timewindows.with_time_windows(node, child, ctx)
+        return timewindows.add_time_windows(node, child, ctx)
     except AnalysisError as error:
         if is_checked(error):
             bind_items(node.items, ctx)  # `CheckAnalysis` looks at the items before GROUP BY.
@@ -161,7 +161,7 @@ def _refuse_aggregating(having: q.Having, ctx: Context) -> None:
         older = ctx.conf.before("4.1")
         text = "The condition of HAVING, which filters the rows of a generator here, contains an aggregate function."
         refused = "UNSUPPORTED_EXPR_FOR_OPERATOR" if older else "INVALID_WHERE_CONDITION"
-        raise ctx.env.rejected(refused, text, having)
+        raise ctx.env.make_error(refused, text, having)
 
 
 def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
@@ -169,24 +169,26 @@ def _refuse_trailing_comma(node: q.Block, env: Environment) -> None:
     items = node.items
     last = items[-1] if len(items) > 1 else None
     if isinstance(last, q.Alias) and [p.lower() for p in name_parts(last.operand)] == ["from"]:
-        raise env.rejected(
+        raise env.make_error(
             "TRAILING_COMMA_IN_SELECT",
             "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
             node,
         )
 
 
-def _window_columns(items: Sequence[Expr]) -> list[Expr]:
+def _list_window_columns(items: Sequence[Expr]) -> list[Expr]:
     """The keys and arguments of windows that are plain columns. Any other one Spark computes below the window."""
     windows = [w for i in items for w in i.walk() if isinstance(w, Window)]
     parts = [p for w in windows for p in (*w.call.children, *w.partition, *(o.child for o in w.order))]
     return [p for p in parts if isinstance(p, (Column, Outer))]
 
 
-def _refined(node: q.Block, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
+def _bind_qualify_and_distinct(
+    node: q.Block, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None
+) -> Plan:
     """QUALIFY, then DISTINCT."""
     if node.qualify is not None:
-        plan = _qualified(node.qualify.condition, plan, items, ctx, found, over)
+        plan = _bind_qualify(node.qualify.condition, plan, items, ctx, found, over)
     if not node.distinct:
         return plan
     refuse_rows(plan.output, node, ctx.env)
@@ -198,24 +200,24 @@ def windows_of(node: q.Query) -> dict[str, q.Window]:
     return {w.name.text: w.window for w in node.windows}
 
 
-def _filtered(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
-    child, ctx = timewindows.below([condition], block, child, ctx)
-    bound = boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", block, ctx.env)
-    if not _aggregates_outside(bound, ctx):
+def _bind_where(condition: q.Node, child: Plan, ctx: Context, block: q.Node) -> tuple[Plan, Context]:
+    child, ctx = timewindows.add_time_window_below([condition], block, child, ctx)
+    bound = require_boolean(bind(condition, evolve(ctx, clause="WHERE")), "filter", block, ctx.env)
+    if not _is_aggregated_outside(bound, ctx):
         refuse_in_filter(bound, "WHERE", condition, block, ctx.env)
     plan = Filter(bound, child)
-    return plan, evolve(ctx, scope=refreshed(ctx.scope, plan), time_windows={})
+    return plan, evolve(ctx, scope=refresh_scope(ctx.scope, plan), time_windows={})
 
 
-def _aggregates_outside(bound: Expr, ctx: Context) -> bool:
+def _is_aggregated_outside(bound: Expr, ctx: Context) -> bool:
     """Whether all aggregates of the condition belong to the enclosing query, in whose HAVING this subquery stands."""
     if ctx.scope.outer is None or not ctx.scope.outer.aggregated or content(bound) & (WINDOW | GENERATOR):
         return False
     calls = [e for e in bound.walk() if is_aggregate(e)]
-    return bool(calls) and all(of_outer_columns_only(c) for c in calls)
+    return bool(calls) and all(has_outer_columns_only(c) for c in calls)
 
 
-def refreshed(scope: Scope, plan: Plan) -> Scope:
+def refresh_scope(scope: Scope, plan: Plan) -> Scope:
     """The scope with the flags and evidence that `plan` gives its columns."""
     by_id = {c.id: c for c in plan.output}
     columns = tuple(by_id.get(c.id, c) for c in scope.columns)
@@ -225,15 +227,17 @@ def refreshed(scope: Scope, plan: Plan) -> Scope:
     return Scope(columns, hidden, scope.outer, scope.case_sensitive)
 
 
-def aggregated(node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context) -> tuple[Plan, Items, Aggregated]:
+def bind_aggregate(
+    node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
+) -> tuple[Plan, Items, Aggregated]:
     """The block's Aggregate and HAVING, and over them the generators, whose arguments the Aggregate computes."""
-    found = _aggregated(node, items, child, ctx)
+    found = _bind_aggregate(node, items, child, ctx)
     if items.late is not None:
         raise items.late
     return found
 
 
-def _aggregated(
+def _bind_aggregate(
     node: q.Block | q.PipeSelect, items: Items, child: Plan, ctx: Context
 ) -> tuple[Plan, Items, Aggregated]:
     """Arguments of generators stand where the generators do: a position in GROUP BY counts those that are no constants,
@@ -262,12 +266,14 @@ def _aggregated(
             continue
         if item.id in heads:
             made = heads[item.id]
-            plan = generators.renewed(made, [a if is_foldable(a) else next(held) for a in made.call.args]).over(plan)
+            plan = generators.replace_arguments(
+                made, [a if is_foldable(a) else next(held) for a in made.call.args]
+            ).over(plan)
         exprs.append(item)
     return Project(tuple(exprs), plan), evolve(items, exprs=exprs, generated=[]), grouped.over
 
 
-def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
+def _make_items_scope(items: Items, scope: Scope, windows: bool) -> Scope:
     """What QUALIFY can name: the input, then the items.
 
     Where `windows` stand among the items, Spark has already put the other items below them, behind the columns that
@@ -276,11 +282,11 @@ def _over_items(items: Items, scope: Scope, windows: bool) -> Scope:
     output = tuple(map(column_of, items.exprs))
     if not windows:
         return evolve(scope, hidden=(*scope.hidden, *output))
-    taken = (c for i in items.exprs if holds_window(i) for c in _beside_windows(i))
+    taken = (c for i in items.exprs if holds_window(i) for c in _list_columns_beside_windows(i))
     return evolve(scope, columns=(*output, *taken), hidden=(*scope.columns, *scope.hidden))
 
 
-def _beside_windows(expr: Expr) -> Iterator[Column]:
+def _list_columns_beside_windows(expr: Expr) -> Iterator[Column]:
     """The columns that an expression hands on to windows or computes with above them."""
     if isinstance(expr, Column):
         yield expr
@@ -289,7 +295,7 @@ def _beside_windows(expr: Expr) -> Iterator[Column]:
         yield from (p for p in parts if isinstance(p, Column))
     else:
         for child in expr.children:
-            yield from _beside_windows(child)
+            yield from _list_columns_beside_windows(child)
 
 
 def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node, ctx: Context) -> None:
@@ -301,49 +307,51 @@ def _refuse_ungrouped(bound: Expr, items: Items, over: Aggregated, node: q.Node,
         if expr in over.keys:
             continue
         if isinstance(expr, Column) and expr.id not in shown:
-            raise unresolved_over(expr, items.exprs, node, ctx)
+            raise make_missing_output_error(expr, items.exprs, node, ctx)
         pending += expr.children
 
 
-def _aggregating(bound: Expr, over: Aggregated | None, node: q.Node, ctx: Context) -> Exception:
+def _make_aggregate_error(bound: Expr, over: Aggregated | None, node: q.Node, ctx: Context) -> Exception:
     """The error of an aggregate function in QUALIFY, which stands above the block's Aggregate. In the keys of a window
     over one it is taken for one of a query without GROUP BY."""
-    if over is None or _aggregates_beside_windows(bound):
-        return ctx.env.rejected(
+    if over is None or _has_aggregate_beside_windows(bound):
+        return ctx.env.make_error(
             "QUALIFY_AGGREGATE_NOT_ALLOWED", "An aggregate function of QUALIFY must stand in a window.", node
         )
     if ctx.env.conf.databricks:
-        return ctx.env.unknown("an aggregate function in QUALIFY after GROUP BY", node)
+        return ctx.env.make_unknown("an aggregate function in QUALIFY after GROUP BY", node)
     text = "QUALIFY comes after GROUP BY: name the aggregate function in the SELECT list, and order by that name."
-    return ctx.env.rejected("MISSING_GROUP_BY", text, node)
+    return ctx.env.make_error("MISSING_GROUP_BY", text, node)
 
 
-def _aggregates_beside_windows(expr: Expr) -> bool:
+def _has_aggregate_beside_windows(expr: Expr) -> bool:
     if isinstance(expr, Window):
         return False
     found = is_aggregate(expr)
-    return found or any(map(_aggregates_beside_windows, expr.children))
+    return found or any(map(_has_aggregate_beside_windows, expr.children))
 
 
-def _qualified(condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None) -> Plan:
-    lacking = ctx.env.rejected(
+def _bind_qualify(
+    condition: q.Node, plan: Plan, items: Items, ctx: Context, found: int, over: Aggregated | None
+) -> Plan:
+    lacking = ctx.env.make_error(
         "QUALIFY_REQUIRES_WINDOW_FUNCTION", "QUALIFY needs a window function in the SELECT list or in it.", condition
     )
-    over_items = evolve(ctx, scope=_over_items(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY")
+    over_items = evolve(ctx, scope=_make_items_scope(items, ctx.scope, bool(found & WINDOW)), clause="QUALIFY")
     try:
         bound = bind(condition, over_items)
     except AnalysisError as error:
-        has_window = found & WINDOW or calls_window(condition)
+        has_window = found & WINDOW or holds_window_call(condition)
         if error.condition == "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE" and not has_window:
             raise lacking from None
         raise
     if over is not None:
         _refuse_ungrouped(bound, items, over, condition, ctx)
     else:
-        bound = substituted(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
+        bound = substitute(bound, {i.id: i.child for i in items.exprs if isinstance(i, Alias)})
     within = content(bound)
     if within & AGGREGATE:
-        raise _aggregating(bound, over, condition, ctx)
+        raise _make_aggregate_error(bound, over, condition, ctx)
     if not (within | found) & WINDOW:
         raise lacking
-    return Filter(of_having(bound, condition, ctx.env), plan)
+    return Filter(cast_condition(bound, condition, ctx.env), plan)

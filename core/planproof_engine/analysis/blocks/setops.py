@@ -15,16 +15,16 @@ from planproof_engine.logical.nodes import Distinct, Plan, Project, SetOperation
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import DataType, same_type
-from planproof_engine.types.coercion import united, wider
+from planproof_engine.types.coercion import find_wider, merge_union_types
 
 SET_KINDS: dict[type[q.SetOperation], str] = {q.Union: "union", q.Except: "except", q.Intersect: "intersect"}
 """What the plan calls the operations of the tree."""
 
 
-def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
+def build_set_operation(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environment, node: q.Node) -> Plan:
     """The set operation over both sides cast to common types."""
     if len(left.output) != len(right.output):
-        raise env.rejected(
+        raise env.make_error(
             "NUM_COLUMNS_MISMATCH",
             f"{kind.upper()} can only be performed on inputs with the same number of columns, but the first input has "
             f"{len(left.output)} columns and the second input has {len(right.output)} columns.",
@@ -33,20 +33,20 @@ def widened(kind: str, left: Plan, right: Plan, keeps_all: bool, env: Environmen
     pairs = list(zip(left.output, right.output))
     # Where the types of some column differ, the rule casts all columns, so that equal ones may get looser nested flags.
     differ = any(not same_type(a.type, b.type, env.conf.case_sensitive) for a, b in pairs)
-    targets = [_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
-    plan = combined(kind, cast_to(left, targets, env), cast_to(right, targets, env), keeps_all)
+    targets = [_find_target(a, b, kind, i, env, node) if differ else None for i, (a, b) in enumerate(pairs)]
+    plan = combine(kind, cast_columns(left, targets, env), cast_columns(right, targets, env), keeps_all)
     if kind != "union" or not keeps_all:
         refuse_rows(plan.output, node, env)
     return plan
 
 
-def _target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
-    found = wider(left.type, right.type, env.conf)
+def _find_target(left: Column, right: Column, kind: str, at: int, env: Environment, node: q.Node) -> DataType | None:
+    found = find_wider(left.type, right.type, env.conf)
     # In a union the names of struct fields may differ. Such types need no cast.
-    if found is None and kind == "union" and united(left.type, right.type) is not None:
+    if found is None and kind == "union" and merge_union_types(left.type, right.type) is not None:
         return None
     if found is None:
-        raise env.rejected(
+        raise env.make_error(
             "INCOMPATIBLE_COLUMN_TYPE",
             f"{kind.upper()} can only be performed on tables with compatible column types. The column {at + 1} "
             f"(`{left.name}`) of "
@@ -57,7 +57,7 @@ def _target(left: Column, right: Column, kind: str, at: int, env: Environment, n
     return found
 
 
-def cast_to(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
+def cast_columns(plan: Plan, targets: Sequence[DataType | None], env: Environment) -> Plan:
     """The plan under a projection that casts its columns; the plan itself where nothing changes."""
     if all(t is None or c.type == t for c, t in zip(plan.output, targets)):
         return plan
@@ -70,7 +70,7 @@ def cast_to(plan: Plan, targets: Sequence[DataType | None], env: Environment) ->
     return Project(tuple(items), plan)
 
 
-def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
+def combine(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
     """The operation itself. A union keeps the first input's names and relations, and merges the flags of both."""
     pairs = list(zip(left.output, right.output))
     if kind == "union":
@@ -78,7 +78,7 @@ def combined(kind: str, left: Plan, right: Plan, keeps_all: bool) -> Plan:
         plan = SetOperation(kind, (left, right), True, output)
         return plan if keeps_all else Distinct(plan)
     if kind == "intersect":
-        output = tuple(_both(a, b) for a, b in pairs)
+        output = tuple(_intersect_columns(a, b) for a, b in pairs)
         return SetOperation(kind, (left, right), keeps_all, output)
     return SetOperation(kind, (left, right), keeps_all, left.output)
 
@@ -101,13 +101,13 @@ def _union_output(pairs: list[tuple[Column, Column]]) -> tuple[Column, ...]:
 
 def union_column(a: Column, b: Column) -> Column:
     """The column that a union makes of one column of each side."""
-    data_type = united(a.type, b.type) or a.type
+    data_type = merge_union_types(a.type, b.type) or a.type
     known = "both sides of the union" if a.evidence and b.evidence else None
     nullable = a.nullable or b.nullable
     return evolve(a, id=fresh_id(), type=data_type, nullable=nullable, known=known if nullable else None)
 
 
-def _both(a: Column, b: Column) -> Column:
+def _intersect_columns(a: Column, b: Column) -> Column:
     """A row of an intersection is in both inputs, so either side's evidence holds for it."""
     known = a.evidence or b.evidence
     nullable = a.nullable and b.nullable

@@ -19,18 +19,18 @@ from planproof_engine.logical.nodes import Values
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import FLOAT, DataType
-from planproof_engine.types.coercion import wider_without_strings
+from planproof_engine.types.coercion import find_wider_without_strings
 
 
 def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -> Values:
     """VALUES: each column takes the common type of its values, nullable where one of them is."""
     ctx = Context(env, Scope((), (), outer, env.conf.case_sensitive), clause="VALUES")
     _refuse_subqueries(node, ctx)
-    rows = [_row(r, ctx) for r in node.rows]
+    rows = [_list_row_values(r, ctx) for r in node.rows]
     named = node.alias.columns if node.alias is not None else ()
     width = len(named) or len(rows[0])
     if any(len(r) != width for r in rows):
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
             f"Invalid inline table: expected {width} columns in every row.",
             node,
@@ -40,7 +40,7 @@ def inline_table(node: q.Values, env: Environment, outer: Scope | None = None) -
     columns, typed = [], []
     for i in range(width):
         values = [r[i] for r in rows]
-        target = _column_type(values, env, node)
+        target = _find_column_type(values, env, node)
         cells = [cast_unless_same(v, target, env.conf) for v in values]
         typed.append(cells)
         columns.append(Column(fresh_id(), names[i], target, any(c.nullable for c in cells)))
@@ -58,11 +58,11 @@ def _refuse_subqueries(node: q.Values, ctx: Context) -> None:
     scalar = any(isinstance(e, q.Subquery) and id(e) not in tested for e in within)
     table = next((t for e in within for t in e.find_all(q.Table)), None)
     if table is not None and (not scalar or env.conf.before("4.0")):
-        raise env.rejected("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
+        raise env.make_error("TABLE_OR_VIEW_NOT_FOUND", f"The table {table} cannot be found in VALUES.", table)
     for value in (v for row in node.rows for v in row.children if not any(v.find_all(q.Query, q.Exists))):
         bind(value, ctx)
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.SCALAR_SUBQUERY_IN_VALUES" if scalar else "INTERNAL_ERROR"
-    raise env.rejected(condition, "Subqueries in the VALUES clause are not supported.", node)
+    raise env.make_error(condition, "Subqueries in the VALUES clause are not supported.", node)
 
 
 def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> None:
@@ -71,7 +71,7 @@ def _refuse_computed(rows: list[list[Expr]], node: q.Node, env: Environment) -> 
     for value in (v for row in rows for v in row):
         computed = content(value) & (AGGREGATE | WINDOW | GENERATOR) or is_volatile(value)
         if computed or any(_is_no_constant(e, env) for e in value.walk()):
-            raise env.rejected(
+            raise env.make_error(
                 "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
                 f'Invalid inline table. Cannot evaluate the expression "{pretty(value)}" in inline table definition.',
                 node,
@@ -87,7 +87,7 @@ def _refuse_failing(rows: list[list[Expr]], typed: list[list[Expr]], node: q.Nod
         for value, column in zip(row, typed):
             if raises(column[at], env.conf):
                 text = f'Invalid inline table. Failed to evaluate the SQL expression "{pretty(value)}".'
-                raise env.rejected("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
+                raise env.make_error("INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION", text, node)
 
 
 _OF_NOW = (
@@ -110,7 +110,7 @@ def _is_no_constant(expr: Expr, env: Environment) -> bool:
     return isinstance(expr, (Outer, Lambda))
 
 
-def _row(node: q.Node, ctx: Context) -> list[Expr]:
+def _list_row_values(node: q.Node, ctx: Context) -> list[Expr]:
     """The values of a row: `(1, 2)`, `struct(1, 2)`, and what stands in parentheses of its own."""
     while isinstance(node, q.Paren):
         node = node.operand
@@ -120,10 +120,10 @@ def _row(node: q.Node, ctx: Context) -> list[Expr]:
         members = node.arguments
     else:
         members = [node]
-    return [_uncoerced(bind(n.operand if isinstance(n, q.Alias) else n, ctx)) for n in members]
+    return [_undo_coercion(bind(n.operand if isinstance(n, q.Alias) else n, ctx)) for n in members]
 
 
-def _uncoerced(expr: Expr) -> Expr:
+def _undo_coercion(expr: Expr) -> Expr:
     """The value as it is before `TypeCoercion`, which runs after VALUES is computed: `nanvl` takes a float beside a
     double as it is, and gives a float."""
     if not isinstance(expr, Call) or expr.function.name != "nanvl":
@@ -134,14 +134,14 @@ def _uncoerced(expr: Expr) -> Expr:
     return evolve(expr, args=(first.child, *expr.args[1:]), type=FLOAT)
 
 
-def _column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
+def _find_column_type(values: list[Expr], env: Environment, node: q.Node) -> DataType:
     first = values[0].type
     if all(v.type == first for v in values):
         return first
     # Inline tables follow the rules of ANSI off in both modes.
-    found = wider_without_strings([v.type for v in values], env.conf.without_ansi)
+    found = find_wider_without_strings([v.type for v in values], env.conf.without_ansi)
     if found is None:
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
             "Invalid inline table: found incompatible types in a column: "
             + ", ".join(dict.fromkeys(v.type.sql for v in values))

@@ -10,8 +10,8 @@ from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind, call
 from planproof_engine.expr import Call, Expr, Literal
 from planproof_engine.expr.function import Mismatch
-from planproof_engine.functions.bind import cast, cast_unless_equal, unexpected
-from planproof_engine.functions.families.operators import beyond_bigint
+from planproof_engine.functions.bind import cast, cast_unless_equal, make_input_mismatch
+from planproof_engine.functions.families.operators import compare_beyond_bigint
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
@@ -30,21 +30,21 @@ from planproof_engine.types import (
 )
 
 
-def binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr:
+def bind_binary(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr:
     """`left symbol right`, as Spark resolves it by the operands' types."""
-    if symbol in _RESOLVERS and (_temporal(left.type) or _temporal(right.type)):
+    if symbol in _RESOLVERS and (_is_temporal(left.type) or _is_temporal(right.type)):
         _refuse_mixed(symbol, left, right, ctx, node)
         found = _RESOLVERS[symbol](left, right, ctx, node)
         if found is not None:
             return found
-    truth = _truth(symbol, left, right, ctx, node)
+    truth = _rewrite_truth(symbol, left, right, ctx, node)
     if truth is not None:
         return truth
-    always = beyond_bigint(symbol, left, right)
+    always = compare_beyond_bigint(symbol, left, right)
     return call(symbol, [left, right], ctx, node) if always is None else Literal(always, BOOLEAN, str(always).lower())
 
 
-def _truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
+def _rewrite_truth(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
     """With ANSI off, `b = 1` becomes `b` and `b = 0` becomes `NOT b` (`BooleanEquality`). None for any other
     comparison."""
     if ctx.conf.ansi or symbol not in ("=", "<=>"):
@@ -61,13 +61,15 @@ def _refuse_mixed(symbol: str, left: Expr, right: Expr, ctx: Context, node: q.No
     open."""
     a, b = _family(left.type), _family(right.type)
     if symbol in "+-" and a and b and a != b and (symbol, b) != ("-", "ym"):
-        raise ctx.env.mismatch(unexpected(0, left, "TIMESTAMP"), node)
+        raise ctx.env.make_mismatch_error(make_input_mismatch(0, left, "TIMESTAMP"), node)
     pairs = [(left, right), (right, left)] if symbol == "+" else [(left, right)] if symbol == "-" else []
     if any(x.type == VOID and y.type == CALENDAR_INTERVAL for x, y in pairs):
-        raise ctx.env.mismatch(Mismatch("CAST_WITHOUT_SUGGESTION", 'cannot cast "TIMESTAMP" to "VOID".'), node)
+        raise ctx.env.make_mismatch_error(
+            Mismatch("CAST_WITHOUT_SUGGESTION", 'cannot cast "TIMESTAMP" to "VOID".'), node
+        )
     if symbol == "/" and left.type == VOID and b:
         text = f'the operands of `/` have incompatible types ("VOID" and "{right.type.sql}").'
-        raise ctx.env.mismatch(Mismatch("BINARY_OP_DIFF_TYPES", text), node)
+        raise ctx.env.make_mismatch_error(Mismatch("BINARY_OP_DIFF_TYPES", text), node)
 
 
 def negate(operand: Expr, ctx: Context, node: q.Node) -> Expr:
@@ -76,7 +78,7 @@ def negate(operand: Expr, ctx: Context, node: q.Node) -> Expr:
     return evolve(found, shown="-") if isinstance(found, Call) else found
 
 
-def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
+def bind_try(node: q.Call, ctx: Context, name: str) -> Expr | None:
     """`try_add` and the like: over dates, times and intervals the operator's type, with NULL in place of an error.
 
     None where the call has not just two arguments: it is then bound, and refused, like any other call.
@@ -86,9 +88,9 @@ def tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if function is None or len(node.arguments) != 2 or not plain or _is_modified(node):
         return None
     left, right = (bind(n, ctx) for n in node.arguments)
-    if not (_temporal(left.type) or _temporal(right.type)) or function.tries not in _RESOLVERS:
+    if not (_is_temporal(left.type) or _is_temporal(right.type)) or function.tries not in _RESOLVERS:
         return evolve(call(name, [left, right], ctx, node, name), span=node.span)
-    inner = binary(function.tries, left, right, ctx, node)
+    inner = bind_binary(function.tries, left, right, ctx, node)
     return Call(function, (left, right), inner.type, True, name, span=node.span)
 
 
@@ -96,7 +98,7 @@ def _is_modified(node: q.Call) -> bool:
     return any((node.distinct, node.filter, node.nulls, node.within_group, node.over))
 
 
-def _temporal(t: DataType) -> bool:
+def _is_temporal(t: DataType) -> bool:
     return isinstance(t, (Interval, Time)) or t in (DATE, TIMESTAMP, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
 
 
@@ -104,15 +106,15 @@ def _is_day(t: DataType) -> bool:
     return isinstance(t, Interval) and t.start == t.end == "day"
 
 
-def _day_time(t: DataType) -> bool:
+def _is_day_time(t: DataType) -> bool:
     return isinstance(t, Interval) and not t.year_month
 
 
-def _year_month(t: DataType) -> bool:
+def _is_year_month(t: DataType) -> bool:
     return isinstance(t, Interval) and t.year_month
 
 
-def _stamp(t: DataType) -> bool:
+def _is_timestamp(t: DataType) -> bool:
     return t in (TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -126,15 +128,19 @@ def _add_to(start: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | None
     a, b = start.type, other.type
     if a == DATE:
         return _add_to_date(start, other, ctx, node)
-    if _stamp(a) and b == VOID and not ctx.lacks("timestamps plus NULL"):
+    if _is_timestamp(a) and b == VOID and not ctx.lacks("timestamps plus NULL"):
         return call("timestamp_add_interval", [start, cast(other, CALENDAR_INTERVAL, ctx.conf)], ctx, node)
-    if _stamp(a) and _year_month(b):
+    if _is_timestamp(a) and _is_year_month(b):
         return call("timestamp_add_ym_interval", [start, other], ctx, node)
-    if isinstance(a, Time) and (_day_time(b) or b == VOID):
+    if isinstance(a, Time) and (_is_day_time(b) or b == VOID):
         moved = cast_unless_equal(other, _DAY_SECOND, ctx.conf) if b == VOID else other
         return call("time_add_interval", [start, moved], ctx, node)
-    interval = b == CALENDAR_INTERVAL or _day_time(b)
-    if (interval and not _temporal(a) and a != VOID) or (b == CALENDAR_INTERVAL and a != b) or (interval and _stamp(a)):
+    interval = b == CALENDAR_INTERVAL or _is_day_time(b)
+    if (
+        (interval and not _is_temporal(a) and a != VOID)
+        or (b == CALENDAR_INTERVAL and a != b)
+        or (interval and _is_timestamp(a))
+    ):
         moment = cast(start, TIMESTAMP, ctx.conf) if is_string(a) else start
         added = call("timestamp_add_interval", [moment, other], ctx, node)
         return added if added.type == a else cast(added, a, ctx.conf)
@@ -148,14 +154,14 @@ def _add_to_date(date: Expr, other: Expr, ctx: Context, node: q.Node) -> Expr | 
         return call("timestamp_add_interval", parts, ctx, node)
     if _is_day(b):
         return call("date_add", [date, call("extractansiintervaldays", [other], ctx, node)], ctx, node)
-    if _day_time(b):
+    if _is_day_time(b):
         return call("timestamp_add_interval", [cast(date, TIMESTAMP, ctx.conf), other], ctx, node)
-    if _year_month(b):
+    if _is_year_month(b):
         return call("date_add_ym_interval", [date, other], ctx, node)
     if b == CALENDAR_INTERVAL:
         return call("date_add_interval", [date, other], ctx, node)
     if b == STRING:
-        raise ctx.env.mismatch(unexpected(1, other, _DAYS), node)
+        raise ctx.env.make_mismatch_error(make_input_mismatch(1, other, _DAYS), node)
     return call("date_add", [date, other], ctx, node)
 
 
@@ -164,16 +170,16 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | Non
     if ctx.conf.ansi and DATE in (a, b) and STRING in (a, b):
         left, right = (cast_unless_equal(x, DATE, ctx.conf) for x in (left, right))
         return call("subtract_dates", [left, right], ctx, node)
-    times = _times(left, right, ctx)
+    times = _cast_to_times(left, right, ctx)
     if times is not None:
         return call("subtract_times", times, ctx, node)
-    if (_stamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _stamp(b):
+    if (_is_timestamp(a) and not isinstance(b, Interval) and b != CALENDAR_INTERVAL) or _is_timestamp(b):
         return call("subtract_timestamps", [left, right], ctx, node)
     if b == DATE or (a == DATE and b == VOID and not ctx.conf.before("4.1")):
         return call("subtract_dates", [left, right], ctx, node)
     if a == DATE and not isinstance(b, Interval) and b != CALENDAR_INTERVAL:
         if b == STRING:
-            raise ctx.env.mismatch(unexpected(1, right, _DAYS), node)
+            raise ctx.env.make_mismatch_error(make_input_mismatch(1, right, _DAYS), node)
         return call("date_sub", [left, right], ctx, node)
     if a == DATE and _is_day(b):
         days = negate(call("extractansiintervaldays", [right], ctx, node), ctx, node)
@@ -187,7 +193,7 @@ def _subtract(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | Non
     return _subtract_interval(left, right, ctx, node)
 
 
-def _times(left: Expr, right: Expr, ctx: Context) -> list[Expr] | None:
+def _cast_to_times(left: Expr, right: Expr, ctx: Context) -> list[Expr] | None:
     """The operands as times of day where one is a time and the other is one too, NULL, or (with ANSI on) a string."""
     time = next((e.type for e in (left, right) if isinstance(e.type, Time)), None)
     if time is None:
@@ -225,7 +231,7 @@ def _divide(left: Expr, right: Expr, ctx: Context, node: q.Node) -> Expr | None:
 def _family(t: DataType) -> str:
     if t == CALENDAR_INTERVAL:
         return "calendar"
-    return "ym" if _year_month(t) else "dt" if _day_time(t) else ""
+    return "ym" if _is_year_month(t) else "dt" if _is_day_time(t) else ""
 
 
 _DAYS = '("INT" or "SMALLINT" or "TINYINT")'

@@ -5,15 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from planproof_engine.analysis.blocks.evidence import guarded
+from planproof_engine.analysis.blocks.evidence import prove_by_branches
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions import literals, subqueries
-from planproof_engine.analysis.expressions.arithmetic import binary, negate
-from planproof_engine.analysis.expressions.binding import Binder, bind, bind_item, bind_member, call, unresolved
-from planproof_engine.analysis.expressions.calls import bind_call, plain_call, starred
-from planproof_engine.analysis.expressions.constants import bare_call, spelt_name
-from planproof_engine.analysis.expressions.quantified import quantified_like
-from planproof_engine.analysis.names.scope import ambiguous, extract, fields_of, item, placed, resolve
+from planproof_engine.analysis.expressions.arithmetic import bind_binary, negate
+from planproof_engine.analysis.expressions.binding import (
+    Binder,
+    bind,
+    bind_item,
+    bind_member,
+    call,
+    make_unresolved_error,
+)
+from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call, expand_star
+from planproof_engine.analysis.expressions.constants import find_bare_call, resolve_identifier
+from planproof_engine.analysis.expressions.quantified import bind_quantified_like
+from planproof_engine.analysis.names.scope import (
+    extract,
+    extract_fields,
+    extract_item,
+    make_ambiguous_error,
+    place_variable,
+    resolve,
+)
 from planproof_engine.analysis.names.stars import expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import SUBQUERY, WINDOW, content
 from planproof_engine.analysis.refusals.earlier import is_checked
@@ -35,13 +49,13 @@ from planproof_engine.expr import (
     Window,
     column_of,
 )
-from planproof_engine.functions.bind import cast, cast_unless_equal, refused_cast, refused_type
+from planproof_engine.functions.bind import cast, cast_unless_equal, check_cast, check_target_type
 from planproof_engine.functions.names import OF_BOOLEANS
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
 from planproof_engine.sql.names import drop_parentheses, name_parts
-from planproof_engine.types import BOOLEAN, STRING, VARIANT, Array, DataType, Map, String, without_lengths
+from planproof_engine.types import BOOLEAN, STRING, VARIANT, Array, DataType, Map, String, drop_lengths
 
 
 def _paren(node: q.Paren, ctx: Context) -> Expr:
@@ -50,7 +64,7 @@ def _paren(node: q.Paren, ctx: Context) -> Expr:
 
 def _literal(node: q.Literal, ctx: Context) -> Expr:
     found = literals.string(node) if node.is_string else literals.number(node, ctx.conf)
-    return spanned(found, node)
+    return add_span(found, node)
 
 
 def _boolean(node: q.Boolean, ctx: Context) -> Expr:
@@ -61,16 +75,16 @@ def _null(node: q.Null, ctx: Context) -> Expr:
     return literals.NULL
 
 
-def _typed(node: q.TypedLiteral, ctx: Context) -> Expr:
-    return spanned(literals.typed(node, ctx.conf), node)
+def _typed_literal(node: q.TypedLiteral, ctx: Context) -> Expr:
+    return add_span(literals.typed(node, ctx.conf), node)
 
 
 def _interval(node: q.IntervalLiteral, ctx: Context) -> Expr:
-    return spanned(literals.interval(node, ctx.conf), node)
+    return add_span(literals.interval(node, ctx.conf), node)
 
 
 def _column(node: q.Node, ctx: Context) -> Expr:
-    return spanned(bind_name(name_parts(node), node, ctx), node)
+    return add_span(bind_name(name_parts(node), node, ctx), node)
 
 
 def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
@@ -78,42 +92,44 @@ def bind_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr:
     if ctx.lambdas is not None:
         variable = ctx.lambdas.find(ctx.key(parts[0]))
         if variable is not None:
-            return fields_of(placed(variable, node.span, ctx.env.text), parts[1:], ctx.conf, ctx.env.registry)
-    found = _named(parts, node, ctx)
+            return extract_fields(
+                place_variable(variable, node.span, ctx.env.text), parts[1:], ctx.conf, ctx.env.registry
+            )
+    found = _resolve_name(parts, node, ctx)
     if found is not None:
         return found
-    bare = bare_call(parts, ctx)
+    bare = find_bare_call(parts, ctx)
     if bare is not None:
         return call(bare, [], ctx, node)
-    raise unresolved(parts, ctx, node)
+    raise make_unresolved_error(parts, ctx, node)
 
 
-def _named(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
-    hiding = _lateral_alias(parts, node, ctx) if ctx.aliases_first else None
+def _resolve_name(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
+    hiding = _find_lateral_alias(parts, node, ctx) if ctx.aliases_first else None
     if hiding is not None:
         return hiding
     try:
-        found = resolve(parts, ctx.scope.alone(), ctx.conf, ctx.env.registry)
+        found = resolve(parts, ctx.scope.drop_outer(), ctx.conf, ctx.env.registry)
     except AnalysisError:
         # Over an Aggregate, a name that means nothing in the input is looked for in the output.
-        over = _lateral_alias(parts, node, ctx) if ctx.clause in ("HAVING", "ORDER BY", "SORT BY") else None
+        over = _find_lateral_alias(parts, node, ctx) if ctx.clause in ("HAVING", "ORDER BY", "SORT BY") else None
         if over is None:
             raise
         return over
     if found is not None:
         return found[0]
-    lateral = _lateral_alias(parts, node, ctx)
+    lateral = _find_lateral_alias(parts, node, ctx)
     if lateral is not None:
         return lateral
     if ctx.scope.outer is not None:
-        bare = bare_call(parts, ctx)
+        bare = find_bare_call(parts, ctx)
         outer = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry)
         if outer is not None and bare is None:
             return outer[0]
-    return _session_variable(parts, ctx)
+    return _find_session_variable(parts, ctx)
 
 
-def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
+def _find_lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr | None:
     """The select item to the left whose alias the name is (lateral column alias). A column of the child with that name
     comes first.
 
@@ -126,9 +142,9 @@ def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr |
     assert ctx.aliases is not None
     ctx.aliases.used = True
     if len(found) > 1 and ctx.clause == "HAVING":
-        raise ambiguous(parts, [column_of(a) for a in found], ctx.env.origin(node))
+        raise make_ambiguous_error(parts, [column_of(a) for a in found], ctx.env.origin(node))
     if len(found) > 1:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
             f"Lateral column alias `{parts[0]}` is ambiguous and has {len(found)} matches.",
             node,
@@ -136,11 +152,11 @@ def _lateral_alias(parts: tuple[str, ...], node: q.Node, ctx: Context) -> Expr |
     alias = found[0]
     known = alias.child.evidence if alias.nullable else None
     column = Column(alias.id, parts[0], alias.type, alias.nullable, (), known)
-    value = spanned(fields_of(column, parts[1:], ctx.conf, ctx.env.registry), node)
+    value = add_span(extract_fields(column, parts[1:], ctx.conf, ctx.env.registry), node)
     return LateralReference(value, parts[-1]) if ctx.clause == "SELECT" else value
 
 
-def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
+def _find_session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
     names = parts[-1:] if len(parts) > 1 and parts[-2].lower() == "session" else parts
     key = names[0].lower()
     if len(names) > 1 or key not in ctx.env.variables:
@@ -154,9 +170,9 @@ def _session_variable(parts: tuple[str, ...], ctx: Context) -> Expr | None:
 def _dot(node: q.Dot, ctx: Context) -> Expr:
     parts = name_parts(node)
     if parts:
-        return spanned(bind_name(parts, node, ctx), node)
+        return add_span(bind_name(parts, node, ctx), node)
     child = bind(node.operand, ctx)
-    return spanned(extract(child, node.field.text, ctx.conf, ctx.env.registry), node)
+    return add_span(extract(child, node.field.text, ctx.conf, ctx.env.registry), node)
 
 
 def _bracket(node: q.Bracket, ctx: Context) -> Expr:
@@ -169,7 +185,7 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
             raise
         given = child.type
         if not isinstance(given, (Array, Map)):
-            item(child, literals.NULL, ctx.conf, ctx.env.registry)  # A rule looks at it, whatever its key is.
+            extract_item(child, literals.NULL, ctx.conf, ctx.env.registry)  # A rule looks at it, whatever its key is.
         of_texts = (
             isinstance(given, Map) and isinstance(given.key, String) and bool(name_parts(drop_parentheses(node.index)))
         )
@@ -179,10 +195,10 @@ def _bracket(node: q.Bracket, ctx: Context) -> Expr:
         raise AnalysisError(
             condition, f"{error.message} If the map's key is meant to be a text, put it in quotes.", error.origin
         ) from None
-    return spanned(item(child, key, ctx.conf, ctx.env.registry), node)
+    return add_span(extract_item(child, key, ctx.conf, ctx.env.registry), node)
 
 
-def spanned(expr: Expr, node: q.Node) -> Expr:
+def add_span(expr: Expr, node: q.Node) -> Expr:
     """The expression with the place in the text that it came from."""
     if isinstance(expr, (Call, Cast, Column, GetField, GetFieldOfElements, Literal, Variable)):
         found = node.span
@@ -193,54 +209,54 @@ def spanned(expr: Expr, node: q.Node) -> Expr:
 def _cast(node: q.Cast, ctx: Context) -> Expr:
     child = bind(node.operand, ctx)
     given = node.target.data_type
-    target = _without_lengths(given, ctx)
+    target = _drop_lengths(given, ctx)
     mode = "try" if isinstance(node, q.TryCast) else "ansi" if ctx.conf.ansi else "legacy"
-    refused = refused_type(child.type, target, ctx.conf) or refused_cast(child.type, target, mode)
+    refused = check_target_type(child.type, target, ctx.conf) or check_cast(child.type, target, mode)
     if refused is not None:
-        raise ctx.env.mismatch(refused, node)
+        raise ctx.env.make_mismatch_error(refused, node)
     ignored = None if given == target else given
     return evolve(cast(child, target, ctx.conf, mode=mode, written=True), span=node.span, ignored=ignored)
 
 
-def _without_lengths(given: DataType, ctx: Context) -> DataType:
+def _drop_lengths(given: DataType, ctx: Context) -> DataType:
     """A cast to char or varchar, at any depth, is one to string, unless the setting keeps the length.
 
     Before Spark 4.2 a written UTF8_BINARY is the default string.
     """
     if isinstance(given, String) and given.collation == "UTF8_BINARY" and ctx.conf.before("4.2"):
         return STRING
-    return given if ctx.conf.preserve_char_varchar else without_lengths(given)
+    return given if ctx.conf.preserve_char_varchar else drop_lengths(given)
 
 
 def _binary(symbol: str) -> Binder:
     def binder(node: q.Binary, ctx: Context) -> Expr:
         left, right = bind(node.left, ctx), bind(node.right, ctx)
-        return spanned(binary(symbol, left, right, ctx, node), node)
+        return add_span(bind_binary(symbol, left, right, ctx, node), node)
 
     return binder
 
 
 def _unary_call(name: str) -> Binder:
     def binder(node: q.Unary, ctx: Context) -> Expr:
-        return spanned(call(name, [bind(node.operand, ctx)], ctx, node), node)
+        return add_span(call(name, [bind(node.operand, ctx)], ctx, node), node)
 
     return binder
 
 
 def _binary_call(name: str) -> Binder:
     def binder(node: q.Binary, ctx: Context) -> Expr:
-        return spanned(call(name, [bind(node.left, ctx), bind(node.right, ctx)], ctx, node), node)
+        return add_span(call(name, [bind(node.left, ctx), bind(node.right, ctx)], ctx, node), node)
 
     return binder
 
 
 def _negated_binary(symbol: str) -> Binder:
     inner = _binary(symbol)
-    return lambda node, ctx: spanned(call("not", [inner(node, ctx)], ctx, node), node)
+    return lambda node, ctx: add_span(call("not", [inner(node, ctx)], ctx, node), node)
 
 
 def _neg(node: q.Neg, ctx: Context) -> Expr:
-    return spanned(negate(bind(node.operand, ctx), ctx, node), node)
+    return add_span(negate(bind(node.operand, ctx), ctx, node), node)
 
 
 def _between(node: q.Between, ctx: Context) -> Expr:
@@ -248,25 +264,25 @@ def _between(node: q.Between, ctx: Context) -> Expr:
     if not ctx.conf.before("4.0") and any(is_star(part, ctx) for part in parts):
         written = q.Call("between", parts)
         written.span = node.span
-        return spanned(plain_call(written, ctx), node)  # A function, among whose arguments a star is expanded.
+        return add_span(bind_plain_call(written, ctx), node)  # A function, among whose arguments a star is expanded.
     operands = [bind(part, ctx) for part in parts]
     value, *bounds = operands
-    low, high = (binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
+    low, high = (bind_binary(symbol, value, bound, ctx, node) for symbol, bound in zip((">=", "<="), bounds))
     if ctx.conf.before("4.0"):
-        return spanned(call("and", [low, high], ctx, node), node)
-    return spanned(call("between", operands, ctx, node), node)
+        return add_span(call("and", [low, high], ctx, node), node)
+    return add_span(call("between", operands, ctx, node), node)
 
 
 def _is(node: q.Is, ctx: Context) -> Expr:
     operand, test, negated = bind(node.operand, ctx), node.test, node.negated
     if isinstance(test, q.Boolean):
-        found = binary("<=>", operand, _boolean(test, ctx), ctx, node)
-        return spanned(call("not", [found], ctx, node) if negated else found, node)
+        found = bind_binary("<=>", operand, _boolean(test, ctx), ctx, node)
+        return add_span(call("not", [found], ctx, node) if negated else found, node)
     if isinstance(test, q.Var):
         operand = cast_unless_equal(operand, BOOLEAN, ctx.conf)
         if _is_as_parsed(operand):
-            return spanned(call("isnotunknown" if negated else "isunknown", [operand], ctx, node), node)
-    return spanned(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
+            return add_span(call("isnotunknown" if negated else "isunknown", [operand], ctx, node), node)
+    return add_span(call("isnotnull" if negated else "isnull", [operand], ctx, node), node)
 
 
 def _is_as_parsed(expr: Expr) -> bool:
@@ -284,7 +300,7 @@ def _like(name: str) -> Binder:
         operands = [bind(node.operand, ctx), bind(node.pattern, ctx)]
         if isinstance(node, q.Like) and node.escape is not None:
             operands.append(bind(node.escape, ctx))
-        return spanned(call(name, operands, ctx, node), node)
+        return add_span(call(name, operands, ctx, node), node)
 
     return binder
 
@@ -292,13 +308,13 @@ def _like(name: str) -> Binder:
 def _in(node: q.In, ctx: Context) -> Expr:
     value, query = node.operand, node.query
     if query is None:
-        members = [m for n in node.members for m in _starred(n, ctx)]
-        return spanned(call("in", [bind(value, ctx), *members], ctx, node), node)
-    values = [bind_item(v, ctx) for v in _row(value)]
-    return subqueries.in_subquery(values, query, ctx, node)
+        members = [m for n in node.members for m in _bind_member_or_star(n, ctx)]
+        return add_span(call("in", [bind(value, ctx), *members], ctx, node), node)
+    values = [bind_item(v, ctx) for v in _list_row_values(value)]
+    return subqueries.bind_in_subquery(values, query, ctx, node)
 
 
-def _row(node: q.Node) -> Sequence[q.Node]:
+def _list_row_values(node: q.Node) -> Sequence[q.Node]:
     """The values of `(a, b)` or `struct(a, b)`, which Spark's parser makes the same; else the node alone."""
     if isinstance(node, q.Tuple):
         return node.members
@@ -313,53 +329,53 @@ def _case(node: q.Case, ctx: Context) -> Expr:
     for branch in node.branches:
         condition = bind(branch.condition, ctx)
         if value is not None:
-            condition = binary("=", value, condition, ctx, branch)
+            condition = bind_binary("=", value, condition, ctx, branch)
         args += [condition, bind(branch.value, ctx)]
     if node.default is not None:
         args.append(bind(node.default, ctx))
-    return spanned(_with_guards(call("when", args, ctx, node), ctx), node)
+    return add_span(_prove_branches(call("when", args, ctx, node), ctx), node)
 
 
 def _call(node: q.Call, ctx: Context) -> Expr:
     bound = bind_call(node, ctx)
     if isinstance(bound, Call) and any(isinstance(a, Lambda) for a in bound.args):
         _check_higher_order(bound, ctx, node)
-    return _with_guards(bound, ctx)
+    return _prove_branches(bound, ctx)
 
 
 def _check_higher_order(bound: Call, ctx: Context, node: q.Node) -> None:
     found = content(bound)
     if found & SUBQUERY:
         subqueries.refuse_in_higher_order(ctx, node)
-    if found & WINDOW and any(isinstance(a, Lambda) and _window_of_variable(a) for a in bound.args):
-        raise ctx.env.rejected(
+    if found & WINDOW and any(isinstance(a, Lambda) and _has_window_of_variable(a) for a in bound.args):
+        raise ctx.env.make_error(
             "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
             "A window function inside a lambda function cannot see the lambda's variables.",
             node,
         )
 
 
-def _window_of_variable(function: Lambda) -> bool:
+def _has_window_of_variable(function: Lambda) -> bool:
     """Whether a window reads a variable of the lambda around it. Spark computes windows outside of lambdas, where the
     variable does not exist."""
     windows = (e for e in function.body.walk() if isinstance(e, Window))
     return any(e in function.parameters for window in windows for e in window.walk())
 
 
-def _with_guards(bound: Expr, ctx: Context) -> Expr:
+def _prove_branches(bound: Expr, ctx: Context) -> Expr:
     """CASE or IF with the evidence that its conditions give."""
     if not isinstance(bound, Call) or not bound.nullable or bound.known or bound.function.name not in ("when", "if"):
         return bound
-    known = guarded(bound, ctx.conf)
+    known = prove_by_branches(bound, ctx.conf)
     return bound if known is None else evolve(bound, known=known)
 
 
 def _tuple(node: q.Tuple, ctx: Context) -> Expr:
-    members = [m for n in node.members for m in (starred(n, ctx) if is_star(n, ctx) else [bind_member(n, ctx)])]
-    return spanned(call("struct", members, ctx, node, "named_struct"), node)
+    members = [m for n in node.members for m in (expand_star(n, ctx) if is_star(n, ctx) else [bind_member(n, ctx)])]
+    return add_span(call("struct", members, ctx, node, "named_struct"), node)
 
 
-def _starred(node: q.Node, ctx: Context) -> list[Expr]:
+def _bind_member_or_star(node: q.Node, ctx: Context) -> list[Expr]:
     if isinstance(node, q.Star):
         refuse_star(node, ctx)
         return list(expand(node, ctx))
@@ -370,7 +386,7 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
     name = node.name
     found = ctx.env.parameters.get(name.lower() if name else f"?{node.span[0]}")
     if found is None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {name or '?'}. Please, fix `args`.", node
         )
     return found
@@ -378,7 +394,7 @@ def _placeholder(node: q.Placeholder, ctx: Context) -> Expr:
 
 def _identifier(node: q.IdentifierClause, ctx: Context) -> Expr:
     """`IDENTIFIER(expr)` as a column: the name that the text spells."""
-    return bind_name(split_name(spelt_name(node, ctx)), node, ctx)
+    return bind_name(split_name(resolve_identifier(node, ctx)), node, ctx)
 
 
 _KEYS = re.compile(r"`((?:[^`]|``)*)`|\['([^']*)'\]|\[\d+\]|([^.\[\]`]+)")
@@ -396,13 +412,13 @@ def _variant_path(node: q.VariantPath, ctx: Context) -> Expr:
     child = bind(node.operand, ctx)
     reads_text = ctx.env.conf.databricks and child.type == STRING
     if child.type != VARIANT and not reads_text:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "COLUMN_IS_NOT_VARIANT_TYPE", f'The operator `:` reads a VARIANT, and this is a "{child.type.sql}".', node
         )
     path = node.path
     text = f"${path}" if path.startswith("[") else f"$.{path}"
     reads = "get_json_object" if reads_text else "variant_get"
-    found = spanned(call(reads, [child, Literal(text, STRING, text)], ctx, node), node)
+    found = add_span(call(reads, [child, Literal(text, STRING, text)], ctx, node), node)
     name = _last_key(path)
     return found if name is None else Alias(found, name, UNNUMBERED, explicit=False)
 
@@ -417,7 +433,7 @@ BINDERS: dict[type, Binder] = {
     q.Literal: _literal,
     q.Boolean: _boolean,
     q.Null: _null,
-    q.TypedLiteral: _typed,
+    q.TypedLiteral: _typed_literal,
     q.IntervalLiteral: _interval,
     q.Column: _column,
     q.Identifier: _column,
@@ -459,11 +475,11 @@ BINDERS: dict[type, Binder] = {
     q.Like: _like("like"),
     q.ILike: _like("ilike"),
     q.RegexpLike: _like("rlike"),
-    q.QuantifiedLike: quantified_like,
+    q.QuantifiedLike: bind_quantified_like,
     q.IdentifierClause: _identifier,
     q.In: _in,
-    q.Exists: subqueries.exists,
-    q.Subquery: subqueries.scalar,
+    q.Exists: subqueries.bind_exists,
+    q.Subquery: subqueries.bind_scalar,
     q.Case: _case,
     q.Tuple: _tuple,
     q.Placeholder: _placeholder,

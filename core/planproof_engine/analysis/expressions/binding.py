@@ -1,6 +1,6 @@
 """Binding an expression: from a node of the SQL tree, by its class, to a typed expression.
 
-Binders call each other (a call binds its arguments). They find each other in one table, which `binders` fills.
+Binders call each other (a call binds its arguments). They find each other in one table, which `add_binders` fills.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_VALUES = {
 """Nodes that the call or list around them binds. Spark refuses them anywhere else."""
 
 
-def binders(table: Mapping[type, Binder]) -> None:
+def add_binders(table: Mapping[type, Binder]) -> None:
     """Adds the binders of a family of nodes."""
     _BINDERS.update(table)
 
@@ -50,14 +50,14 @@ def bind(node: q.Node, ctx: Context) -> Expr:
     """
     binder = _BINDERS.get(type(node))
     if type(node) in _NO_VALUES:
-        raise ctx.env.rejected(*_NO_VALUES[type(node)], node)
+        raise ctx.env.make_error(*_NO_VALUES[type(node)], node)
     if binder is None:
-        raise ctx.env.unknown(f"the expression {type(node).__name__}", node)
+        raise ctx.env.make_unknown(f"the expression {type(node).__name__}", node)
     try:
         return binder(node, ctx)
     except (AnalysisError, Unknown) as error:
         if isinstance(error, GeneratorMismatch) and error.call is not node and not isinstance(node, q.Paren):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
                 "A generator cannot stand inside an expression.",
                 error.call,
@@ -66,7 +66,7 @@ def bind(node: q.Node, ctx: Context) -> Expr:
             raise
         raise error.at(ctx.env.error_origin(node)) from None
     except Mismatch as mismatch:
-        raise ctx.env.mismatch(mismatch, node) from None
+        raise ctx.env.make_mismatch_error(mismatch, node) from None
 
 
 def bind_item(node: q.Node, ctx: Context) -> Expr:
@@ -89,11 +89,11 @@ def call(name: str, args: Sequence[Expr], ctx: Context, node: q.Node, shown: str
     """The function called `name` on bound arguments. Raises `Unknown` for one that planproof does not know."""
     function = ctx.env.registry.find(name)
     if function is None:
-        raise ctx.env.unknown(f"the function {name}", node)
+        raise ctx.env.make_unknown(f"the function {name}", node)
     try:
         return apply(function, args, ctx.conf, shown or (name if function.alias else None))
     except Mismatch as mismatch:
-        raise ctx.env.mismatch(mismatch, node) from None
+        raise ctx.env.make_mismatch_error(mismatch, node) from None
 
 
 def is_of_files(parts: Sequence[str], ctx: Context) -> bool:
@@ -104,16 +104,16 @@ def is_of_files(parts: Sequence[str], ctx: Context) -> bool:
     return bool(ctx.scope.columns) and any(ctx.key(part) == "_metadata" for part in parts)
 
 
-def unresolved(parts: tuple[str, ...], ctx: Context, node: q.Node) -> AnalysisError | Unknown:
+def make_unresolved_error(parts: tuple[str, ...], ctx: Context, node: q.Node) -> AnalysisError | Unknown:
     """The error for a name that nothing has, with Spark's suggestions; `Unknown` for a hidden column of files."""
     if is_of_files(parts, ctx):
-        return ctx.env.unknown("the hidden column _metadata of a table's files", node)
+        return ctx.env.make_unknown("the hidden column _metadata of a table's files", node)
     name = ".".join(f"`{p}`" for p in parts)
-    candidates = ctx.scope.candidates(parts)
+    candidates = ctx.scope.list_candidates(parts)
     text = f"A column, variable, or function parameter with name {name} cannot be resolved."
     if not candidates:
-        return ctx.env.rejected("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
-    return ctx.env.rejected(
+        return ctx.env.make_error("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", text, node)
+    return ctx.env.make_error(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",
         f"{text} Did you mean one of the following? [{', '.join(candidates)}].",
         node,

@@ -6,23 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions import windows
-from planproof_engine.analysis.expressions.arithmetic import tried
+from planproof_engine.analysis.expressions.arithmetic import bind_try
 from planproof_engine.analysis.expressions.binding import GeneratorMismatch, bind, bind_item, bind_member, call
 from planproof_engine.analysis.expressions.constants import function_name
-from planproof_engine.analysis.expressions.lambdas import before_lambdas, bound_lambda, with_identity
+from planproof_engine.analysis.expressions.lambdas import add_identity, bind_lambda, cast_before_lambdas
 from planproof_engine.analysis.expressions.modifiers import (
     NESTED,
     Argument,
-    modified,
-    ordered_arguments,
+    add_modifiers,
+    order_arguments,
     refuse_modifiers,
 )
-from planproof_engine.analysis.expressions.named import name_argument, placed, refuse_positional
+from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.expressions.windows import sort_keys
 from planproof_engine.analysis.names.stars import NO_STARS, expand, is_star, refuse_star
 from planproof_engine.analysis.refusals.checks import is_grouping, nests_aggregate
 from planproof_engine.analysis.refusals.earlier import is_checked
-from planproof_engine.analysis.refusals.routines import missing, unresolved, without_schema
+from planproof_engine.analysis.refusals.routines import drop_schema, make_missing_error, make_unresolved_error
 from planproof_engine.analysis.script import routines
 from planproof_engine.expr import (
     Call,
@@ -39,7 +39,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.functions.bind import apply, check_arity
 from planproof_engine.functions.declared import calls_declared, is_declared
 from planproof_engine.functions.names import SPARK_FUNCTIONS
-from planproof_engine.functions.registry import named
+from planproof_engine.functions.registry import list_names
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve
 from planproof_engine.sql import nodes as q
@@ -60,39 +60,39 @@ def bind_call(node: q.Call, ctx: Context) -> Expr:
     if function is None or key in ctx.env.registry.internal:
         routine = routines.find(name, ctx.env)
         if routine is not None:
-            return routines.scalar(routine, node, ctx)
+            return routines.call_scalar(routine, node, ctx)
         if function is not None and key in SPARK_FUNCTIONS:
             _check_arity(function, node.arguments, node, ctx)  # `cast(1)` has a name that is grammar
-        raise missing(name, node, ctx.env)
+        raise make_missing_error(name, node, ctx.env)
     if function.category is Category.TABLE:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "NOT_A_SCALAR_FUNCTION", f"`{key}` is a table function: it stands in FROM, not in an expression.", node
         )
     if key in ("like", "ilike") and len(node.arguments) > 2 and ctx.lacks("escape character of a function"):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
             f"The `{key}` requires 2 parameters but the actual number is {len(node.arguments)}.",
             node,
         )
     over = node.over
     try:
-        bound = _fed_by_python(_applied(function, name, node, ctx), ctx)
+        bound = _loosen_python_flags(_apply(function, name, node, ctx), ctx)
     except AnalysisError as error:
         own = error.condition.startswith("DATATYPE_MISMATCH") and error.origin == ctx.env.error_origin(node)
         if own and over is not None and function.category is Category.WINDOW:
             windows.refuse_frame(function, over, ctx, node)
         raise
     if over is None and function.category is Category.WINDOW:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", f"Window function {pretty(bound)} requires an OVER clause.", node
         )
-    return windows.over(bound, over, ctx, node) if over is not None else bound
+    return windows.bind_window(bound, over, ctx, node) if over is not None else bound
 
 
 _COUNTED_LATER = (q.Star, q.Lambda, q.Kwarg)
 
 
-def _fed_by_python(bound: Call, ctx: Context) -> Call:
+def _loosen_python_flags(bound: Call, ctx: Context) -> Call:
     """Spark takes a row's value from Python as nullable, whatever the function declares, and the elements of a list of
     such values too."""
     if bound.nullable or ctx.lambdas is not None or not ctx.env.registry.declared:
@@ -102,32 +102,32 @@ def _fed_by_python(bound: Call, ctx: Context) -> Call:
     return evolve(bound, nullable=True) if fed else bound
 
 
-def plain_call(node: q.Call, ctx: Context) -> Call:
+def bind_plain_call(node: q.Call, ctx: Context) -> Call:
     """The call of a function that planproof knows, without an OVER."""
     name = _name(node, ctx)
     function = ctx.env.registry.find(name)
     if function is None:
-        raise missing(name, node, ctx.env)
-    return _applied(function, name, node, ctx)
+        raise make_missing_error(name, node, ctx.env)
+    return _apply(function, name, node, ctx)
 
 
 def _time_window(node: q.Call, ctx: Context, name: str) -> Expr:
-    return _column_of_window(plain_call(node, ctx), node, ctx)
+    return _find_window_column(bind_plain_call(node, ctx), node, ctx)
 
 
-def _column_of_window(call: Call, node: q.Node, ctx: Context) -> Column:
+def _find_window_column(call: Call, node: q.Node, ctx: Context) -> Column:
     """The column that stands for a time window. Raises `Unknown` where the block made none."""
     found = ctx.time_windows.get(call)
     if found is None:
-        raise ctx.env.unknown("a time window here", node)
+        raise ctx.env.make_unknown("a time window here", node)
     return found
 
 
 def _name(node: q.Call, ctx: Context) -> str:
-    return without_schema(function_name(node, ctx), ctx.env)
+    return drop_schema(function_name(node, ctx), ctx.env)
 
 
-def _looked_up(tree: q.Node, error: AnalysisError) -> Iterator[q.Node]:
+def _list_looked_up(tree: q.Node, error: AnalysisError) -> Iterator[q.Node]:
     """The nodes whose functions Spark looks up before it raises `error`: not those of windows that nothing names, nor,
     of an error of its rules, those of a lateral subquery."""
     yield tree
@@ -139,16 +139,16 @@ def _looked_up(tree: q.Node, error: AnalysisError) -> Iterator[q.Node]:
             continue
         lateral = isinstance(tree, q.Joined) and tree.lateral and child is tree.right
         if not (lateral and isinstance(child, q.Subquery) and not is_checked(error)):
-            yield from _looked_up(child, error)
+            yield from _list_looked_up(child, error)
 
 
-def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for the first function that does not exist: Spark looks up functions before anything else
     (`LookupFunctions`)."""
     if env.catalog.source is not None:
         return None
     tables: set[q.Node] = set()
-    for node in _looked_up(tree, error):
+    for node in _list_looked_up(tree, error):
         if isinstance(node, (q.TableFunction, q.LateralView)):
             tables.add(node.call)
         if isinstance(node, q.Hint):
@@ -156,22 +156,22 @@ def unresolved_routine(tree: q.Node, error: AnalysisError, env: Environment) -> 
         if not isinstance(node, q.Call) or node in tables or not isinstance(node.name, str):
             continue
         name = node.name
-        lowered = without_schema(name, env).lower()
+        lowered = drop_schema(name, env).lower()
         registry = env.registry
         function = registry.find(lowered)
         is_syntax = lowered in _SPECIAL and lowered not in SPARK_FUNCTIONS
         known = lowered in registry.known or is_syntax or function is not None
         if not known and routines.find(name, env) is None:
-            return unresolved(name, node, env)
+            return make_unresolved_error(name, node, env)
     return None
 
 
-def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
-    arguments = ordered_arguments(function, _ordered(function, node, ctx), node, ctx)
+def _apply(function: Signature, name: str, node: q.Call, ctx: Context) -> Call:
+    arguments = order_arguments(function, _order_arguments(function, node, ctx), node, ctx)
     shown = name.lower() if function.alias else None
     try:
         _check_arity(function, arguments, node, ctx)
-        args = _bound_arguments(function, arguments, ctx)
+        args = _bind_arguments(function, arguments, ctx)
         found = apply(function, args, ctx.conf, shown, node.span)
         if function.category is Category.AGGREGATE:
             _refuse_nested(function, args, node, ctx)
@@ -179,11 +179,11 @@ def _applied(function: Signature, name: str, node: q.Call, ctx: Context) -> Call
         if mismatch.is_of_types:
             refuse_modifiers(function, node, ctx)
             sort_keys(node.within_group, ctx)
-        error = ctx.env.mismatch(mismatch, node)
+        error = ctx.env.make_mismatch_error(mismatch, node)
         if mismatch.is_of_types and function.category is Category.GENERATOR:
             error = GeneratorMismatch(error, node)
         raise error from None
-    return modified(found, node, ctx)
+    return add_modifiers(found, node, ctx)
 
 
 def _check_arity(function: Signature, arguments: Sequence[Argument], node: q.Call, ctx: Context) -> None:
@@ -204,28 +204,28 @@ def _refuse_nested(function: Signature, args: Sequence[Expr], node: q.Call, ctx:
     if node.over is None and any(map(nests_aggregate, args)):
         refuse_modifiers(function, node, ctx)
         inner = next(e for a in args for e in a.walk() if is_aggregate(e) and not is_grouping(e))
-        raise ctx.env.rejected_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
+        raise ctx.env.make_error_at("NESTED_AGGREGATE_FUNCTION", NESTED, inner.span, node)
 
 
-def _ordered(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
+def _order_arguments(function: Signature, node: q.Call, ctx: Context) -> list[Argument]:
     """The arguments in the function's order: stars expanded, named ones put in their places."""
     arguments: list[Argument] = []
     named: dict[str, q.Node] = {}
     for argument in node.arguments:
         if is_star(argument, ctx):
-            arguments += _count_all(function, node, ctx) or starred(argument, ctx)
+            arguments += _count_all(function, node, ctx) or expand_star(argument, ctx)
         elif isinstance(argument, q.Kwarg):
             if function.name == "struct" or _takes_any_name(function, ctx):
                 value = bind(argument.value, ctx)
                 arguments.append(call("namedargumentexpression", [value], ctx, argument))
                 continue
             _refuse_names(function, node, ctx)
-            name = _parameter(argument.name.text, ctx)
-            name_argument(named, name, argument.value, function.name, node, ctx)
+            name = _parameter_key(argument.name.text, ctx)
+            add_named(named, name, argument.value, function.name, node, ctx)
         else:
             refuse_positional(named, function.name, node, ctx)
             arguments.append(argument)
-    return _placed(function, arguments, named, node, ctx) if named else arguments
+    return _place_arguments(function, arguments, named, node, ctx) if named else arguments
 
 
 def _takes_any_name(function: Signature, ctx: Context) -> bool:
@@ -234,12 +234,12 @@ def _takes_any_name(function: Signature, ctx: Context) -> bool:
     return function.category is Category.GENERATOR and not function.names and ctx.clause in ("FROM", "LATERAL VIEW")
 
 
-def _parameter(name: str, ctx: Context) -> str:
+def _parameter_key(name: str, ctx: Context) -> str:
     """A parameter's name as it is compared: in lower case, before Spark 4.1 as it is written."""
     return name if ctx.lacks("parameters in any case") else name.lower()
 
 
-def starred(star: q.Node, ctx: Context) -> list[Expr]:
+def expand_star(star: q.Node, ctx: Context) -> list[Expr]:
     """The arguments that a star stands for; some versions of Spark take none outside of a SELECT list."""
     if ctx.clause == "WHERE" or ctx.clause in NO_STARS:
         refuse_star(star, ctx)
@@ -255,7 +255,7 @@ def _count_all(function: Signature, node: q.Call, ctx: Context) -> list[Argument
         if ctx.conf.count_of_table_star:
             return []
         expand(star, ctx)
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
             "count(table.*) is not allowed. Use count(*) or name the columns.",
             node,
@@ -268,38 +268,38 @@ def _refuse_names(function: Signature, node: q.Node, ctx: Context) -> None:
     if function.name == "range":
         # `ResolveTableValuedFunctions` hands the pair on as an argument, which is no constant.
         condition = "INTERNAL_ERROR" if ctx.conf.before("4.0") else "NON_FOLDABLE_ARGUMENT"
-        raise ctx.env.rejected(condition, "`range` needs a constant, and takes no named arguments.", node)
+        raise ctx.env.make_error(condition, "`range` needs a constant, and takes no named arguments.", node)
     if not function.names:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "NAMED_PARAMETERS_NOT_SUPPORTED",
             f"Named parameters are not supported for function `{function.name}`.",
             node,
         )
 
 
-def _placed(
+def _place_arguments(
     function: Signature, positional: list[Argument], named: dict[str, q.Node], node: q.Node, ctx: Context
 ) -> list[Argument]:
     inputs = [*function.inputs, *[None] * len(function.names)]
     defaults = (o.default if isinstance(o, Optional) else None for o in inputs)
-    names = (_parameter(n, ctx) for n in function.names)
+    names = (_parameter_key(n, ctx) for n in function.names)
     parameters: list[tuple[str, Argument | None]] = [*zip(names, defaults)]
-    return placed(function.name, parameters, positional, named, node, ctx)
+    return place_named(function.name, parameters, positional, named, node, ctx)
 
 
-def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
+def _bind_arguments(function: Signature, arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
     """Binds the arguments. A lambda comes after the arguments before it, because these give its parameters' types."""
     bound: list[Expr] = []
-    expected = function.expected(len(arguments))
+    expected = function.list_inputs(len(arguments))
     for at, argument in enumerate(arguments):
         if isinstance(argument, Expr):
             bound.append(argument)
         elif isinstance(expected[at], LambdaOf):
             if not any(isinstance(b, Lambda) for b in bound):
-                bound = before_lambdas(function, bound, arguments, ctx)
-            bound.append(bound_lambda(function, argument, at, bound, ctx))
+                bound = cast_before_lambdas(function, bound, arguments, ctx)
+            bound.append(bind_lambda(function, argument, at, bound, ctx))
         elif isinstance(argument, q.Lambda):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "INVALID_LAMBDA_FUNCTION_CALL.NON_HIGHER_ORDER_FUNCTION",
                 "A lambda function should only be used in a higher order function. "
                 f"However, its class is {function.name}.",
@@ -307,7 +307,7 @@ def _bound_arguments(function: Signature, arguments: Sequence[Argument], ctx: Co
             )
         else:
             bound.append((bind_member if function.name == "struct" else bind_item)(argument, ctx))
-    return with_identity(function, bound, ctx)
+    return add_identity(function, bound, ctx)
 
 
 def _trim(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -335,17 +335,17 @@ def _unit_call(node: q.Call, ctx: Context, name: str) -> Expr | None:
     return evolve(call(node.form, args, ctx, node), span=node.span)
 
 
-def _tried(node: q.Call, ctx: Context, name: str) -> Expr | None:
-    return tried(node, ctx, name)
+def _try_arithmetic(node: q.Call, ctx: Context, name: str) -> Expr | None:
+    return bind_try(node, ctx, name)
 
 
 def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.grouping is None and node.over is not None:
         text = f"Expression `{name}` not supported within a window function."
-        raise ctx.env.rejected("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
+        raise ctx.env.make_error("UNSUPPORTED_EXPR_FOR_WINDOW", text, node)
     if ctx.clause == "VALUES":
         text = f'Invalid inline table. Cannot evaluate the expression "{name}" in inline table definition.'
-        raise ctx.env.rejected("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
+        raise ctx.env.make_error("INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE", text, node)
     if ctx.grouping is None and not ctx.env.lenient:
         for argument in node.arguments:
             bind(argument, ctx)
@@ -360,7 +360,7 @@ def _grouping(node: q.Call, ctx: Context, name: str) -> Expr | None:
     return None
 
 
-def _written(form: str, function: str) -> Callable[[q.Call, Context, str], Expr | None]:
+def _make_syntax_binder(form: str, function: str) -> Callable[[q.Call, Context, str], Expr | None]:
     """Syntax such as `POSITION(x IN y)`, which Spark prints as the function that it stands for."""
 
     def bound(node: q.Call, ctx: Context, name: str) -> Expr | None:
@@ -377,8 +377,8 @@ def _arrays_zip(node: q.Call, ctx: Context, name: str) -> Expr | None:
     if ctx.shown is None:
         return None
     if any(is_star(n, ctx) for n in nodes):
-        raise ctx.env.unknown("a star in arrays_zip over an aggregation", node)
-    found = plain_call(node, ctx)
+        raise ctx.env.make_unknown("a star in arrays_zip over an aggregation", node)
+    found = bind_plain_call(node, ctx)
     given = found.type
     assert isinstance(given, Array)
     assert isinstance(given.element, Struct)
@@ -391,20 +391,20 @@ def _means_input(parts: tuple[str, ...], expr: Expr, ctx: Context) -> bool:
     """Whether a dotted name over an Aggregate means its input, or a field of that."""
     while isinstance(expr, (GetField, GetFieldOfElements, Call)) and expr.children:
         expr = expr.children[0]
-    if not parts or not isinstance(expr, Column) or (ctx.shown is not None and ctx.shown.matches(parts)[0]):
+    if not parts or not isinstance(expr, Column) or (ctx.shown is not None and ctx.shown.find_matches(parts)[0]):
         return False
     made = {a.id for found in (ctx.aliases or {}).values() for a in found}
     return expr.id not in made
 
 
 _SPECIAL: dict[str, Callable[[q.Call, Context, str], Expr | None]] = {
-    "position": _written("position", "locate"),
-    "substring": _written("substring", "substring"),
+    "position": _make_syntax_binder("position", "locate"),
+    "substring": _make_syntax_binder("substring", "substring"),
     "trim": _trim,
     "extract": _extract,
     "timestampadd": _unit_call,
     "timestampdiff": _unit_call,
-    **dict.fromkeys(named(lambda function: bool(function.tries)), _tried),
+    **dict.fromkeys(list_names(lambda function: bool(function.tries)), _try_arithmetic),
     "arrays_zip": _arrays_zip,
     "window": _time_window,
     "session_window": _time_window,

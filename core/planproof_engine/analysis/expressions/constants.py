@@ -30,18 +30,18 @@ from planproof_engine.types import (
 _SUFFIXES: dict[DataType, str] = {BYTE: "Y", SHORT: "S", INT: "", LONG: "L", DOUBLE: "D", FLOAT: "F"}
 
 
-def folded(expr: Expr) -> Expr:
+def fold(expr: Expr) -> Expr:
     """The literal that simple arithmetic, concatenation and casts of literals give. Any other expression comes back as
     it is."""
     if isinstance(expr, ScalarSubquery):
-        only = row(expr.plan)
-        return folded(only[0]) if only else expr
+        only = find_row(expr.plan)
+        return fold(only[0]) if only else expr
     if isinstance(expr, Cast):
-        child = folded(expr.child)
-        return _converted(child, expr.type) or expr if isinstance(child, Literal) else expr
+        child = fold(expr.child)
+        return _convert(child, expr.type) or expr if isinstance(child, Literal) else expr
     if not isinstance(expr, Call):
         return expr
-    args = [folded(a) for a in expr.args]
+    args = [fold(a) for a in expr.args]
     if not all(isinstance(a, Literal) for a in args):
         return expr
     compute = COMPUTED.get(expr.function.name)
@@ -51,7 +51,7 @@ def folded(expr: Expr) -> Expr:
     return expr if value is None else Literal(value, expr.type, str(value))
 
 
-def row(plan: Plan) -> tuple[Expr, ...] | None:
+def find_row(plan: Plan) -> tuple[Expr, ...] | None:
     """The one row of a query without FROM. None for any other query, whose rows only a run can tell."""
     if not isinstance(plan, Project) or not isinstance(plan.child, OneRow):
         return None
@@ -62,7 +62,7 @@ _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 _BOUNDS: dict[DataType, int] = {BYTE: 2**7, SHORT: 2**15, INT: 2**31, LONG: 2**63}
 
 
-def _converted(literal: Literal, target: DataType) -> Literal | None:
+def _convert(literal: Literal, target: DataType) -> Literal | None:
     """The literal as a value of another type; None for a conversion that is not computed here."""
     value = literal.value
     if value is None or same_type(literal.type, target):
@@ -79,18 +79,18 @@ def _converted(literal: Literal, target: DataType) -> Literal | None:
     return None
 
 
-def variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
+def make_variable(name: str, value: Expr, target: DataType, ctx: Context) -> Expr:
     """What a session variable's name stands for: a literal that prints as Spark prints it, where the value is known."""
     given = cast_unless_same(value, target, ctx.conf)
-    found = folded(given)
+    found = fold(given)
     if isinstance(found, Literal) and not same_type(found.type, target):
-        found = _converted(found, target) or given
+        found = _convert(found, target) or given
     if not isinstance(found, Literal):
         return SessionVariable(name, target, False, known=not given.nullable)
     return Literal(found.value, target, f"variablereference(system.session.{name}={literal_sql(found)})")
 
 
-def unset(name: str, declared: Expr) -> Expr:
+def make_unknown_variable(name: str, declared: Expr) -> Expr:
     """The session variable after an assignment of which the value is not known."""
     return SessionVariable(name, declared.type, True, known=False)
 
@@ -120,20 +120,20 @@ def function_name(node: q.Call, ctx: Context) -> str:
 def text_of(node: q.Node, ctx: Context, what: str) -> str:
     """The text that a constant expression gives."""
     bound = bind(node, ctx)
-    found = folded(bound.child if isinstance(bound, Alias) else bound)  # A parameter keeps its alias before Spark 4.1.
+    found = fold(bound.child if isinstance(bound, Alias) else bound)  # A parameter keeps its alias before Spark 4.1.
     value = getattr(found, "value", None)
     if not isinstance(found, Literal) or not isinstance(value, str) or not same_type(found.type, STRING):
-        raise ctx.env.unknown(what, node)
+        raise ctx.env.make_unknown(what, node)
     return value
 
 
-def spelt_name(node: q.IdentifierClause, ctx: Context) -> str:
+def resolve_identifier(node: q.IdentifierClause, ctx: Context) -> str:
     """The name that `IDENTIFIER(expr)` spells. Raises `AnalysisError` where it is no constant text."""
     spelt = bind(node.operand, ctx)
     if not is_string(spelt.type) or spelt.holds(Column):
         reason = "NOT_CONSTANT" if spelt.holds(Column) else "WRONG_TYPE"
         text = "The expression of IDENTIFIER must be a constant STRING which is NOT NULL."
-        raise ctx.env.rejected(f"NOT_A_CONSTANT_STRING.{reason}", text, node)
+        raise ctx.env.make_error(f"NOT_A_CONSTANT_STRING.{reason}", text, node)
     return text_of(node.operand, ctx, "IDENTIFIER of a computed name")
 
 
@@ -150,7 +150,7 @@ BARE = {
 """Functions that a query may name without parentheses, where no column has the name."""
 
 
-def bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
+def find_bare_call(parts: tuple[str, ...], ctx: Context) -> str | None:
     """The function that a name without parentheses means, where no column has the name."""
     name = parts[0].lower()
     return BARE.get(name) if len(parts) == 1 and not ctx.lacks(f"{name} without parentheses") else None

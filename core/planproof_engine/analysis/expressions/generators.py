@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.calls import bind_call, plain_call
+from planproof_engine.analysis.expressions.calls import bind_call, bind_plain_call
 from planproof_engine.analysis.expressions.constants import function_name
 from planproof_engine.analysis.refusals.checks import refuse_nested_generator
-from planproof_engine.analysis.refusals.routines import without_schema
+from planproof_engine.analysis.refusals.routines import drop_schema
 from planproof_engine.expr import Call, Column, Exists, Expr, InSubquery, fresh_id
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Generate, Plan
@@ -43,32 +43,32 @@ def is_outer(call: Call) -> bool:
     return call.shown.endswith("_outer")
 
 
-def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
+def bind_generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Call, Outputs]:
     """A generator's call, and the name, type and nullability of each column that it makes.
 
     `in_from`: the call stands in FROM, where functions are allowed that are no expressions (`range`).
     """
-    name = without_schema(function_name(node, ctx), ctx.env)
+    name = drop_schema(function_name(node, ctx), ctx.env)
     function = ctx.env.registry.find(name)
     if function is None:
         if name.lower() in ctx.env.registry.known:
-            raise ctx.env.unknown(f"the function {name.lower()}", node)
+            raise ctx.env.make_unknown(f"the function {name.lower()}", node)
         condition = "UNRESOLVABLE_TABLE_VALUED_FUNCTION" if in_from else "ROUTINE_NOT_FOUND"
-        raise ctx.env.rejected(condition, f"Could not resolve `{name}` to a table-valued function.", node)
+        raise ctx.env.make_error(condition, f"Could not resolve `{name}` to a table-valued function.", node)
     table = in_from and function.category is Category.TABLE
     if function.category is Category.TABLE and not in_from:
-        raise ctx.env.rejected("ROUTINE_NOT_FOUND", f"The routine `{name}` cannot be found: it stands in FROM.", node)
+        raise ctx.env.make_error("ROUTINE_NOT_FOUND", f"The routine `{name}` cannot be found: it stands in FROM.", node)
     if not table and (function.category is not Category.GENERATOR or function.columns is None):
-        raise _no_table(name, node, ctx, in_from=in_from)
+        raise _make_no_table_error(name, node, ctx, in_from=in_from)
     _refuse_nested(node, ctx)
-    bound = plain_call(node, ctx) if table else bind_call(node, ctx)
+    bound = bind_plain_call(node, ctx) if table else bind_call(node, ctx)
     if not isinstance(bound, Call):
         refuse_nested_generator(bound, node, ctx.env)
     assert isinstance(bound, Call)
     for argument in bound.args:
         refuse_nested_generator(argument, node, ctx.env)
         if any(isinstance(e, (Exists, InSubquery)) for e in argument.walk()):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXISTS_SUBQUERY",
                 "Unsupported subquery expression: IN and EXISTS stand in filters, joins and SELECT lists, not in what "
                 "makes rows.",
@@ -78,29 +78,29 @@ def generator(node: q.Call, ctx: Context, *, in_from: bool = False) -> tuple[Cal
     return bound, list(function.columns(bound.args, ctx.conf))
 
 
-def _no_table(name: str, node: q.Call, ctx: Context, *, in_from: bool) -> Exception:
+def _make_no_table_error(name: str, node: q.Call, ctx: Context, *, in_from: bool) -> Exception:
     """The error for a function that gives one value, not rows. FROM and LATERAL VIEW have different errors for it."""
     if in_from:
         for argument in node.arguments:
             if not isinstance(argument, (q.Star, q.Lambda, q.Kwarg)):
                 bind(argument, ctx)
-        return ctx.env.rejected(
+        return ctx.env.make_error(
             "NOT_A_TABLE_FUNCTION", f"`{name}` makes a value, not rows: it stands in an expression, not in FROM.", node
         )
-    return ctx.env.rejected("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
+    return ctx.env.make_error("UNSUPPORTED_GENERATOR.NOT_GENERATOR", f"`{name}` is expected to be a generator.", node)
 
 
 def _refuse_nested(node: q.Call, ctx: Context) -> None:
     """Refuses a generator inside a generator: Spark does so before it looks at types."""
     for argument in node.arguments:
         inner = argument.value if isinstance(argument, q.Kwarg) else argument
-        if call_of(inner, ctx) is not None:
-            raise ctx.env.rejected(
+        if find_call(inner, ctx) is not None:
+            raise ctx.env.make_error(
                 "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS", "A generator cannot stand inside another one.", node
             )
 
 
-def call_of(node: q.Node, ctx: Context) -> q.Call | None:
+def find_call(node: q.Node, ctx: Context) -> q.Call | None:
     """The generator's call that a select item is, perhaps under a name."""
     inner = node.operand if isinstance(node, (q.Alias, q.Aliases)) else node
     if not isinstance(inner, q.Call) or inner.over is not None:
@@ -109,19 +109,19 @@ def call_of(node: q.Node, ctx: Context) -> q.Call | None:
     return inner if function is not None and function.category is Category.GENERATOR else None
 
 
-def in_select(node: q.Node, call: q.Call, ctx: Context) -> Generated:
+def bind_in_select(node: q.Node, call: q.Call, ctx: Context) -> Generated:
     """The generator that a select item is, with the names that the item gives to its columns."""
-    bound, outputs = generator(call, evolve(ctx, clause="GENERATOR"))
+    bound, outputs = bind_generator(call, evolve(ctx, clause="GENERATOR"))
     if isinstance(node, q.Alias):
         given = [node.alias.text]
     elif isinstance(node, q.Aliases):
         given = [i.text for i in node.names]
     else:
         given = [name for name, _, _ in outputs]
-    return Generated(bound, named_columns(bound, outputs, given, (), is_outer(bound), node, ctx))
+    return Generated(bound, make_columns(bound, outputs, given, (), is_outer(bound), node, ctx))
 
 
-def named_columns(
+def make_columns(
     call: Call,
     outputs: Outputs,
     names: Sequence[str],
@@ -132,7 +132,7 @@ def named_columns(
 ) -> tuple[Column, ...]:
     """The columns of a generator under these names, as many as it makes; those of an outer one are nullable."""
     if len(names) != len(outputs):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UDTF_ALIAS_NUMBER_MISMATCH",
             f"The number of aliases supplied in the AS clause does not match the number of columns output by the UDTF: "
             f"expected {len(outputs)} aliases, but got {len(names)}.",
@@ -144,6 +144,6 @@ def named_columns(
     )
 
 
-def renewed(made: Generated, args: Sequence[Expr]) -> Generated:
+def replace_arguments(made: Generated, args: Sequence[Expr]) -> Generated:
     """The generator over columns that hold its arguments, but for constants."""
     return evolve(made, call=evolve(made.call, args=tuple(args)))

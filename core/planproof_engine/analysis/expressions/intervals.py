@@ -32,22 +32,22 @@ _NUMBERED = re.compile(r"((?:[+-]\s*|(?<!\d))(?:\d+(?:\.\d+)?|\.\d+))\s*([A-Za-z
 """A number and its unit."""
 
 
-def _singular(unit: str) -> str:
+def _make_singular(unit: str) -> str:
     lowered = unit.lower()
     return lowered[:-1] if lowered.endswith("s") else lowered
 
 
-def _value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
+def _read_value(node: q.Literal, negative: bool, origin: Origin | None = None) -> Number:
     text = node.text.strip()
     if not re.fullmatch(r"[+-]?\s*(\d+(\.\d*)?|\.\d+)", text):
         raise AnalysisError(
-            _no_number(text), f"Can only use numbers in an interval's values, but got {text!r}.", origin
+            _find_condition(text), f"Can only use numbers in an interval's values, but got {text!r}.", origin
         )
     value = Number("".join(text.split()))
     return -value if negative else value
 
 
-def _no_number(text: str) -> str:
+def _find_condition(text: str) -> str:
     """The condition for what is no number: the parser refuses letters, `IntervalUtils.stringToInterval` all else."""
     if any(map(str.isalpha, text)):
         return "_LEGACY_ERROR_TEMP_0026"
@@ -61,9 +61,9 @@ def from_parts(node: q.IntervalLiteral, conf: Conf, origin: Origin | None = None
     """`INTERVAL 1 DAY 2 HOURS` and `INTERVAL '1-2' YEAR TO MONTH`."""
     if node.to:
         part = node.parts[0]
-        return _from_to(part, _singular(part.unit), _singular(node.to), conf, origin)
-    units = [(_value(p.value, p.negative, origin), _singular(p.unit)) for p in node.parts]
-    return of_units(units, conf, origin)
+        return _from_to(part, _make_singular(part.unit), _make_singular(node.to), conf, origin)
+    units = [(_read_value(p.value, p.negative, origin), _make_singular(p.unit)) for p in node.parts]
+    return from_units(units, conf, origin)
 
 
 def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
@@ -71,20 +71,20 @@ def from_text(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     body = re.sub(r"^\s*interval\s+", "", text.strip(), flags=re.I)
     found = _NUMBERED.findall(body)
     rest = _NUMBERED.sub("", body).strip()
-    units = [(Number("".join(n.split())), _singular(u)) for n, u in found]
+    units = [(Number("".join(n.split())), _make_singular(u)) for n, u in found]
     if not units or rest or any(u not in (*YEAR_MONTH_UNITS, *_MICROS, *_DAYS) for _, u in units):
-        raise _invalid(text, origin)
+        raise _make_invalid_error(text, origin)
     try:
-        return of_units(units, conf, origin)
+        return from_units(units, conf, origin)
     except AnalysisError as error:
-        raise _invalid(text, origin) if error.condition == _BEYOND else error from None
+        raise _make_invalid_error(text, origin) if error.condition == _BEYOND else error from None
 
 
-def _invalid(text: str, origin: Origin | None) -> AnalysisError:
+def _make_invalid_error(text: str, origin: Origin | None) -> AnalysisError:
     return AnalysisError("INVALID_TYPED_LITERAL", f"The value of the typed literal {text!r} is invalid.", origin)
 
 
-def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
+def from_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
     """An interval of values and units: year-month, day-time, or (by the legacy setting) a calendar interval."""
     for value, unit in units:
         size = abs(int(value) * _WIDE[unit]) >> 31 if unit in _WIDE else abs(int(value) * _MICROS.get(unit, 1)) >> 63
@@ -96,25 +96,25 @@ def of_units(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None 
     names = {u for _, u in units}
     months_only = names <= set(YEAR_MONTH_UNITS)
     if conf.legacy_interval:
-        return _calendar(units)
+        return _sum_calendar(units)
     if months_only:
-        return _year_month(units)
+        return _sum_months(units)
     if names & set(YEAR_MONTH_UNITS):
         raise AnalysisError(
             "_LEGACY_ERROR_TEMP_0029",
             "Cannot mix year-month and day-time fields in one interval literal.",
             origin,
         )
-    return _day_time(units, conf, origin)
+    return _sum_micros(units, conf, origin)
 
 
-def _year_month(units: list[tuple[Number, str]]) -> Literal:
+def _sum_months(units: list[tuple[Number, str]]) -> Literal:
     months = int(sum(v * (12 if u == "year" else 1) for v, u in units))
     present = [u for u in YEAR_MONTH_UNITS if any(u == x for _, x in units)]
-    return year_month(months, present[0], present[-1])
+    return make_year_month(months, present[0], present[-1])
 
 
-def year_month(months: int, start: str, end: str) -> Literal:
+def make_year_month(months: int, start: str, end: str) -> Literal:
     """A year-month interval of so many months, as Spark prints it."""
     sign, size = ("-" if months < 0 else ""), abs(months)
     shown = f"{sign}{size // 12 if start == 'year' else size}" if start == end else f"{sign}{size // 12}-{size % 12}"
@@ -128,7 +128,7 @@ def _fields(start: str, end: str) -> str:
 _LONGEST = 2**63 - 1
 
 
-def _day_time(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
+def _sum_micros(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None = None) -> Literal:
     """Each part is cut to microseconds before the parts are added."""
     micros = sum(int(v * (_DAYS[u] * _MICROS["day"] if u in _DAYS else _MICROS[u])) for v, u in units)
     if not -_LONGEST - 1 <= micros <= _LONGEST:
@@ -136,10 +136,10 @@ def _day_time(units: list[tuple[Number, str]], conf: Conf, origin: Origin | None
         raise AnalysisError(condition, "Integer overflow while operating with intervals.", origin)
     as_fields = {"second" if u in _SECOND_PARTS else "day" if u in _DAYS else u for _, u in units}
     present = [u for u in DAY_TIME_UNITS if u in as_fields]
-    return day_time(micros, present[0], present[-1])
+    return make_day_time(micros, present[0], present[-1])
 
 
-def day_time(micros: int, start: str, end: str) -> Literal:
+def make_day_time(micros: int, start: str, end: str) -> Literal:
     """The literal as `toDayTimeIntervalString` prints it in ANSI style."""
     sign, rest = ("-" if micros < 0 else ""), abs(micros)
     from_unit, to_unit = DAY_TIME_UNITS.index(start), DAY_TIME_UNITS.index(end)
@@ -159,14 +159,14 @@ def day_time(micros: int, start: str, end: str) -> Literal:
     return Literal(micros, Interval(start, end), f"INTERVAL '{sign}{shown}' {_fields(start, end)}")
 
 
-def _calendar(units: list[tuple[Number, str]]) -> Literal:
+def _sum_calendar(units: list[tuple[Number, str]]) -> Literal:
     months = int(sum(v * (12 if u == "year" else 1) for v, u in units if u in YEAR_MONTH_UNITS))
     days = int(sum(v * _DAYS.get(u, 1) for v, u in units if u in ("day", "week")))
     micros = int(sum(v * _MICROS[u] for v, u in units if u in _MICROS and u != "day"))
-    return _literal(months, days, micros)
+    return _make_calendar(months, days, micros)
 
 
-def _literal(months: int, days: int, micros: int) -> Literal:
+def _make_calendar(months: int, days: int, micros: int) -> Literal:
     """An interval of the calendar."""
     return Literal((months, days, micros), CALENDAR_INTERVAL, f"INTERVAL '{calendar_text(months, days, micros)}'")
 
@@ -198,8 +198,8 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     negative = part.negative != text.startswith("-")
     body = text.lstrip("+-")
     if start == "year" and end == "month":
-        months = _months(body, negative, conf, origin)
-        return _literal(months, 0, 0) if conf.legacy_interval else year_month(months, "year", "month")
+        months = _read_months(body, negative, conf, origin)
+        return _make_calendar(months, 0, 0) if conf.legacy_interval else make_year_month(months, "year", "month")
     known = start in DAY_TIME_UNITS and end in DAY_TIME_UNITS
     units = DAY_TIME_UNITS[DAY_TIME_UNITS.index(start) : DAY_TIME_UNITS.index(end) + 1] if known else ()
     if len(units) < 2:
@@ -216,7 +216,7 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     below = (f"{' ' if above == 'day' else ':'}({form})" for above, form in zip(units, forms[1:]))
     found = re.fullmatch(f"({forms[0]}){''.join(below)}", body)
     if not found:
-        raise _malformed(text, start, end, origin)
+        raise _make_format_error(text, start, end, origin)
     numbers = found.groups()
     for number, unit, above in zip(numbers[1:], units[1:], units):
         most = _MICROS[above] // _MICROS[unit] - 1
@@ -227,17 +227,17 @@ def _from_to(part: q.IntervalPart, start: str, end: str, conf: Conf, origin: Ori
     micros = int(sum(Number(n) * _MICROS[u] for n, u in zip(numbers, units)))
     if conf.legacy_interval:
         days, rest = divmod(micros, _MICROS["day"]) if start == "day" else (0, micros)
-        return _literal(0, sign * days, sign * rest)
+        return _make_calendar(0, sign * days, sign * rest)
     if micros > _LONGEST + negative:
         raise AnalysisError("_LEGACY_ERROR_TEMP_0063", "Integer overflow while parsing an interval.", origin)
-    return day_time(sign * micros, start, end)
+    return make_day_time(sign * micros, start, end)
 
 
-def _months(body: str, negative: bool, conf: Conf, origin: Origin | None) -> int:
+def _read_months(body: str, negative: bool, conf: Conf, origin: Origin | None) -> int:
     """The months of `years-months`, which an int holds (`IntervalUtils.toYMInterval`)."""
     found = re.fullmatch(r"(\d+)-(\d{1,2})", body)
     if not found or int(found[2]) > 11:
-        raise _malformed(body, "year", "month", origin)
+        raise _make_format_error(body, "year", "month", origin)
     months = (int(found[1]) * 12 + int(found[2])) * (-1 if negative else 1)
     if not -(2**31) <= months < 2**31:
         condition = "_LEGACY_ERROR_TEMP_0063" if conf.before("4.0") else "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING"
@@ -245,7 +245,7 @@ def _months(body: str, negative: bool, conf: Conf, origin: Origin | None) -> int
     return months
 
 
-def _malformed(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
+def _make_format_error(text: str, start: str, end: str, origin: Origin | None = None) -> AnalysisError:
     noticed = "_WITH_NOTICE" if start in DAY_TIME_UNITS else ""  # It names a setting for the old format.
     return AnalysisError(
         f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{noticed}",

@@ -13,13 +13,15 @@ from planproof_engine.analysis.expressions.modifiers import Argument
 from planproof_engine.analysis.names.scope import LambdaScope
 from planproof_engine.expr import Expr, Lambda, Literal, Variable, fresh_id
 from planproof_engine.expr.function import LambdaOf, Signature
-from planproof_engine.functions.bind import check_kinds, coerced
+from planproof_engine.functions.bind import check_kinds, coerce_arguments
 from planproof_engine.functions.families.lambdas import takes_condition
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import BOOLEAN, VOID
 
 
-def before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[Argument], ctx: Context) -> list[Expr]:
+def cast_before_lambdas(
+    function: Signature, bound: list[Expr], arguments: Sequence[Argument], ctx: Context
+) -> list[Expr]:
     """The arguments that give the types of a lambda's parameters, with their implicit casts.
 
     Spark gives a NULL its type only when everything in the call is resolved. A lambda with parameters, and one that is
@@ -28,10 +30,10 @@ def before_lambdas(function: Signature, bound: list[Expr], arguments: Sequence[A
     left_out = len(arguments) < len(function.inputs)
     if left_out or any(isinstance(a, q.Lambda) for a in arguments):
         check_kinds(function, bound)
-    return coerced(function, bound, ctx.conf)
+    return coerce_arguments(function, bound, ctx.conf)
 
 
-def with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
+def add_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[Expr]:
     """A left-out last lambda that Spark fills with the identity (the finish of `aggregate`)."""
     last = function.inputs[-1] if function.inputs else None
     left_out = isinstance(last, LambdaOf) and last.optional and len(bound) == len(function.inputs) - 1
@@ -44,7 +46,7 @@ def with_identity(function: Signature, bound: list[Expr], ctx: Context) -> list[
     return [*bound, Lambda((variable,), variable)]
 
 
-def bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
+def bind_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], ctx: Context) -> Lambda:
     """Source: `ResolveLambdaVariables`; the parameters' types are those of `HigherOrderFunction.bind`."""
     place = function.inputs[at]
     assert isinstance(place, LambdaOf)
@@ -53,17 +55,17 @@ def bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], 
     if not isinstance(node, q.Lambda):
         # Spark takes a plain expression for a lambda without parameters, whose body ignores the elements.
         hidden = tuple(Variable(fresh_id(), f"col{i}", t, n) for i, (t, n) in enumerate(types[: place.takes[0]]))
-        return Lambda(hidden, _expected_body(function, bind(node, ctx)))
+        return Lambda(hidden, _fit_body(function, bind(node, ctx)))
     names = [p.text for p in node.parameters]
     keys = [ctx.key(n) for n in names]
     if len(set(keys)) != len(keys):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "INVALID_LAMBDA_FUNCTION_CALL.DUPLICATE_ARG_NAMES",
             f"The lambda function has duplicate arguments: {', '.join(names)}.",
             node,
         )
     if len(names) not in place.takes:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH",
             f"A higher order function expects {max(place.takes)} arguments, but got {len(names)}.",
             node,
@@ -72,10 +74,10 @@ def bound_lambda(function: Signature, node: q.Node, at: int, bound: list[Expr], 
     # Spark reads a parameter's name as a dotted one, so that no name in the body means a parameter with a dot.
     named = {key: variable for key, variable in zip(keys, variables) if "." not in key}
     inner = ctx.within_lambda(LambdaScope(named, ctx.lambdas))
-    return Lambda(variables, _expected_body(function, bind(node.body, inner)), node.span)
+    return Lambda(variables, _fit_body(function, bind(node.body, inner)), node.span)
 
 
-def _expected_body(function: Signature, body: Expr) -> Expr:
+def _fit_body(function: Signature, body: Expr) -> Expr:
     """The body of a lambda. One of type void becomes NULL where a function asks for a condition: `ImplicitTypeCasts`
     looks at `ExpectsInputTypes` alone."""
     return Literal(None, BOOLEAN, "NULL") if takes_condition(function) and body.type == VOID else body

@@ -55,7 +55,7 @@ def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal
     text, kind = node.text, node.kind
     if kind in _SUFFIXES:
         width, data_type, bits = _SUFFIXES[kind]
-        return _bounded(text[:-width], data_type, bits, origin)
+        return _make_integer(text[:-width], data_type, bits, origin)
     if kind == "INTEGER_VALUE":
         value = int(text)
         if -(2**31) <= value < 2**31:
@@ -65,10 +65,10 @@ def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal
         return _decimal(Number(text), origin)
     if kind in ("DOUBLE_LITERAL", "FLOAT_LITERAL"):
         double = kind == "DOUBLE_LITERAL"
-        real = _finite(float(text.rstrip("dDfF")), text, not double, origin)
-        return Literal(real, DOUBLE if double else FLOAT, java_double(real, single=not double))
+        real = _require_finite(float(text.rstrip("dDfF")), text, not double, origin)
+        return Literal(real, DOUBLE if double else FLOAT, format_java_double(real, single=not double))
     if kind == "EXPONENT_VALUE" and not conf.exponent_as_decimal:
-        return Literal(_finite(float(text), text, False, origin), DOUBLE, java_double(float(text)))
+        return Literal(_require_finite(float(text), text, False, origin), DOUBLE, format_java_double(float(text)))
     if kind != "BIGDECIMAL_LITERAL":
         return _decimal(Number(text), origin)
     try:
@@ -82,7 +82,7 @@ def number(node: q.Literal, conf: Conf, origin: Origin | None = None) -> Literal
 _LARGEST = {True: 3.4028234663852886e38, False: 1.7976931348623157e308}
 
 
-def _finite(value: float, text: str, single: bool, origin: Origin | None) -> float:
+def _require_finite(value: float, text: str, single: bool, origin: Origin | None) -> float:
     if abs(value) > _LARGEST[single]:
         raise AnalysisError(
             "INVALID_NUMERIC_LITERAL_RANGE",
@@ -92,7 +92,7 @@ def _finite(value: float, text: str, single: bool, origin: Origin | None) -> flo
     return value
 
 
-def _bounded(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
+def _make_integer(text: str, data_type: DataType, bits: int, origin: Origin | None = None) -> Literal:
     value = int(text)
     if not -(2**bits) <= value < 2**bits:
         raise AnalysisError(
@@ -114,10 +114,10 @@ def _decimal(value: Number, origin: Origin | None = None) -> Literal:
             f"Decimal precision {precision} exceeds max precision 38.",
             origin,
         )
-    return Literal(value, Decimal(precision, scale), _plain(value, scale))
+    return Literal(value, Decimal(precision, scale), _format_decimal(value, scale))
 
 
-def _plain(value: Number, scale: int) -> str:
+def _format_decimal(value: Number, scale: int) -> str:
     """Java's `BigDecimal.toString`: scientific where the number is below 1e-6."""
     if (value == 0 and scale > 6) or (value != 0 and value.adjusted() < -6):
         digits = "".join(map(str, value.as_tuple().digits)).lstrip("0") or "0"
@@ -127,13 +127,13 @@ def _plain(value: Number, scale: int) -> str:
     return f"{abs(value) if value == 0 else value:f}"
 
 
-def java_double(value: float, *, single: bool = False) -> str:
+def format_java_double(value: float, *, single: bool = False) -> str:
     """Java's `Double.toString` (or `Float.toString`), which Spark prints."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
-    shortest = _shortest_float(value) if single else repr(value)
+    shortest = _format_shortest_float(value) if single else repr(value)
     if value == 0:
         return shortest if "." in shortest else f"{shortest}.0"
     mantissa, exponent = f"{Number(shortest):e}".lower().split("e")
@@ -146,7 +146,7 @@ def java_double(value: float, *, single: bool = False) -> str:
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
 
 
-def _shortest_float(value: float) -> str:
+def _format_shortest_float(value: float) -> str:
     import struct
 
     for places in range(1, 10):
@@ -171,14 +171,14 @@ _TIME = re.compile(r"\s*[Tt]?(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d{0,9})
 def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     found = _TIME.fullmatch(text)
     if not found or found[2] is None:
-        raise moments.invalid("TIME", text, origin)
+        raise moments.make_invalid_error("TIME", text, origin)
     hour, minute, second, fraction = int(found[1]), int(found[2]), int(found[3] or 0), found[4] or ""
     if found[5] and not 1 <= hour <= 12:
-        raise moments.invalid("TIME", text, origin)
+        raise moments.make_invalid_error("TIME", text, origin)
     if found[5]:
         hour = hour % 12 + (12 if found[5].lower() == "pm" else 0)
     if hour > 23 or minute > 59 or second > 59:
-        raise moments.invalid("TIME", text, origin)
+        raise moments.make_invalid_error("TIME", text, origin)
     shown = f"{hour:02d}:{minute:02d}:{second:02d}" + (f".{fraction}".rstrip("0").rstrip("."))
     return Literal(shown, Time(max(6, min(len(fraction), 9))), f"TIME '{shown}'")
 
@@ -186,7 +186,7 @@ def _time(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
 def _binary(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     padded = text if len(text) % 2 == 0 else f"0{text}"
     if not re.fullmatch(r"[0-9a-fA-F]*", padded):
-        raise moments.invalid("X", text, origin)
+        raise moments.make_invalid_error("X", text, origin)
     return Literal(padded.upper(), BINARY, f"X'{padded.upper()}'")
 
 

@@ -34,7 +34,7 @@ Argument = q.Node | Expr
 """An argument as the text has it, or bound already: a star's columns, a default."""
 
 
-def ordered_arguments(function: Signature, arguments: list[Argument], node: q.Call, ctx: Context) -> list[Argument]:
+def order_arguments(function: Signature, arguments: list[Argument], node: q.Call, ctx: Context) -> list[Argument]:
     """The arguments with the sort key of WITHIN GROUP first, where the function takes its values from there."""
     if not {"order first", "order instead"} & set(function.modifiers):
         return arguments
@@ -42,44 +42,44 @@ def ordered_arguments(function: Signature, arguments: list[Argument], node: q.Ca
     written = len(function.inputs) - 1
     if "order first" in function.modifiers and len(arguments) != written:
         sort_keys(node.within_group, ctx)
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
             f"The `{function.name}` requires {written} parameters but the actual number is {len(arguments)}.",
             node,
         )
     if node.distinct:
-        raise _within_group("DISTINCT_UNSUPPORTED", function, node, ctx)
+        raise _make_within_group_error("DISTINCT_UNSUPPORTED", function, node, ctx)
     if "order instead" in function.modifiers and arguments:
         if within:
-            raise _within_group("WRONG_NUM_ORDERINGS", function, node, ctx)
+            raise _make_within_group_error("WRONG_NUM_ORDERINGS", function, node, ctx)
         return arguments
     if not within:
-        raise _within_group("WITHIN_GROUP_MISSING", function, node, ctx)
+        raise _make_within_group_error("WITHIN_GROUP_MISSING", function, node, ctx)
     if len(within) > 1:
-        raise _within_group("WRONG_NUM_ORDERINGS", function, node, ctx)
+        raise _make_within_group_error("WRONG_NUM_ORDERINGS", function, node, ctx)
     key = within[0]
     return [key.key, *arguments]
 
 
-def _within_group(reason: str, function: Signature, node: q.Call, ctx: Context) -> Exception:
+def _make_within_group_error(reason: str, function: Signature, node: q.Call, ctx: Context) -> Exception:
     sort_keys(node.within_group, ctx)  # Spark looks up the function where its keys are resolved.
-    return ctx.env.rejected(
+    return ctx.env.make_error(
         f"INVALID_WITHIN_GROUP_EXPRESSION.{reason}", f"Invalid function `{function.name}` with WITHIN GROUP.", node
     )
 
 
-def modified(found: Call, node: q.Call, ctx: Context) -> Call:
+def add_modifiers(found: Call, node: q.Call, ctx: Context) -> Call:
     """The call with what follows its parentheses. Raises `AnalysisError` for what the function does not take."""
     changes: dict[str, Any] = {}
     filtered = refuse_modifiers(found.function, node, ctx)
     if filtered is not None and node.over is not None and ctx.lacks("FILTER of windows"):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_1030", "Window aggregate function with filter predicate is not supported yet.", node
         )
     if node.distinct:
         changes["distinct"] = True
     if node.nulls is not None:
-        changes |= _nulls(found, node.nulls, ctx)
+        changes |= _change_nulls(found, node.nulls, ctx)
     if filtered is not None:
         changes["filter"] = filtered
     if node.within_group:
@@ -97,8 +97,8 @@ def refuse_modifiers(function: Signature, node: q.Call, ctx: Context) -> Expr | 
         ("IGNORE NULLS", node.nulls == "IGNORE"),
     )
     words = [word for word, stands in said if stands]
-    if _unsupported(function, words) or (node.nulls and not _of_groups(function)):
-        raise ctx.env.rejected(
+    if _is_unsupported(function, words) or (node.nulls and not _is_of_groups(function)):
+        raise ctx.env.make_error(
             "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
             f"The function `{function.name}` does not support {', '.join(words)}.",
             node,
@@ -106,11 +106,11 @@ def refuse_modifiers(function: Signature, node: q.Call, ctx: Context) -> Expr | 
     return _filter(node.filter, ctx) if node.filter is not None else None
 
 
-def _of_groups(function: Signature) -> bool:
+def _is_of_groups(function: Signature) -> bool:
     return function.category in (Category.AGGREGATE, Category.WINDOW)
 
 
-def _nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
+def _change_nulls(found: Call, word: str, ctx: Context) -> dict[str, Any]:
     """Either word makes Spark forget the alias under which the function was called; before 4.2 IGNORE alone does."""
     function = found.function
     if word == "IGNORE":
@@ -135,7 +135,7 @@ def _filter(condition: q.Node, ctx: Context) -> Expr:
         reason = "NON_DETERMINISTIC"
     if reason is not None:
         text = f"The FILTER {pretty(bound)} is invalid."
-        raise ctx.env.rejected(f"INVALID_AGGREGATE_FILTER.{reason}", text, condition)
+        raise ctx.env.make_error(f"INVALID_AGGREGATE_FILTER.{reason}", text, condition)
     return bound
 
 
@@ -174,23 +174,23 @@ def _refuse(found: Call, changes: dict[str, Any], node: q.Call, ctx: Context) ->
         return
     keys = changes.get("order", ())
     if node.over is None and any(nests_aggregate(key.child) for key in keys):
-        raise ctx.env.rejected("NESTED_AGGREGATE_FUNCTION", NESTED, node)
+        raise ctx.env.make_error("NESTED_AGGREGATE_FUNCTION", NESTED, node)
     if node.over is None and any(is_volatile(e) for e in (*found.args, *(key.child for key in keys))):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION",
             f"{pretty(found)}: the arguments of an aggregate function must be deterministic.",
             node,
         )
     if "order" in function.modifiers and changes.get("distinct"):
-        reason = _other_order(found, keys, ctx)
+        reason = _find_order_refusal(found, keys, ctx)
         if reason is not None:
-            raise _within_group(reason, function, node, ctx)
+            raise _make_within_group_error(reason, function, node, ctx)
 
 
-def _unsupported(function: Signature, words: Sequence[str]) -> bool:
+def _is_unsupported(function: Signature, words: Sequence[str]) -> bool:
     if not words:
         return False
-    if not _of_groups(function):
+    if not _is_of_groups(function):
         return True
     if function.category is Category.WINDOW and ("FILTER" in words or "DISTINCT" in words):
         return True
@@ -201,7 +201,7 @@ def _unsupported(function: Signature, words: Sequence[str]) -> bool:
 _APART = (BOOLEAN, DATE, TIMESTAMP_NTZ, CALENDAR_INTERVAL)
 
 
-def _other_order(found: Call, keys: Sequence[Sort], ctx: Context) -> str | None:
+def _find_order_refusal(found: Call, keys: Sequence[Sort], ctx: Context) -> str | None:
     """Why Spark refuses a sort key beside DISTINCT; None where it does not. The key must be the listed expression, or
     that expression before Spark cast it: the cast must then give different texts for different values."""
     listed = found.args[0]

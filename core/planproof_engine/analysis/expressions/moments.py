@@ -26,7 +26,7 @@ _MOST = dt.timedelta(hours=18)
 """The largest offset that Java's ZoneOffset takes."""
 
 
-def invalid(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
+def make_invalid_error(kind: str, text: str, origin: Origin | None = None) -> AnalysisError:
     """The error for a typed literal whose text is no such value."""
     return AnalysisError(
         "INVALID_TYPED_LITERAL", f"The value of the typed literal {kind} is invalid: '{text}'.", origin
@@ -35,48 +35,48 @@ def invalid(kind: str, text: str, origin: Origin | None = None) -> AnalysisError
 
 def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`DATE '..'`. Raises `AnalysisError` for a text that is no date."""
-    word = _special("DATE", text, conf, origin)
+    word = _find_special_word("DATE", text, conf, origin)
     if word is not None:
         return _special_date(word, conf)
     found = _DATE.fullmatch(text)
     if not found:
-        raise invalid("DATE", text, origin)
+        raise make_invalid_error("DATE", text, origin)
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-    if not _valid_day(year, month, day):
-        raise invalid("DATE", text, origin)
-    return Literal(f"{year:04d}-{month:02d}-{day:02d}", DATE, f"DATE '{_year(year)}-{month:02d}-{day:02d}'")
+    if not _is_valid_day(year, month, day):
+        raise make_invalid_error("DATE", text, origin)
+    return Literal(f"{year:04d}-{month:02d}-{day:02d}", DATE, f"DATE '{_format_year(year)}-{month:02d}-{day:02d}'")
 
 
 def is_date(text: str) -> bool:
     """Whether a cast makes a date of the text. Words such as `today` are dates in literals alone."""
     found = _DATE.fullmatch(text)
-    return found is not None and _valid_day(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+    return found is not None and _is_valid_day(int(found[1]), int(found[2] or 1), int(found[3] or 1))
 
 
-def _special(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
+def _find_special_word(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
     """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
     does not use it."""
     found = _SPECIAL.fullmatch(text.strip())
     if found is None:
         return None
     word = found[1].lower()
-    if found[2] and (word == "now" or _zone_of(kind, text, found[2], origin) is None):
-        raise invalid(kind, text, origin)
+    if found[2] and (word == "now" or _find_zone(kind, text, found[2], origin) is None):
+        raise make_invalid_error(kind, text, origin)
     return word
 
 
 def _special_date(word: str, conf: Conf) -> Literal:
     if word == "epoch":
         return Literal("1970-01-01", DATE, "DATE '1970-01-01'")
-    today = dt.datetime.now(_zone(conf.time_zone)).date() + dt.timedelta(days=_DAYS.get(word, 0))
+    today = dt.datetime.now(_parse_zone(conf.time_zone)).date() + dt.timedelta(days=_DAYS.get(word, 0))
     return Literal(today.isoformat(), DATE, f"DATE '{today.isoformat()}'")
 
 
-def _year(year: int) -> str:
+def _format_year(year: int) -> str:
     return f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
 
 
-def _valid_day(year: int, month: int, day: int) -> bool:
+def _is_valid_day(year: int, month: int, day: int) -> bool:
     try:
         dt.date(year if 1 <= year <= 9999 else 2000 + year % 400, month, day)
     except ValueError:
@@ -87,18 +87,18 @@ def _valid_day(year: int, month: int, day: int) -> bool:
 def timestamp(kind: str, text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     """`TIMESTAMP '..'`, `TIMESTAMP_NTZ '..'` or `TIMESTAMP_LTZ '..'`. Raises `AnalysisError` for a text that is none,
     `Unknown` for a zone that only Java may know."""
-    word = _special(kind, text, conf, origin)
+    word = _find_special_word(kind, text, conf, origin)
     if word is not None:
         data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
-        return _shown(_special_moment(word, data_type, conf), data_type, text)
+        return _make_literal(_special_moment(word, data_type, conf), data_type, text)
     found = _STAMP.fullmatch(text.strip())
     if found is not None:
         day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
         return _stamp(kind, text, day, found.groups()[3:], conf, origin)
     found = _ONLY_CLOCK.fullmatch(text.strip())
     if found is None or kind == "TIMESTAMP_NTZ":
-        raise invalid(kind, text, origin)
-    today = dt.datetime.now(_zone(conf.time_zone)).date()
+        raise make_invalid_error(kind, text, origin)
+    today = dt.datetime.now(_parse_zone(conf.time_zone)).date()
     return _stamp(kind, text, (today.year, today.month, today.day), found.groups(), conf, origin)
 
 
@@ -111,14 +111,14 @@ def _special_moment(word: str, data_type: DataType, conf: Conf) -> str | None:
     """What Spark prints for a special word; None for `now`, which only Spark's run knows."""
     if word == "now":
         return None
-    zone = _zone(conf.time_zone)
+    zone = _parse_zone(conf.time_zone)
     if word == "epoch":
         start = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
         return f"{(start if data_type == TIMESTAMP_NTZ else start.astimezone(zone)):%Y-%m-%d %H:%M:%S}"
     return f"{dt.datetime.now(zone).date() + dt.timedelta(days=_DAYS.get(word, 0))} 00:00:00"
 
 
-def _shown(moment: str | None, data_type: DataType, text: str) -> Literal:
+def _make_literal(moment: str | None, data_type: DataType, text: str) -> Literal:
     word = "TIMESTAMP_NTZ" if data_type == TIMESTAMP_NTZ else "TIMESTAMP"
     return Literal(moment or text, data_type, f"{word} '{moment or text}'")
 
@@ -136,33 +136,33 @@ def _stamp(
     digits, zone = clock[3] or "", (clock[4] or "").strip()
     if len(digits) > 6 and conf.timestamp_nanos:
         raise Unknown(f"the nanoseconds of the literal {kind} '{text}'", origin)
-    if not _valid_day(*day) or hour > 23 or minute > 59 or second > 59:
-        raise invalid(kind, text, origin)
-    if zone and _zone_of(kind, text, zone, origin) is None:
-        raise invalid(kind, text, origin)
+    if not _is_valid_day(*day) or hour > 23 or minute > 59 or second > 59:
+        raise make_invalid_error(kind, text, origin)
+    if zone and _find_zone(kind, text, zone, origin) is None:
+        raise make_invalid_error(kind, text, origin)
     data_type = TIMESTAMP if kind == "TIMESTAMP" and zone else _plain_timestamp(kind, conf)
     written, fraction = f"{hour:02d}:{minute:02d}:{second:02d}", digits[:6].ljust(6, "0")
-    shown = f"{_year(day[0])}-{day[1]:02d}-{day[2]:02d}"
+    shown = f"{_format_year(day[0])}-{day[1]:02d}-{day[2]:02d}"
     if data_type == TIMESTAMP:
-        moved = _in_session_zone(*day, written, fraction, zone, conf)
+        moved = _convert_to_session_zone(*day, written, fraction, zone, conf)
         if moved is None:
             raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
         shown, written, fraction = moved
-    return _shown(f"{shown} {written}" + (f".{fraction}".rstrip("0").rstrip(".")), data_type, text)
+    return _make_literal(f"{shown} {written}" + (f".{fraction}".rstrip("0").rstrip(".")), data_type, text)
 
 
-def _in_session_zone(
+def _convert_to_session_zone(
     year: int, month: int, day: int, clock: str, fraction: str, zone: str | None, conf: Conf
 ) -> tuple[str, str, str] | None:
     """The moment in the session's time zone; None where a zone is not known here."""
     if not zone and 1 <= year <= 9999:
         # A local time that the session's zone skips is moved forward, as Java does.
-        own = _zone(conf.time_zone)
+        own = _parse_zone(conf.time_zone)
         if own is None:
-            return f"{_year(year)}-{month:02d}-{day:02d}", clock, fraction
+            return f"{_format_year(year)}-{month:02d}-{day:02d}", clock, fraction
     if not 1 <= year <= 9999:
-        return None if zone else (f"{_year(year)}-{month:02d}-{day:02d}", clock, fraction)
-    source, target = _zone(zone or conf.time_zone), _zone(conf.time_zone)
+        return None if zone else (f"{_format_year(year)}-{month:02d}-{day:02d}", clock, fraction)
+    source, target = _parse_zone(zone or conf.time_zone), _parse_zone(conf.time_zone)
     if source is None or target is None:
         return None
     naive = dt.datetime.fromisoformat(f"{year:04d}-{month:02d}-{day:02d} {clock}")
@@ -173,15 +173,15 @@ def _in_session_zone(
     return moved.date().isoformat(), moved.strftime("%H:%M:%S"), fraction
 
 
-def _zone_of(kind: str, text: str, name: str, origin: Origin | None) -> dt.tzinfo | None:
+def _find_zone(kind: str, text: str, name: str, origin: Origin | None) -> dt.tzinfo | None:
     """The zone that a literal names; None where Java knows no such zone. Raises `Unknown` where Java may know it."""
-    found = _zone(name)
+    found = _parse_zone(name)
     if found is None and ("/" in name or name in _ONLY_OF_JAVA):
         raise Unknown(f"the zone of the literal {kind} '{text}'", origin)
     return found
 
 
-def _zone(name: str) -> dt.tzinfo | None:
+def _parse_zone(name: str) -> dt.tzinfo | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     text = name.strip()

@@ -11,10 +11,10 @@ from planproof_engine.sql import nodes as q
 T = TypeVar("T")
 
 
-def name_argument(named: dict[str, T], name: str, value: T, routine: str, node: q.Node, ctx: Context) -> None:
+def add_named(named: dict[str, T], name: str, value: T, routine: str, node: q.Node, ctx: Context) -> None:
     """Adds a named argument. Raises `AnalysisError` where the parameter has one."""
     if name in named:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.DOUBLE_NAMED_ARGUMENT_REFERENCE",
             f"`{routine}` gets its parameter `{name}` twice.",
             node,
@@ -25,7 +25,7 @@ def name_argument(named: dict[str, T], name: str, value: T, routine: str, node: 
 def refuse_positional(named: Mapping[str, object], routine: str, node: q.Node, ctx: Context) -> None:
     """Refuses a positional argument behind those that are named."""
     if named:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNEXPECTED_POSITIONAL_ARGUMENT",
             f"`{routine}` gets a positional argument behind the named argument `{next(reversed(list(named)))}`: "
             "rearrange them so that the positional ones come first.",
@@ -33,7 +33,7 @@ def refuse_positional(named: Mapping[str, object], routine: str, node: q.Node, c
         )
 
 
-def placed(
+def place_named(
     routine: str,
     parameters: Sequence[tuple[str, T | None]],
     positional: Sequence[T],
@@ -48,12 +48,12 @@ def placed(
     names = [name for name, _ in parameters]
     unknown = [n for n in named if n not in names]
     if unknown:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNRECOGNIZED_PARAMETER_NAME", f"`{routine}` has no parameter named `{unknown[0]}`.", node
         )
     twice = [n for n in names[: len(positional)] if n in named]
     if twice:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "DUPLICATE_ROUTINE_PARAMETER_ASSIGNMENT.BOTH_POSITIONAL_AND_NAMED",
             f"`{routine}` gets its parameter `{twice[0]}` twice.",
             node,
@@ -63,6 +63,6 @@ def placed(
     for name, default in parameters[len(positional) : told]:
         value = named.get(name, default)
         if value is None:
-            raise ctx.env.rejected("REQUIRED_PARAMETER_NOT_FOUND", f"`{routine}` needs its parameter `{name}`.", node)
+            raise ctx.env.make_error("REQUIRED_PARAMETER_NOT_FOUND", f"`{routine}` needs its parameter `{name}`.", node)
         found.append(value)
     return found

@@ -15,18 +15,18 @@ from planproof_engine.types import BOOLEAN, is_string
 from planproof_engine.types.kinds import ANY_STRING
 
 
-def _shown(quantified: Call, show: object) -> str:
+def _print(quantified: Call, show: object) -> str:
     return f"{quantified.function.name}({show(quantified.args[0])})"  # type: ignore[operator]
 
 
 _FUNCTIONS = {
-    name: Signature(name, (ANY_STRING, Many(ANY_STRING)), BOOLEAN, ALWAYS, RAISES, show=_shown)
+    name: Signature(name, (ANY_STRING, Many(ANY_STRING)), BOOLEAN, ALWAYS, RAISES, show=_print)
     for name in ("likeany", "likeall", "notlikeany", "notlikeall")
 }
 """Where all patterns are string literals, Spark keeps them beside the operand."""
 
 
-def quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
+def bind_quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
     """Binds `x LIKE ANY (..)` and its kin: one function where all patterns are literals, else a chain of LIKE."""
     operand = bind(node.operand, ctx)
     patterns = [bind(p, ctx) for p in node.patterns]
@@ -35,22 +35,22 @@ def quantified_like(node: q.QuantifiedLike, ctx: Context) -> Expr:
     if all(isinstance(p, Literal) and is_string(p.type) and p.value is not None for p in patterns):
         name = ("not" if negated else "") + ("likeany" if any_of else "likeall")
         if insensitive:
-            operand, patterns = call("lower", [operand], ctx, node), [_lowered(p) for p in patterns]
-        return _together(name, [operand, *patterns], ctx, node)
+            operand, patterns = call("lower", [operand], ctx, node), [_lower(p) for p in patterns]
+        return _apply(name, [operand, *patterns], ctx, node)
     tests: list[Expr] = [call("ilike" if insensitive else "like", [operand, p], ctx, node) for p in patterns]
     if negated:
         tests = [call("not", [t], ctx, node) for t in tests]
     return reduce(lambda a, b: call("or" if any_of else "and", [a, b], ctx, node), tests)
 
 
-def _lowered(pattern: Expr) -> Expr:
+def _lower(pattern: Expr) -> Expr:
     assert isinstance(pattern, Literal)
     text = str(pattern.value).lower()
     return Literal(text, pattern.type, text)
 
 
-def _together(name: str, args: list[Expr], ctx: Context, node: q.Node) -> Expr:
+def _apply(name: str, args: list[Expr], ctx: Context, node: q.Node) -> Expr:
     try:
         return apply(_FUNCTIONS[name], args, ctx.conf)
     except Mismatch as mismatch:
-        raise ctx.env.mismatch(mismatch, node) from None
+        raise ctx.env.make_mismatch_error(mismatch, node) from None

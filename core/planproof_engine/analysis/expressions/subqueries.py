@@ -11,15 +11,15 @@ from planproof_engine.functions.families.rules import prints_as_name
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import String, same_structure
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 
 
-def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
+def bind_in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) -> Expr:
     """`(a, b) IN (query)`: as many values as the query has columns, each of a type that compares with its column's."""
     _refuse_in_lambda(ctx, node)
-    plan = _inner(query, ctx, node)
+    plan = _bind_inner(query, ctx, node)
     if len(plan.output) != len(values):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
             f"The number of columns in the left hand side of an IN subquery ({len(values)}) does not match the number "
             f"of columns in the output of the subquery ({len(plan.output)}).",
@@ -30,8 +30,8 @@ def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) 
         values = [call("in", [values[0], plan.output[0]], ctx, node).children[0]]
         return InSubquery(tuple(values), plan, values[0].nullable or plan.output[0].nullable)
     for value, column in zip(values, plan.output):
-        if not same_structure(value.type, column.type) and wider(value.type, column.type, ctx.conf) is None:
-            raise ctx.env.rejected(
+        if not same_structure(value.type, column.type) and find_wider(value.type, column.type, ctx.conf) is None:
+            raise ctx.env.make_error(
                 "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
                 f'IN compares "{value.type.sql}" with "{column.type.sql}".',
                 node,
@@ -41,13 +41,13 @@ def in_subquery(values: list[Expr], query: q.Query, ctx: Context, node: q.Node) 
     return InSubquery(tuple(values), plan, nullable, named=named)
 
 
-def exists(node: q.Exists, ctx: Context) -> Expr:
+def bind_exists(node: q.Exists, ctx: Context) -> Expr:
     """`EXISTS (query)`."""
     _refuse_in_lambda(ctx, node)
-    return Exists(_inner(node.query, ctx, node))
+    return Exists(_bind_inner(node.query, ctx, node))
 
 
-def _inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
+def _bind_inner(query: q.Query, ctx: Context, node: q.Node) -> Plan:
     """The plan of a subquery."""
     plan = ctx.env.bind_query(query, ctx.env.within_expression(), ctx.scope)
     scalar = isinstance(node, q.Subquery)
@@ -67,19 +67,19 @@ def refuse_in_higher_order(ctx: Context, node: q.Node) -> None:
     """Refuses a subquery inside a higher-order function, for those versions of Spark that do."""
     if ctx.lacks("subqueries checked in lambdas"):
         return
-    raise ctx.env.rejected(
+    raise ctx.env.make_error(
         "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION",
         "Subquery expressions are not supported within higher-order functions.",
         node,
     )
 
 
-def scalar(node: q.Subquery, ctx: Context) -> Expr:
+def bind_scalar(node: q.Subquery, ctx: Context) -> Expr:
     """`(query)` as a value: the query has one column."""
     _refuse_in_lambda(ctx, node)
-    plan = _inner(node, ctx, node)
+    plan = _bind_inner(node, ctx, node)
     if len(plan.output) != 1:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
             f"Scalar subquery must return only one column, but got {len(plan.output)}.",
             node,

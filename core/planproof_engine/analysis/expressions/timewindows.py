@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.calls import plain_call
+from planproof_engine.analysis.expressions.calls import bind_plain_call
 from planproof_engine.expr import Alias, Call, Column, fresh_id
 from planproof_engine.logical.nodes import Plan, Project
 from planproof_engine.records import evolve
@@ -18,12 +18,12 @@ from planproof_engine.sql import nodes as q
 NAMES = ("window", "session_window")
 
 
-def with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+def add_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     """The block's input with the column of its time window, where the block has one.
 
     Spark puts the window below the block, so `window.start` names it in the items and in HAVING.
     """
-    found = _made([*node.items, *([node.group] if node.group is not None else [])], node, ctx)
+    found = _find_window([*node.items, *([node.group] if node.group is not None else [])], node, ctx)
     if found is None:
         return child, ctx
     window, column = found
@@ -32,9 +32,9 @@ def with_time_windows(node: q.Block, child: Plan, ctx: Context) -> tuple[Plan, C
     return plan, evolve(ctx, scope=scope, time_windows={window: column})
 
 
-def below(parts: Sequence[q.Node], node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
+def add_time_window_below(parts: Sequence[q.Node], node: q.Node, child: Plan, ctx: Context) -> tuple[Plan, Context]:
     """The input of a filter or sort, with the column of its time window as the first column."""
-    found = _made(parts, node, ctx)
+    found = _find_window(parts, node, ctx)
     if found is None:
         return child, ctx
     window, column = found
@@ -43,13 +43,13 @@ def below(parts: Sequence[q.Node], node: q.Node, child: Plan, ctx: Context) -> t
     return plan, evolve(ctx, scope=scope, time_windows={window: column})
 
 
-def _made(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[Call, Column] | None:
+def _find_window(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[Call, Column] | None:
     """The one time window that these parts of a query call, and a column for it."""
-    if not _mentioned(ctx.env.text):
+    if not _mentions_window(ctx.env.text):
         return None
-    made = list(dict.fromkeys(plain_call(asked, ctx) for asked in _calls(parts)))
+    made = list(dict.fromkeys(bind_plain_call(asked, ctx) for asked in _list_calls(parts)))
     if len(made) > 1:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_1039",
             "Multiple time/session window expressions would result in a cartesian product of rows.",
             node,
@@ -58,11 +58,11 @@ def _made(parts: Sequence[q.Node], node: q.Node, ctx: Context) -> tuple[Call, Co
 
 
 @lru_cache(maxsize=4)
-def _mentioned(text: str) -> bool:
+def _mentions_window(text: str) -> bool:
     return "window" in text.lower()
 
 
-def _calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
+def _list_calls(parts: Sequence[q.Node]) -> Iterator[q.Call]:
     """The calls in the parts that belong to no subquery of the block, in the order of the text."""
     pending = [*parts][::-1]
     while pending:

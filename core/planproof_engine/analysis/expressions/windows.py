@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from planproof_engine.analysis.blocks.evidence import never_null_over_rows
+from planproof_engine.analysis.blocks.evidence import prove_over_rows
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.constants import folded
+from planproof_engine.analysis.expressions.constants import fold
 from planproof_engine.analysis.refusals.orderable import refuse_partition_key, refuse_sort_key
 from planproof_engine.expr import Call, Expr, Sort, Window
 from planproof_engine.expr.function import Category, Signature
@@ -36,9 +36,9 @@ _WHOLE = "UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window:
+def bind_window(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window:
     """The window expression; a named window is looked up in the block. Raises `AnalysisError` as Spark does."""
-    definition = _named(window, ctx, node)
+    definition = _find_definition(window, ctx, node)
     _refuse_unordered(function.function, definition, ctx, node)
     keys = definition.partition_by
     partition = tuple(bind(n, ctx) for n in keys)
@@ -47,19 +47,19 @@ def over(function: Call, window: q.Window, ctx: Context, node: q.Node) -> Window
         order = tuple(Sort(p, True, True) for p in partition)
     _refuse_generator(function, ctx, node)
     spec = definition.frame
-    frame, bounds = _frame(function, spec, order, ctx)
+    frame, bounds = _make_frame(function, spec, order, ctx)
     if spec is not None:
         _check_frame(function, spec, order, frame, ctx, node)
     _check(function, ctx, node)
-    if _takes_no_order(function) and (order or _moving(spec, ctx)) and not ctx.env.lenient:
-        raise ctx.env.rejected(
+    if _takes_no_order(function) and (order or _has_moving_frame(spec, ctx)) and not ctx.env.lenient:
+        raise ctx.env.make_error(
             "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
             f"Cannot specify ORDER BY or a window frame for {pretty(function)}.",
             node,
         )
     for key, place in zip(partition, keys):
         refuse_partition_key(key, place, ctx.env)
-    return Window(function, partition, order, frame, bounds, _evidence(function, frame, ctx))
+    return Window(function, partition, order, frame, bounds, _prove(function, frame, ctx))
 
 
 _WITH_CURRENT_ROW = frozenset(
@@ -71,64 +71,64 @@ _WITH_CURRENT_ROW = frozenset(
 """Frames that hold the current row and therefore are never empty."""
 
 
-def _evidence(function: Call, frame: str, ctx: Context) -> str | None:
+def _prove(function: Call, frame: str, ctx: Context) -> str | None:
     """Why the window is never null although its flag says that it may be: the frame holds the current row, whose value
     is not null."""
     if not function.nullable:
         return None
     if function.function.category is Category.WINDOW:
         return function.known
-    return never_null_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
+    return prove_over_rows(function, ctx.conf) if frame in _WITH_CURRENT_ROW else None
 
 
-def _named(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
+def _find_definition(spec: q.Window, ctx: Context, node: q.Node) -> q.Window:
     name = spec.reference
     if name is None:
         return spec
     found = ctx.windows.get(name.text)
     if found is None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "MISSING_WINDOW_SPECIFICATION", f"Window specification `{name.text}` is not defined.", node
         )
-    return _named(found, ctx, node)
+    return _find_definition(found, ctx, node)
 
 
 def refuse_frame(function: Signature, window: q.Window, ctx: Context, node: q.Node) -> None:
     """Raises what is wrong with the frame of a window function, whatever its arguments are: `ResolveWindowOrder` and
     `ResolveWindowFrame` look at it before any type is checked."""
-    definition = _named(window, ctx, node)
+    definition = _find_definition(window, ctx, node)
     _refuse_unordered(function, definition, ctx, node)
     own = function.traits.frame
     if own is None or definition.frame is None:
         return
-    shown, _ = _written(definition.frame, ctx)
+    shown, _ = _make_written_frame(definition.frame, ctx)
     if own is Frame.OFFSET:
-        raise _foreign_frame(function, ctx, node)
+        raise _make_foreign_frame_error(function, ctx, node)
     if shown != own.value:
-        raise _other_frame(shown, own.value, ctx, node)
+        raise _make_other_frame_error(shown, own.value, ctx, node)
 
 
 def _refuse_unordered(function: Signature, definition: q.Window, ctx: Context, node: q.Node) -> None:
     if function.category is Category.WINDOW and not (definition.order or definition.cluster):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
             f"The window function `{function.name}` requires an ORDER BY in its window.",
             node,
         )
 
 
-def _foreign_frame(function: Signature, ctx: Context, node: q.Node) -> Exception:
+def _make_foreign_frame_error(function: Signature, ctx: Context, node: q.Node) -> Exception:
     text = f"Cannot specify window frame for {function.name} function."
-    return ctx.env.rejected("_LEGACY_ERROR_TEMP_1035", text, node)
+    return ctx.env.make_error("_LEGACY_ERROR_TEMP_1035", text, node)
 
 
-def _other_frame(shown: str, required: str, ctx: Context, node: q.Node) -> Exception:
-    return ctx.env.rejected("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
+def _make_other_frame_error(shown: str, required: str, ctx: Context, node: q.Node) -> Exception:
+    return ctx.env.make_error("_LEGACY_ERROR_TEMP_1036", f"Window frame {shown} must match {required}.", node)
 
 
 def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
     if function.function.category is Category.GENERATOR:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
             f'A generator cannot stand inside an expression, but found "{function.function.name}" in a window.',
             node,
@@ -138,11 +138,11 @@ def _refuse_generator(function: Call, ctx: Context, node: q.Node) -> None:
 def _check(function: Call, ctx: Context, node: q.Node) -> None:
     category, name = function.function.category, function.function.name
     if category not in (Category.AGGREGATE, Category.WINDOW):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNSUPPORTED_EXPR_FOR_WINDOW", f"Expression `{name}` not supported within a window function.", node
         )
     if function.distinct:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
             f"Distinct window functions are not supported: {pretty(function)}.",
             node,
@@ -157,9 +157,9 @@ def _takes_no_order(function: Call) -> bool:
     return function.function.name == "median" or "order first" in modifiers
 
 
-def _moving(spec: q.WindowFrame | None, ctx: Context) -> bool:
+def _has_moving_frame(spec: q.WindowFrame | None, ctx: Context) -> bool:
     """Whether the query writes a frame that is not the whole partition."""
-    return spec is not None and not _written(spec, ctx)[0].endswith(_WHOLE)
+    return spec is not None and not _make_written_frame(spec, ctx)[0].endswith(_WHOLE)
 
 
 def _check_frame(
@@ -167,12 +167,12 @@ def _check_frame(
 ) -> None:
     """Checks a frame that the query writes: it must be the one that the function requires, and fit the sort keys."""
     own = function.function.traits.frame
-    shown, _ = _written(spec, ctx)
+    shown, _ = _make_written_frame(spec, ctx)
     if own is Frame.OFFSET and shown != required:
-        raise _foreign_frame(function.function, ctx, node)
+        raise _make_foreign_frame_error(function.function, ctx, node)
     if own is not None and shown != required:
-        raise _other_frame(shown, required, ctx, node)
-    ends = _ends(spec, order, ctx)
+        raise _make_other_frame_error(shown, required, ctx, node)
+    ends = _bind_ends(spec, order, ctx)
     _check_bounds(spec, ends, shown, ctx, node)
     if spec.kind == "RANGE":
         _check_range(order, [e.type for e in ends if isinstance(e, _Distance)], shown, ctx, node)
@@ -191,24 +191,24 @@ _End = _Distance | str
 """A bound of a frame: a distance, or `CURRENT ROW`, `UNBOUNDED PRECEDING`, `UNBOUNDED FOLLOWING`."""
 
 
-def _ends(spec: q.WindowFrame, order: Sequence[Sort], ctx: Context) -> tuple[_End, _End]:
+def _bind_ends(spec: q.WindowFrame, order: Sequence[Sort], ctx: Context) -> tuple[_End, _End]:
     """Both bounds (`TypeCoercion.WindowFrameCoercion`)."""
-    high = "CURRENT ROW" if spec.end is None else _end(spec.end, spec.end_side, spec, order, ctx)
-    return _end(spec.start, spec.start_side, spec, order, ctx), high
+    high = "CURRENT ROW" if spec.end is None else _bind_end(spec.end, spec.end_side, spec, order, ctx)
+    return _bind_end(spec.start, spec.start_side, spec, order, ctx), high
 
 
-def _end(bound: q.Node | str, side: str | None, spec: q.WindowFrame, order: Sequence[Sort], ctx: Context) -> _End:
+def _bind_end(bound: q.Node | str, side: str | None, spec: q.WindowFrame, order: Sequence[Sort], ctx: Context) -> _End:
     if isinstance(bound, str):
         return f"{bound} {side}" if side else bound
     found = bind(bound, ctx)
     key = _single_key(spec, order)
     # The sign that PRECEDING puts before a text makes it a number (`ImplicitTypeCasts` of `UnaryMinus`).
     given = DOUBLE if side == "PRECEDING" and is_string(found.type) else found.type
-    return _Distance(key if key is not None and _is_cast(given, key, ctx) else given, _rows(found, side))
+    return _Distance(key if key is not None and _is_cast(given, key, ctx) else given, _count_rows(found, side))
 
 
-def _rows(bound: Expr, side: str | None) -> float | None:
-    value = getattr(folded(bound), "value", None)
+def _count_rows(bound: Expr, side: str | None) -> float | None:
+    value = getattr(fold(bound), "value", None)
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         return None
     return -float(value) if side == "PRECEDING" else float(value)
@@ -234,7 +234,7 @@ def _check_bounds(spec: q.WindowFrame, ends: tuple[_End, _End], shown: str, ctx:
         text = f"The lower bound of the frame {shown} must be less than or equal to the upper bound."
     else:
         return
-    raise ctx.env.rejected(condition, text, node)
+    raise ctx.env.make_error(condition, text, node)
 
 
 def _is_taken(given: DataType, kind: str) -> bool:
@@ -252,15 +252,15 @@ def _check_range(order: Sequence[Sort], distances: Sequence[DataType], shown: st
     elif distances and len(order) > 1:
         condition = "DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER"
         text = "A range window frame with value boundaries takes one sort key."
-    elif distances and not _reaches(order[0].type, distances[0], ctx):
+    elif distances and not _is_valid_frame_type(order[0].type, distances[0], ctx):
         condition = "DATATYPE_MISMATCH.RANGE_FRAME_INVALID_TYPE"
         text = f'A window frame over "{order[0].type.sql}" cannot reach "{distances[0].sql}" far.'
     else:
         return
-    raise ctx.env.rejected(condition, text, node)
+    raise ctx.env.make_error(condition, text, node)
 
 
-def _reaches(key: DataType, given: DataType, ctx: Context) -> bool:
+def _is_valid_frame_type(key: DataType, given: DataType, ctx: Context) -> bool:
     """`WindowSpecDefinition.isValidFrameType`."""
     year_month = isinstance(given, Interval) and given.year_month
     if key == DATE:
@@ -284,23 +284,23 @@ def sort_keys(nodes: Sequence[q.Node], ctx: Context) -> list[Sort]:
     return found
 
 
-def _frame(
+def _make_frame(
     function: Call, spec: q.WindowFrame | None, order: Sequence[Sort], ctx: Context
 ) -> tuple[str, tuple[Expr, ...]]:
     """The frame as Spark prints it, and the expressions in it."""
     own = function.function.traits.frame
     if own is not None:
-        return _offset_frame(function) if own is Frame.OFFSET else own.value, ()
+        return _print_offset_frame(function) if own is Frame.OFFSET else own.value, ()
     if spec is None:
         unbounded = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
         return ("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if order else unbounded), ()
-    return _written(spec, ctx, order)
+    return _make_written_frame(spec, ctx, order)
 
 
-def _written(spec: q.WindowFrame, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
+def _make_written_frame(spec: q.WindowFrame, ctx: Context, order: Sequence[Sort] = ()) -> tuple[str, tuple[Expr, ...]]:
     key = _single_key(spec, order)
-    low, first = _bound(spec.start, spec.start_side, ctx, key)
-    high, second = _bound(spec.end, spec.end_side, ctx, key) if spec.end is not None else ("CURRENT ROW", ())
+    low, first = _bind_bound(spec.start, spec.start_side, ctx, key)
+    high, second = _bind_bound(spec.end, spec.end_side, ctx, key) if spec.end is not None else ("CURRENT ROW", ())
     return f"{spec.kind} BETWEEN {low} AND {high}", first + second
 
 
@@ -313,7 +313,7 @@ def _is_cast(bound: DataType, key: DataType | None, ctx: Context) -> bool:
     return key is not None and key not in _MOMENTS and bound != key and can_cast(bound, key, ansi=ctx.conf.ansi)
 
 
-def _offset_frame(function: Call) -> str:
+def _print_offset_frame(function: Call) -> str:
     """`lag` has its constant offset negated and computed, `lead` has it as it is written."""
     offset = function.args[1]
     if function.function.name == "lead" or not is_foldable(offset):
@@ -326,7 +326,9 @@ def _offset_frame(function: Call) -> str:
     return f"ROWS BETWEEN {bound} AND {bound}"
 
 
-def _bound(bound: q.Node | str, side: str | None, ctx: Context, key: DataType | None) -> tuple[str, tuple[Expr, ...]]:
+def _bind_bound(
+    bound: q.Node | str, side: str | None, ctx: Context, key: DataType | None
+) -> tuple[str, tuple[Expr, ...]]:
     """The bound as Spark prints it, and the expressions in it. Where Spark casts a bound to the sort key's type, it
     prints `3 PRECEDING` as `(- 3) FOLLOWING`."""
     if isinstance(bound, str):

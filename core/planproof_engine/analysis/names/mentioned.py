@@ -9,11 +9,11 @@ from planproof_engine.sql import nodes as q
 from planproof_engine.sql.parse import parse
 
 
-def mentioned(sql: str, conf: Conf) -> frozenset[str]:
+def list_mentioned_names(sql: str, conf: Conf) -> frozenset[str]:
     """The lower-case parts of the names that columns, their fields or their relations may have, without functions that
     need no parentheses. Empty where the text is not understood.
 
-    >>> sorted(mentioned("select o.id, current_date as day from shop.orders as o order by day", Conf()))
+    >>> sorted(list_mentioned_names("select o.id, current_date as day from shop.orders as o order by day", Conf()))
     ['day', 'id', 'o']
     """
     try:

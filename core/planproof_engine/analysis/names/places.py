@@ -29,18 +29,18 @@ def output_origins(tree: q.Query, env: Environment, width: int) -> tuple[Origin 
     A column of `SELECT * FROM x` is written where the CTE or subquery `x` writes it; one of a star over a table or a
     join stands at the star. The place is None where that cannot be told, as in a query without select items.
     """
-    found = _spans(tree, env.widths, {})
+    found = _find_spans(tree, env.widths, {})
     if found is None or len(found) != width:
         return (None,) * width
     return tuple(None if s is None or s[0] < 0 else place(env.text, *s) for s in found)
 
 
-def _spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+def _find_spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
     """The span of each column's item; None of a query that has no items. `ctes` are the named queries in sight."""
-    ctes = _in_sight(query, ctes)
+    ctes = _add_ctes(query, ctes)
     while isinstance(query, (q.Subquery, q.SetOperation)):
         query = query.query if isinstance(query, q.Subquery) else query.left
-        ctes = _in_sight(query, ctes)
+        ctes = _add_ctes(query, ctes)
     if not isinstance(query, q.Select):
         return None
     found: list[Span | None] = []
@@ -48,14 +48,14 @@ def _spans(query: q.Query, widths: Mapping[int, int], ctes: Ctes) -> list[Span |
         width = widths.get(id(item), 1)
         star = drop_parentheses(item)
         if isinstance(star, q.Star):
-            spans = _behind(star, query, widths, ctes)
+            spans = _find_star_spans(star, query, widths, ctes)
             found += spans if spans is not None and len(spans) == width else [item.span] * width
         else:
             found += [item.span] * width
     return found
 
 
-def _in_sight(query: q.Query, ctes: Ctes) -> Ctes:
+def _add_ctes(query: q.Query, ctes: Ctes) -> Ctes:
     if query.with_ is None:
         return ctes
     for cte in query.with_.ctes:
@@ -64,14 +64,14 @@ def _in_sight(query: q.Query, ctes: Ctes) -> Ctes:
     return ctes
 
 
-def _behind(star: q.Star, query: q.Select, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
+def _find_star_spans(star: q.Star, query: q.Select, widths: Mapping[int, int], ctes: Ctes) -> list[Span | None] | None:
     """The spans behind a star over one relation that the text defines; None behind another one."""
     source = query.from_.relation if query.from_ is not None else None
     if star.except_ or source is None:
         return None
     if isinstance(source, q.Subquery):
-        return _spans(source.query, widths, ctes)
+        return _find_spans(source.query, widths, ctes)
     if isinstance(source, q.Table) and len(name_parts(source)) == 1:
         cte = ctes.get(name_parts(source)[0].lower())
-        return _spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
+        return _find_spans(cte.query, widths, cte.ctes) if cte is not None and cte.query is not None else None
     return None

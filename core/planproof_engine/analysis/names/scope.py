@@ -24,12 +24,12 @@ from planproof_engine.expr import (
 )
 from planproof_engine.expr.function import Mismatch
 from planproof_engine.expr.pretty import pretty
-from planproof_engine.functions.bind import apply, cast_unless_same, refused_cast
+from planproof_engine.functions.bind import apply, cast_unless_same, check_cast
 from planproof_engine.functions.registry import Registry
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.records import evolve, record
 from planproof_engine.types import STRING, VARIANT, VOID, Array, DataType, Map, Struct, is_string
-from planproof_engine.types.nodes import quoted_if_needed
+from planproof_engine.types.nodes import quote_if_needed
 
 
 @dataclass(slots=True)
@@ -53,10 +53,10 @@ class Scope:
     _alone: Scope | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._by_name = self._indexed(self.columns)
-        self._hidden_by_name = self._indexed(self.hidden)
+        self._by_name = self._index_by_name(self.columns)
+        self._hidden_by_name = self._index_by_name(self.hidden)
 
-    def _indexed(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
+    def _index_by_name(self, columns: Iterable[Column]) -> dict[str, list[Column]]:
         found: dict[str, list[Column]] = {}
         for column in columns:
             name = column.name if self.case_sensitive else column.name.lower()
@@ -69,11 +69,11 @@ class Scope:
     def key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
 
-    def first(self, name: str) -> Column | None:
+    def find_first(self, name: str) -> Column | None:
         """The first column of the name, of whatever relation."""
         return next(iter(self._by_name.get(self.key(name), ())), None)
 
-    def alone(self) -> Scope:
+    def drop_outer(self) -> Scope:
         """The scope without the query around it."""
         if self.outer is None:
             return self
@@ -81,12 +81,14 @@ class Scope:
             self._alone = Scope(self.columns, self.hidden, None, self.case_sensitive, self.aggregated)
         return self._alone
 
-    def matches(self, parts: Sequence[str]) -> tuple[list[Column], tuple[str, ...]]:
+    def find_matches(self, parts: Sequence[str]) -> tuple[list[Column], tuple[str, ...]]:
         """The columns that `parts` may name, and the parts left over as nested fields."""
-        found = self._matches(parts, self._by_name)
-        return found if found[0] else self._matches(parts, self._hidden_by_name)
+        found = self._find_matches(parts, self._by_name)
+        return found if found[0] else self._find_matches(parts, self._hidden_by_name)
 
-    def _matches(self, parts: Sequence[str], index: dict[str, list[Column]]) -> tuple[list[Column], tuple[str, ...]]:
+    def _find_matches(
+        self, parts: Sequence[str], index: dict[str, list[Column]]
+    ) -> tuple[list[Column], tuple[str, ...]]:
         # The longest qualifier wins: catalog.schema.table.column, then down to a bare column.
         for width in range(min(3, len(parts) - 1), 0, -1):
             wanted = [self.key(p) for p in parts[:width]]
@@ -96,10 +98,10 @@ class Scope:
                 if len(c.qualifier) >= width and [self.key(q) for q in c.qualifier[-width:]] == wanted
             ]
             if found:
-                return _distinct(found), tuple(parts[width + 1 :])
-        return _distinct(index.get(self.key(parts[0]), ())), tuple(parts[1:])
+                return _drop_repeated(found), tuple(parts[width + 1 :])
+        return _drop_repeated(index.get(self.key(parts[0]), ())), tuple(parts[1:])
 
-    def qualified(self, parts: Sequence[str]) -> tuple[Column, ...]:
+    def find_qualified(self, parts: Sequence[str]) -> tuple[Column, ...]:
         """The columns of `parts.*`: those whose qualifier ends in `parts`, hidden ones included."""
         wanted = tuple(self.key(p) for p in parts)
         return tuple(
@@ -108,16 +110,16 @@ class Scope:
             if len(c.qualifier) >= len(wanted) and tuple(self.key(q) for q in c.qualifier[-len(wanted) :]) == wanted
         )
 
-    def candidates(self, parts: Sequence[str]) -> list[str]:
+    def list_candidates(self, parts: Sequence[str]) -> list[str]:
         """The names of the columns, the most similar ones first, as Spark suggests them."""
         spelled = [(*c.qualifier, c.name) for c in self.columns] if self.suggests else []
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
         wanted = ".".join(parts)
-        return sorted(named, key=lambda text: (_distance(text, wanted), named[text]))[:5]
+        return sorted(named, key=lambda text: (_edit_distance(text, wanted), named[text]))[:5]
 
 
-def _distance(a: str, b: str) -> int:
+def _edit_distance(a: str, b: str) -> int:
     """How many letters must be added, dropped or changed to turn one text into the other (Levenshtein)."""
     above = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -128,11 +130,11 @@ def _distance(a: str, b: str) -> int:
     return above[-1]
 
 
-def _distinct(columns: Sequence[Column]) -> list[Column]:
+def _drop_repeated(columns: Sequence[Column]) -> list[Column]:
     return list(dict.fromkeys(columns)) if len(columns) > 1 else [*columns]
 
 
-def empty(outer: Scope | None, conf: Conf) -> Scope:
+def make_empty_scope(outer: Scope | None, conf: Conf) -> Scope:
     """A scope without columns, inside of `outer`."""
     return Scope((), (), outer, conf.case_sensitive)
 
@@ -157,44 +159,46 @@ def resolve(
     Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
     where several columns have it, or a field does not exist.
     """
-    found, rest = scope.matches(parts)
+    found, rest = scope.find_matches(parts)
     if len(found) > 1:
-        raise ambiguous(parts, found, origin)
+        raise make_ambiguous_error(parts, found, origin)
     if found:
         column, written = found[0], parts[len(parts) - len(rest) - 1]
         if column.name != written:
             column = evolve(column, name=written)
-        return fields_of(column, rest, conf, registry, origin), column
+        return extract_fields(column, rest, conf, registry, origin), column
     if scope.outer is None:
         return None
     try:
-        correlated = resolve(parts, scope.outer.alone(), conf, registry, origin)
+        correlated = resolve(parts, scope.outer.drop_outer(), conf, registry, origin)
     except AnalysisError:
         return None  # Whatever is wrong with the name there, Spark says that it found none (`resolveOuterReferences`).
     if correlated is None:
         return None
-    return as_outer(correlated[0]), correlated[1]
+    return mark_outer(correlated[0]), correlated[1]
 
 
-def as_outer(expr: Expr) -> Expr:
+def mark_outer(expr: Expr) -> Expr:
     """The expression with its columns marked as the enclosing query's."""
     if isinstance(expr, Column):
         return Outer(expr)
     if isinstance(expr, (GetField, GetFieldOfElements)):
-        return evolve(expr, child=as_outer(expr.child))
+        return evolve(expr, child=mark_outer(expr.child))
     if isinstance(expr, Call):
-        return evolve(expr, args=tuple(as_outer(a) for a in expr.args))
+        return evolve(expr, args=tuple(mark_outer(a) for a in expr.args))
     return expr
 
 
-def ambiguous(parts: Sequence[str], found: Sequence[Column], origin: Origin | None = None) -> AnalysisError:
+def make_ambiguous_error(parts: Sequence[str], found: Sequence[Column], origin: Origin | None = None) -> AnalysisError:
     """The error for a name that several columns have, all of them listed."""
     name = ".".join(f"`{p}`" for p in parts)
     options = ", ".join(sorted(".".join(f"`{q}`" for q in (*c.qualifier, c.name)) for c in found))
     return AnalysisError("AMBIGUOUS_REFERENCE", f"Reference {name} is ambiguous, could be: [{options}].", origin)
 
 
-def fields_of(expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
+def extract_fields(
+    expr: Expr, names: Sequence[str], conf: Conf, registry: Registry, origin: Origin | None = None
+) -> Expr:
     """`expr.a.b`, through structs, arrays of structs and maps (`ExtractValue`)."""
     for name in names:
         expr = extract(expr, name, conf, registry, origin)
@@ -217,20 +221,20 @@ def extract(expr: Expr, name: str, conf: Conf, registry: Registry, origin: Origi
         data_type = Array(found.type, given.contains_null or found.nullable)
         return GetFieldOfElements(expr, at, found.name, data_type, expr.nullable)
     if isinstance(given, Map):
-        return item(expr, _key(name, given, conf, origin), conf, registry, origin)
+        return extract_item(expr, _make_key(name, given, conf, origin), conf, registry, origin)
     if isinstance(given, Array):
-        return item(expr, _text(name), conf, registry, origin)
+        return extract_item(expr, _make_text(name), conf, registry, origin)
     if given == VOID and not conf.before("4.1"):
-        return _part_of_null(expr, _text(name), conf)
+        return _extract_from_null(expr, _make_text(name), conf)
     raise AnalysisError(
         "INVALID_EXTRACT_BASE_FIELD_TYPE",
-        f'Can\'t extract a value from "{quoted_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
+        f'Can\'t extract a value from "{quote_if_needed(name)}". Need a complex type [STRUCT, ARRAY, MAP] '
         f'but got "{given.sql}".',
         origin,
     )
 
 
-def _part_of_null(expr: Expr, key: Expr, conf: Conf) -> Expr:
+def _extract_from_null(expr: Expr, key: Expr, conf: Conf) -> Expr:
     """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0 rejects
     it; of 4.1 it is not known."""
     if conf.before("4.2"):
@@ -238,17 +242,17 @@ def _part_of_null(expr: Expr, key: Expr, conf: Conf) -> Expr:
     return Alias(Literal(None, VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
 
 
-def _key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
+def _make_key(name: str, given: Map, conf: Conf, origin: Origin | None) -> Expr:
     """The name as a key of the map: since 4.0 Spark casts it to the keys' type, whatever casts are implicit."""
     if conf.before("4.0"):
-        return _text(name)
-    refused = refused_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
+        return _make_text(name)
+    refused = check_cast(STRING, given.key, "ansi" if conf.ansi else "legacy")
     if refused is not None:
         raise AnalysisError(refused.full_condition, refused.message, origin)
-    return cast_unless_same(_text(name), given.key, conf)
+    return cast_unless_same(_make_text(name), given.key, conf)
 
 
-def _text(name: str) -> Expr:
+def _make_text(name: str) -> Expr:
     return Literal(name, STRING, name)
 
 
@@ -257,21 +261,21 @@ def _has_names(given: DataType) -> bool:
     return isinstance(given.element if isinstance(given, Array) else given, Struct)
 
 
-def item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
+def extract_item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: Origin | None = None) -> Expr:
     """`expr[key]` of an array, a map or a struct."""
     given: DataType = expr.type
     text = key.value if isinstance(key, Literal) and is_string(key.type) else None
     if text is not None and _has_names(given):
         return extract(expr, text, conf, registry, origin)
     if text is not None and isinstance(given, Map) and not is_string(given.key):
-        key = _key(text, given, conf, origin)
+        key = _make_key(text, given, conf, origin)
     if isinstance(given, Struct):
         raise AnalysisError("INVALID_EXTRACT_FIELD_TYPE", "The field name must be a non-null string literal.", origin)
     name = "getarrayitem" if isinstance(given, Array) else "getmapvalue" if isinstance(given, Map) else None
     function = registry.find(name) if name else None
     if function is None or given == VARIANT:
         if given == VOID and not conf.before("4.1"):
-            return _part_of_null(expr, key, conf)
+            return _extract_from_null(expr, key, conf)
         raise AnalysisError(
             "INVALID_EXTRACT_BASE_FIELD_TYPE",
             f'Can\'t extract a value from "{given.sql}". Need a complex type [STRUCT, ARRAY, MAP].',
@@ -298,7 +302,7 @@ def ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None)
 _FIRST_NAME = re.compile(r"`(?:[^`]|``)*`|\w+")
 
 
-def placed(variable: Variable, span: tuple[int, int], text: str) -> Variable:
+def place_variable(variable: Variable, span: tuple[int, int], text: str) -> Variable:
     """The variable with the place of its name: the first part of the dotted name at `span`."""
     name = _FIRST_NAME.match(text, span[0]) if span[0] >= 0 else None
     return variable if name is None else evolve(variable, span=name.span())

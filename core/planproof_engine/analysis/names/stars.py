@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import call, is_of_files, unresolved
-from planproof_engine.analysis.names.scope import Scope, ambiguous, ordinal, resolve
+from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error, ordinal, resolve
 from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
 from planproof_engine.origin import Unknown
 from planproof_engine.records import evolve
@@ -19,13 +19,17 @@ from planproof_engine.types import STRING, Struct
 def expand(star: q.Node, ctx: Context) -> list[Expr]:
     """The columns that a star stands for, in order; struct fields become aliases of their names."""
     star = drop_parentheses(star)
-    pattern = _pattern(star) if ctx.conf.regex_column_names else None
+    pattern = _find_pattern(star) if ctx.conf.regex_column_names else None
     if pattern is not None:
-        return _matching(star, pattern, ctx)
+        return _find_matching(star, pattern, ctx)
     assert isinstance(star, q.Star)
-    found = _qualified([i.text for i in star.qualifier], star, ctx) if star.qualifier else list[Expr](ctx.scope.columns)
+    found = (
+        _find_qualified([i.text for i in star.qualifier], star, ctx)
+        if star.qualifier
+        else list[Expr](ctx.scope.columns)
+    )
     ctx.env.growth.add(0, len(found))
-    return without(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
+    return drop_excluded(found, [name_parts(e) for e in star.except_], star, ctx) if star.except_ else found
 
 
 NO_STARS = ("JOIN", "HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE BY", "LATERAL VIEW")
@@ -35,13 +39,13 @@ NO_STARS = ("JOIN", "HAVING", "ORDER BY", "SORT BY", "CLUSTER BY", "DISTRIBUTE B
 def refuse_star(star: q.Node, ctx: Context) -> None:
     """Refuses a star in a clause that takes none, and where only newer versions of Spark take one."""
     if ctx.clause in NO_STARS or ctx.lacks("stars outside of a SELECT list"):
-        raise ctx.env.rejected("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
+        raise ctx.env.make_error("INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' here.", star)
 
 
 def refuse_named_star(node: q.Node, ctx: Context) -> None:
     """Refuses `* AS x`. Spark parses it, and refuses it before it looks at the items beside it."""
     if isinstance(node, (q.Alias, q.Aliases)) and isinstance(drop_parentheses(node.operand), q.Star):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "INVALID_USAGE_OF_STAR_OR_REGEX", "Invalid usage of '*' in expression `alias`: a star takes no name.", node
         )
 
@@ -51,24 +55,24 @@ def is_star(node: q.Node, ctx: Context) -> bool:
     node = drop_parentheses(node)
     if isinstance(node, q.Star):
         return True
-    return ctx.conf.regex_column_names and _pattern(node) is not None
+    return ctx.conf.regex_column_names and _find_pattern(node) is not None
 
 
-def _pattern(node: q.Node) -> str | None:
+def _find_pattern(node: q.Node) -> str | None:
     if not isinstance(node, q.Column) or not node.parts[-1].quoted:
         return None
     text = node.parts[-1].text
     return text if re.search(r"[^\w ]", text) else None
 
 
-def _matching(node: q.Node, pattern: str, ctx: Context) -> list[Expr]:
+def _find_matching(node: q.Node, pattern: str, ctx: Context) -> list[Expr]:
     """The columns whose whole name matches the pattern. It is Java's; most patterns mean the same in Python."""
     try:
         compiled = re.compile(pattern, 0 if ctx.conf.case_sensitive else re.IGNORECASE)
     except (re.error, OverflowError):
         raise Unknown(f"the pattern {pattern}") from None
     table = name_parts(node)[:-1]
-    columns = ctx.scope.qualified(table) if table else ctx.scope.columns
+    columns = ctx.scope.find_qualified(table) if table else ctx.scope.columns
     if _may_backtrack(pattern) or any(len(c.name) > _LONG for c in columns):
         raise Unknown(f"what the pattern {pattern} matches")
     return [c for c in columns if compiled.fullmatch(c.name)]
@@ -83,13 +87,13 @@ def _may_backtrack(pattern: str) -> bool:
     return many or re.search(r"\)[*+{]", pattern) is not None
 
 
-def _qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
-    columns = ctx.scope.qualified(parts)
+def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
+    columns = ctx.scope.find_qualified(parts)
     if columns:
         return list(columns)
     outer = ctx.scope.outer
     while outer is not None:
-        correlated = outer.qualified(parts)
+        correlated = outer.find_qualified(parts)
         if correlated:
             return [Alias(Outer(c), c.name, fresh_id(), explicit=False) for c in correlated]
         outer = outer.outer
@@ -97,64 +101,64 @@ def _qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
     if found is not None and found[0] in ctx.time_windows.values():
         found = None  # A star is expanded before `TimeWindowing` makes the column.
     if found is not None and isinstance(found[0].type, Struct):
-        return _fields(found[0], found[0].type)
+        return _list_fields(found[0], found[0].type)
     if found is not None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "_LEGACY_ERROR_TEMP_1050", f"Can only star expand struct data types. Attribute: `{'.'.join(parts)}`.", star
         )
     if is_of_files(parts, ctx):
-        raise unresolved(tuple(parts), ctx, star)
+        raise make_unresolved_error(tuple(parts), ctx, star)
     names = ", ".join(c.name for c in ctx.scope.columns)
-    raise ctx.env.rejected(
+    raise ctx.env.make_error(
         "CANNOT_RESOLVE_STAR_EXPAND",
         f"Cannot resolve {'.'.join(parts)}.* given input columns [{names}].",
         star,
     )
 
 
-def _fields(struct: Expr, data_type: Struct) -> list[Expr]:
+def _list_fields(struct: Expr, data_type: Struct) -> list[Expr]:
     return [
         Alias(GetField(struct, at, f.type, struct.nullable or f.nullable), f.name, fresh_id())
         for at, f in enumerate(data_type.fields)
     ]
 
 
-def without(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: q.Node, ctx: Context) -> list[Expr]:
+def drop_excluded(found: list[Expr], excluded: Sequence[tuple[str, ...]], star: q.Node, ctx: Context) -> list[Expr]:
     """Drops whole columns, and fields inside struct columns (`EXCEPT (s.a)`)."""
     shown = Scope(tuple(column_of(i) for i in found), (), None, ctx.scope.case_sensitive)
     dropped: dict[int, list[tuple[str, ...]]] = {}
     for parts in excluded:
-        columns, rest = shown.matches(parts)
+        columns, rest = shown.find_matches(parts)
         if not columns:
-            raise unresolved(parts, evolve(ctx, scope=shown), star)
+            raise make_unresolved_error(parts, evolve(ctx, scope=shown), star)
         if len(columns) > 1:
-            raise ambiguous(parts, columns, ctx.env.origin(star))
+            raise make_ambiguous_error(parts, columns, ctx.env.origin(star))
         dropped.setdefault(columns[0].id, []).append(rest)
     kept: list[Expr] = []
     for item in found:
         paths = dropped.get(column_of(item).id)
         if paths is None:
             kept.append(item)
-        elif not _whole(paths, star, ctx):
+        elif not _is_whole(paths, star, ctx):
             inner = item.child if isinstance(item, Alias) else item
-            kept.append(Alias(_pruned(inner, paths, star, ctx), column_of(item).name, fresh_id(), explicit=False))
+            kept.append(Alias(_prune(inner, paths, star, ctx), column_of(item).name, fresh_id(), explicit=False))
     return kept
 
 
-def _whole(paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> bool:
+def _is_whole(paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> bool:
     """Whether all of a column or field is dropped; it cannot be dropped twice, or wholly and in part."""
     if () not in paths:
         return False
     if len(paths) > 1:
-        raise ctx.env.rejected("EXCEPT_OVERLAPPING_COLUMNS", "Columns in an EXCEPT list must be distinct.", star)
+        raise ctx.env.make_error("EXCEPT_OVERLAPPING_COLUMNS", "Columns in an EXCEPT list must be distinct.", star)
     return True
 
 
-def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> Expr:
+def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Context) -> Expr:
     """The struct built anew from the fields that are left."""
     data_type = struct.type
     if not isinstance(data_type, Struct):
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "INVALID_EXTRACT_BASE_FIELD_TYPE", f'Can\'t extract a field from "{data_type.sql}".', star
         )
     by_field: dict[int, list[tuple[str, ...]]] = {}
@@ -165,8 +169,8 @@ def _pruned(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Conte
         value: Expr = GetField(struct, at, field.type, struct.nullable or field.nullable)
         value = Alias(value, field.name, fresh_id())
         if at in by_field:
-            if _whole(by_field[at], star, ctx):
+            if _is_whole(by_field[at], star, ctx):
                 continue
-            value = Alias(_pruned(value, by_field[at], star, ctx), field.name, fresh_id())
+            value = Alias(_prune(value, by_field[at], star, ctx), field.name, fresh_id())
         members += [Literal(field.name, STRING, field.name), value]
     return call("named_struct", members, ctx, star)

@@ -85,12 +85,12 @@ def holds_window(expr: Expr) -> bool:
     return bool(content(expr) & WINDOW)
 
 
-def correlated(expr: Expr) -> bool:
+def is_correlated(expr: Expr) -> bool:
     """Whether it is a subquery that uses columns of the query around it."""
     return isinstance(expr, Subquery) and bool(outer_references(expr.plan))
 
 
-def of_outer_columns_only(expr: Expr) -> bool:
+def has_outer_columns_only(expr: Expr) -> bool:
     """Whether all columns of an aggregate are of the query around: it then aggregates there."""
     columns = [e for e in expr.walk() if isinstance(e, (Column, Outer))]
     return bool(columns) and all(isinstance(c, Outer) for c in columns)
@@ -100,12 +100,12 @@ def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env:
     """WHERE, and HAVING but for its aggregates: no aggregate, window or generator."""
     found = content(bound)
     if found & WINDOW:
-        raise env.rejected(
+        raise env.make_error(
             "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", f"Window functions are not allowed in the {clause} clause.", node
         )
     refuse_generator(found, clause, node, env)
     if found & AGGREGATE and clause == "WHERE":
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_WHERE_CONDITION",
             f'The WHERE condition "{pretty(bound)}" contains invalid expressions: aggregate functions.',
             block,
@@ -115,7 +115,7 @@ def refuse_in_filter(bound: Expr, clause: str, node: q.Node, block: q.Node, env:
 def refuse_generator(found: int, clause: str, node: q.Node, env: Environment) -> None:
     """Raises where a generator stands in a clause that takes none."""
     if found & GENERATOR:
-        raise env.rejected(
+        raise env.make_error(
             "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
             f"Generators are not supported outside the SELECT clause, but found one in {clause}.",
             node,
@@ -131,8 +131,8 @@ def refuse_nested_generator(bound: Expr, node: q.Node, env: Environment) -> None
     if content(bound) & GENERATOR:
         windows = [w for w in bound.walk() if isinstance(w, Window)]
         if any(_OF_CATEGORY.get(_category(k)) == GENERATOR for w in windows for k in (*w.partition, *w.order)):
-            raise env.unknown("a generator as a key of a window", node)
-        raise env.rejected(
+            raise env.make_unknown("a generator as a key of a window", node)
+        raise env.make_error(
             "UNSUPPORTED_GENERATOR.NESTED_IN_EXPRESSIONS",
             f'A generator cannot stand inside an expression, but found "{pretty(bound)}".',
             node,
@@ -152,7 +152,7 @@ def refuse_outer(exprs: Iterable[Expr], what: str, node: q.Node, env: Environmen
             continue
         if found & AGGREGATE:
             _refuse_mixed(expr, node, env)
-        raise env.rejected(
+        raise env.make_error(
             "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.CORRELATED_REFERENCE",
             f"Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: {what} "
             f'"{pretty(expr)}".',
@@ -172,7 +172,7 @@ def refuse_outer_below_joins(plan: Plan, node: q.Node, env: Environment) -> None
         used = {o.column.id for side, bad in padded if bad for o in outer_references(side)}
         # A lateral join's right side refers to its left side, which is within the subquery.
         if used and used - {c.id for inner in plan.walk() for c in inner.output}:
-            raise env.rejected(
+            raise env.make_error(
                 "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
                 f"Accessing outer query column is not allowed in this location: below a {join.kind} join.",
                 node,
@@ -185,7 +185,7 @@ def _refuse_mixed(expr: Expr, node: q.Node, env: Environment) -> None:
             continue
         kinds = {type(e) for e in call.walk()}
         if Outer in kinds and Column in kinds:
-            raise env.rejected_at(
+            raise env.make_error_at(
                 "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES",
                 f'The aggregate "{pretty(call)}" mixes columns of the outer query with its own.',
                 call.span,
@@ -193,11 +193,11 @@ def _refuse_mixed(expr: Expr, node: q.Node, env: Environment) -> None:
             )
 
 
-def first_window_in_aggregate(expr: Expr) -> Window | None:
+def find_first_window(expr: Expr) -> Window | None:
     """A window inside the arguments of an aggregate function, where that function is not itself over a window."""
     if isinstance(expr, Window):
         parts = (*expr.call.children, *expr.partition, *expr.order)
-        return next((w for p in parts if (w := first_window_in_aggregate(p)) is not None), None)
+        return next((w for p in parts if (w := find_first_window(p)) is not None), None)
     if is_aggregate(expr):
         return next((e for e in expr.walk() if isinstance(e, Window)), None)
-    return next((w for c in expr.children if (w := first_window_in_aggregate(c)) is not None), None)
+    return next((w for c in expr.children if (w := find_first_window(c)) is not None), None)

@@ -47,19 +47,19 @@ def refuse_correlation(plan: Plan, node: q.Node, env: Environment, united: bool 
         _refuse_unequal(plan, used, node, env)
     for part in plan.walk():
         if isinstance(part, Project) and not united and any(_uses(i, used) for i in part.items):
-            raise env.rejected(
+            raise env.make_error(
                 f"{_CATEGORY}.CORRELATED_REFERENCE",
                 "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses.",
                 node,
             )
-        if _closed(part, united) and outer_references(part):
-            raise env.rejected(
+        if _is_closed(part, united) and outer_references(part):
+            raise env.make_error(
                 f"{_CATEGORY}.ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED",
                 "Accessing outer query column is not allowed in this location: below a LIMIT, window or set operation.",
                 node,
             )
         if isinstance(part, Join) and part.condition is not None and _uses(part.condition, used):
-            raise env.rejected(
+            raise env.make_error(
                 f"{_CATEGORY}.CORRELATED_REFERENCE",
                 "Expressions referencing the outer query are not supported outside of WHERE/HAVING clauses: "
                 f'"{pretty(part.condition)}".',
@@ -78,7 +78,7 @@ def _refuse_unequal(plan: Plan, outer: set[int], node: q.Node, env: Environment)
             conditions = conjuncts(part.condition) if isinstance(part, Filter) else ()
             for condition in conditions:
                 if _uses(condition, outer) and not _is_equality(condition):
-                    raise env.rejected(
+                    raise env.make_error(
                         f"{_CATEGORY}.CORRELATED_COLUMN_IS_NOT_ALLOWED_IN_PREDICATE",
                         f'Correlated column is not allowed in predicate: "{pretty(condition)}".',
                         node,
@@ -99,7 +99,7 @@ def _is_column(expr: Expr) -> bool:
     return isinstance(expr, Column) or (isinstance(expr, Cast) and _is_column(expr.child))
 
 
-def _closed(part: Plan, united: bool) -> bool:
+def _is_closed(part: Plan, united: bool) -> bool:
     if isinstance(part, SetOperation):
         return not united
     return isinstance(part, Limit) or (isinstance(part, Project) and bool(contents(part.items) & WINDOW))
@@ -114,42 +114,42 @@ def refuse_many_rows(plan: Plan, node: q.Node, env: Environment) -> None:
         inner = inner.child
     aggregate = inner.child if isinstance(inner, Filter) else inner
     if not isinstance(aggregate, Aggregate):
-        if not _one_row(inner):
-            raise must_aggregate(node, env)
+        if not _has_one_row(inner):
+            raise make_must_aggregate_error(node, env)
         return
     computed = (*aggregate.items, inner.condition) if isinstance(inner, Filter) else aggregate.items
     calls = (e for i in computed for e in i.walk() if isinstance(e, Call))
     if not any(c.function.category is Category.AGGREGATE for c in calls):
-        raise must_aggregate(node, env)
+        raise make_must_aggregate_error(node, env)
     grouped = {e.id for g in aggregate.groups for e in g.walk() if isinstance(e, Column)}
     if grouped - set(_correlated_columns(plan)):
-        raise env.rejected(
+        raise env.make_error(
             f"{_CATEGORY}.NON_CORRELATED_COLUMNS_IN_GROUP_BY",
             "A GROUP BY clause in a scalar correlated subquery cannot contain non-correlated columns.",
             node,
         )
 
 
-def must_aggregate(node: q.Node, env: Environment) -> Exception:
+def make_must_aggregate_error(node: q.Node, env: Environment) -> Exception:
     """The error for a correlated scalar subquery that may give several rows."""
-    return env.rejected(
+    return env.make_error(
         f"{_CATEGORY}.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY",
         "Correlated scalar subqueries must be aggregated to return at most one row.",
         node,
     )
 
 
-def _one_row(plan: Plan) -> bool:
+def _has_one_row(plan: Plan) -> bool:
     """Whether the plan has one row at most by its shape (`LogicalPlan.maxRows`)."""
     if isinstance(plan, Limit) and plan.what == "limit":
         count = plan.arguments[0] if plan.arguments else None
-        return (isinstance(count, Literal) and count.value in (0, 1)) or _one_row(plan.child)
+        return (isinstance(count, Literal) and count.value in (0, 1)) or _has_one_row(plan.child)
     if isinstance(plan, Values):
         return len(plan.rows) <= 1 if plan.call is None else _range_length(plan.call) <= 1
     if isinstance(plan, Aggregate):
         return not plan.groups
     if isinstance(plan, (Named, Project, Filter, Distinct, Ordered, Limit)):
-        return _one_row(plan.child)
+        return _has_one_row(plan.child)
     return isinstance(plan, OneRow)
 
 

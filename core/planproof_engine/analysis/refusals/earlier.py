@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
 from planproof_engine.analysis.expressions.literals import is_position
-from planproof_engine.analysis.names.scope import Scope, ambiguous
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.expr.function import Category
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import AnalysisError, Unknown
@@ -133,18 +133,18 @@ def is_of_typed(error: AnalysisError) -> bool:
     )
 
 
-def both(left: Callable[[], Plan], right: Callable[[], Plan]) -> tuple[Plan, Plan]:
+def bind_both(left: Callable[[], Plan], right: Callable[[], Plan]) -> tuple[Plan, Plan]:
     """Two plans. What a rule refuses of the second one comes before what `CheckAnalysis` refuses of the first."""
     try:
         first = left()
     except AnalysisError as error:
         if is_checked(error):
-            _raise_of_rules(right)
+            _raise_rule_error(right)
         raise
     return first, right()
 
 
-def _raise_of_rules(bind: Callable[[], Plan]) -> None:
+def _raise_rule_error(bind: Callable[[], Plan]) -> None:
     try:
         bind()
     except AnalysisError as error:
@@ -154,17 +154,17 @@ def _raise_of_rules(bind: Callable[[], Plan]) -> None:
         return
 
 
-def unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | None:
+def find_unbound_parameter(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a parameter without a value, which newer Sparks put into the text before they read it
     (`SubstituteParamsParser`)."""
     named = next((n for n in tree.find_all(q.Placeholder) if (n.name or "?").lower() not in env.parameters), None)
     if named is None or env.conf.before("4.1"):
         return None
     text = f"Found the unbound parameter: {named.name or '?'}. Please, fix `args`."
-    return env.rejected("UNBOUND_SQL_PARAMETER", text, named)
+    return env.make_error("UNBOUND_SQL_PARAMETER", text, named)
 
 
-def grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for `grouping(..)` in the ORDER BY of a query without grouping sets, where it comes before `error`."""
     if not error.condition.startswith("MISSING_AGGREGATION") or query.order is None:
         return None
@@ -174,10 +174,10 @@ def grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) ->
     calls = (n for n in query.order.find_all(q.Call) if str(n.name).lower() in ("grouping", "grouping_id"))
     found = next(calls, None)
     text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
-    return None if found is None else env.rejected("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
+    return None if found is None else env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
 
 
-def unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
+def find_unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a literal without a value, which the parser raises (`AstBuilder.visitTypeConstructor`,
     `visitInterval`, `visitNumericLiteral`)."""
     for literal in tree.walk():
@@ -196,39 +196,39 @@ def is_number(node: q.Node) -> bool:
     return isinstance(node, q.Literal) and not node.is_string
 
 
-def undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
+def find_undefined_window(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a window that the WINDOW clause of its query does not define (`WindowsSubstitution`, which runs
     before any name is resolved)."""
     for query in tree.find_all(q.Query):
         defined = {w.name.text for w in query.windows}
-        for used in _windows_named(query) if defined else ():
+        for used in _list_named_windows(query) if defined else ():
             name = used.reference.text if used.reference is not None else ""
             if name not in defined:
                 text = f"Window specification is not defined in the WINDOW clause for {name}."
-                return env.rejected("MISSING_WINDOW_SPECIFICATION", text, used)
+                return env.make_error("MISSING_WINDOW_SPECIFICATION", text, used)
     return None
 
 
-def _windows_named(query: q.Node) -> Iterator[q.Window]:
+def _list_named_windows(query: q.Node) -> Iterator[q.Window]:
     """The windows that calls of this query name, but not those of queries in it."""
     for child in query.children:
         if isinstance(child, q.Window) and child.reference is not None:
             yield child
         elif not isinstance(child, (q.Query, q.NamedWindow)):
-            yield from _windows_named(child)
+            yield from _list_named_windows(child)
 
 
-def window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_window_in_where(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in a WHERE or HAVING of the query, where it comes before `error`."""
     if not is_checked(error) and error.condition not in _OF_WINDOWS:
         return None
-    where = next((w for w in _wheres(tree) if calls_window(w)), None)
+    where = next((w for w in _list_wheres(tree) if holds_window_call(w)), None)
     clause = "HAVING" if isinstance(where, q.Having) else "WHERE"
     text = f"Window functions are not allowed in the {clause} clause."
-    return None if where is None else env.rejected("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, where)
+    return None if where is None else env.make_error("WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE", text, where)
 
 
-def ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> AnalysisError | None:
+def find_ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> AnalysisError | None:
     """The error for a name of the SELECT list or of GROUP BY that means several columns, where it comes before
     `error`."""
     if not is_checked(error) or any(s.except_ for s in block.find_all(q.Star)):
@@ -236,15 +236,15 @@ def ambiguous_name(block: q.Block, error: AnalysisError, ctx: Context) -> Analys
     for node in (*block.items, *((block.group,) if block.group is not None else ())):
         if any(True for _ in node.find_all(q.Lambda)):
             continue  # a parameter may have the name
-        for named in _names(node):
+        for named in _list_names(node):
             parts = name_parts(named)
-            found, _ = ctx.scope.matches(parts)
+            found, _ = ctx.scope.find_matches(parts)
             if len(found) > 1:
-                return ambiguous(parts, found, ctx.env.origin(named))
+                return make_ambiguous_error(parts, found, ctx.env.origin(named))
     return None
 
 
-def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a position of ORDER BY behind the last item, where it comes before `error`."""
     late = is_of_typed(error) or error.condition in _OF_ROWS
     if not late or query.order is None or not isinstance(query, q.Select) or not env.conf.order_by_ordinal:
@@ -256,20 +256,20 @@ def position_beyond(query: q.Query, error: AnalysisError, env: Environment) -> A
     if behind is None:
         return None
     text = f"ORDER BY position {behind.text} is not in select list (valid range is [1, {len(query.items)}])."
-    return env.rejected("ORDER_BY_POS_OUT_OF_RANGE", text, behind)
+    return env.make_error("ORDER_BY_POS_OUT_OF_RANGE", text, behind)
 
 
-def subquery_in_lambda(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_subquery_in_lambda(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a subquery in a lambda, which newer Sparks look for while they resolve it."""
     condition = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION"
     if not is_checked(error) or error.condition == condition or env.lacks("subqueries checked in lambdas"):
         return None
     found = next((n for n in tree.find_all(q.Lambda) if any(True for _ in n.find_all(q.Query))), None)
     text = "Subquery expressions are not supported within higher-order functions."
-    return None if found is None else env.rejected(condition, text, found)
+    return None if found is None else env.make_error(condition, text, found)
 
 
-def window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
+def find_window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) -> AnalysisError | None:
     """The error for a window in an argument of an aggregate function, which `ExtractWindowExpressions` refuses of a
     block in which all names and types are known."""
     if error.condition not in (*OF_TYPED_ROWS, *OF_AGGREGATES):
@@ -277,31 +277,31 @@ def window_in_aggregate(tree: q.Node, error: AnalysisError, env: Environment) ->
     for call in tree.find_all(q.Call):
         function = env.registry.find(call.name) if isinstance(call.name, str) else None
         aggregates = function is not None and function.category is Category.AGGREGATE and call.over is None
-        if aggregates and any(map(calls_window, call.arguments)):
+        if aggregates and any(map(holds_window_call, call.arguments)):
             text = "It is not allowed to use a window function inside an aggregate."
-            return env.rejected("_LEGACY_ERROR_TEMP_1031", text, call)
+            return env.make_error("_LEGACY_ERROR_TEMP_1031", text, call)
     return None
 
 
-def _names(node: q.Node) -> Iterator[q.Node]:
+def _list_names(node: q.Node) -> Iterator[q.Node]:
     """The longest names of an expression, outside of its subqueries."""
     if isinstance(node, (q.Column, q.Dot)) and name_parts(node):
         yield node
     elif not isinstance(node, q.Query):
         for child in node.children:
-            yield from _names(child)
+            yield from _list_names(child)
 
 
-def _wheres(node: q.Node) -> Iterator[q.Where | q.Having]:
+def _list_wheres(node: q.Node) -> Iterator[q.Where | q.Having]:
     if isinstance(node, (q.Where, q.Having)):
         yield node
     else:
         for child in node.children:
-            yield from _wheres(child)
+            yield from _list_wheres(child)
 
 
-def calls_window(node: q.Node) -> bool:
+def holds_window_call(node: q.Node) -> bool:
     """Whether a window stands in the expression, outside of its subqueries."""
     if isinstance(node, q.Query):
         return False
-    return (isinstance(node, q.Call) and node.over is not None) or any(map(calls_window, node.children))
+    return (isinstance(node, q.Call) and node.over is not None) or any(map(holds_window_call, node.children))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
-from planproof_engine.analysis.expressions.binding import bind, unresolved
+from planproof_engine.analysis.expressions.binding import bind, make_unresolved_error
 from planproof_engine.expr import Alias, Column, Expr
 from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
@@ -24,7 +24,7 @@ def refuse_hints(hint: q.Hint, items: Sequence[Expr], ctx: Context) -> None:
         name = str(call.name).lower()
         if name == "coalesce" and (len(call.arguments) != 1 or not _is_count(call.arguments[0])):
             text = "COALESCE Hint expects a partition number as a parameter."
-            raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1048", text, call)
+            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1048", text, call)
         if name in _ORDERED:
             _refuse_columns(name, call, shown, ctx)
 
@@ -39,13 +39,15 @@ def _refuse_columns(name: str, call: q.Call, shown: set[str], ctx: Context) -> N
             argument.span = call.span
         if not parts:
             text = f"{name.upper()} Hint parameters should include an optional integral partitionNum and/or columns."
-            raise ctx.env.rejected("_LEGACY_ERROR_TEMP_1047", text, call)
+            raise ctx.env.make_error("_LEGACY_ERROR_TEMP_1047", text, call)
         if len(parts) > 1 or ctx.key(parts[0]) not in shown:
             try:
                 bind(argument, ctx)
             except AnalysisError as error:
                 # What the output lacks is looked for below it, where several columns count as none.
-                raise unresolved(parts, ctx, argument) if error.condition == "AMBIGUOUS_REFERENCE" else error from None
+                raise (
+                    make_unresolved_error(parts, ctx, argument) if error.condition == "AMBIGUOUS_REFERENCE" else error
+                ) from None
 
 
 def _is_count(node: q.Node) -> bool:

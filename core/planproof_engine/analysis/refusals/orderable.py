@@ -18,7 +18,7 @@ from planproof_engine.types.kinds import is_orderable
 def refuse_sort_key(key: Expr, node: q.Node, env: Environment) -> None:
     """ORDER BY and SORT BY, of a query or a window."""
     if not is_orderable(key.type):
-        raise env.rejected(
+        raise env.make_error(
             "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
             f'Cannot sort by "{pretty(key)}": the type "{key.type.sql}" has no order.',
             node,
@@ -28,7 +28,7 @@ def refuse_sort_key(key: Expr, node: q.Node, env: Environment) -> None:
 def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
     """PARTITION BY of a window, which sorts its rows by it."""
     if not is_orderable(key.type) and not env.lacks("partitions checked for order"):
-        raise env.rejected(
+        raise env.make_error(
             "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
             f'Column expression "{pretty(key)}" cannot be sorted because its type "{key.type.sql}" is not orderable.',
             node,
@@ -38,7 +38,7 @@ def refuse_partition_key(key: Expr, node: q.Node, env: Environment) -> None:
 def refuse_group(key: Expr, node: q.Node, env: Environment) -> None:
     """GROUP BY, which takes maps since 4.0."""
     if _holds_variant(key.type) or (env.lacks("grouping by maps") and not is_orderable(key.type)):
-        raise env.rejected(
+        raise env.make_error(
             "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
             f'The expression "{pretty(key)}" cannot be used as a grouping expression because its data type '
             f'"{key.type.sql}" is not an orderable data type.',
@@ -51,7 +51,7 @@ def refuse_rows(columns: Sequence[Column], node: q.Node, env: Environment) -> No
     for kind, holds in (("MAP", _holds_map), ("VARIANT", _holds_variant)):
         column = next((c for c in columns if holds(c.type)), None)
         if column is not None:
-            raise env.rejected(
+            raise env.make_error(
                 f"UNSUPPORTED_FEATURE.SET_OPERATION_ON_{kind}_TYPE",
                 f"Cannot have {kind} type columns in DataFrame which calls set operations (INTERSECT, EXCEPT, etc.), "
                 f'but the type of column `{column.name}` is "{column.type.sql}".',

@@ -9,7 +9,7 @@ from planproof_engine.origin import AnalysisError
 from planproof_engine.sql import nodes as q
 
 
-def without_schema(name: str, env: Environment) -> str:
+def drop_schema(name: str, env: Environment) -> str:
     """The name without the schema of Spark's own functions."""
     if "." not in name or env.lacks("a schema of builtin functions"):
         return name
@@ -20,13 +20,13 @@ def without_schema(name: str, env: Environment) -> str:
     return name
 
 
-def unresolved(name: str, node: q.Node, env: Environment) -> AnalysisError:
+def make_unresolved_error(name: str, node: q.Node, env: Environment) -> AnalysisError:
     """Spark's error for a function that does not exist, with those that are named alike."""
     schema = name.split(".")[:-1]
     if len(schema) > 1 and schema[0].lower() == env.catalog.catalog:
         del schema[0]
     if len(schema) > 1 and not env.conf.databricks:
-        return env.rejected(
+        return env.make_error(
             "REQUIRES_SINGLE_PART_NAMESPACE",
             f"{env.catalog.catalog} requires a single-part namespace, but got {'.'.join(f'`{p}`' for p in schema)}.",
             node,
@@ -34,7 +34,7 @@ def unresolved(name: str, node: q.Node, env: Environment) -> AnalysisError:
     parts = ".".join(f"`{p}`" for p in name.split("."))
     close = difflib.get_close_matches(name.lower(), env.registry.known, n=3, cutoff=0.75)
     hint = f" Did you mean one of the following? [{', '.join(close)}]." if close else ""
-    return env.rejected(
+    return env.make_error(
         "UNRESOLVED_ROUTINE",
         f"Cannot resolve routine {parts} on search path "
         f"[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`].{hint}",
@@ -42,11 +42,11 @@ def unresolved(name: str, node: q.Node, env: Environment) -> AnalysisError:
     )
 
 
-def missing(name: str, node: q.Node, env: Environment) -> Exception:
+def make_missing_error(name: str, node: q.Node, env: Environment) -> Exception:
     """The error for a function that is not known here: Spark's own, or `Unknown` where Spark may know it."""
     # A live catalog may hold functions of its own. They are not read, so that an unknown name is no error.
     live = env.catalog.source is not None
     known = env.registry.find(name) is None and name.lower() in env.registry.known
     if live or known:
-        return env.unknown(f"the function {name.lower()}", node)
-    return unresolved(name, node, env)
+        return env.make_unknown(f"the function {name.lower()}", node)
+    return make_unresolved_error(name, node, env)

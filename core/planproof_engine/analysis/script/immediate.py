@@ -6,7 +6,7 @@ import re
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.constants import folded, literal_sql, text_of
+from planproof_engine.analysis.expressions.constants import fold, literal_sql, text_of
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.expr import Alias, Call, Cast, Expr, Literal, SessionVariable, fresh_id
 from planproof_engine.functions.bind import cast
@@ -27,58 +27,58 @@ def is_immediate(text: str) -> bool:
     return _IMMEDIATE.match(text) is not None
 
 
-def parsed(sql: str, env: Environment) -> tuple[Environment, q.Query]:
+def parse_query(sql: str, env: Environment) -> tuple[Environment, q.Query]:
     """The query's tree; for EXECUTE IMMEDIATE that of the query in its text, with its parameters in the environment."""
     if not is_immediate(sql):
         return env, parse(sql, env.conf)
     statement = parse_statement(sql, env.conf)
     if isinstance(statement, c.ExecuteImmediate) and statement.into:
-        raise env.unknown("EXECUTE IMMEDIATE .. INTO", statement)
-    return executed(statement, env)
+        raise env.make_unknown("EXECUTE IMMEDIATE .. INTO", statement)
+    return execute(statement, env)
 
 
-def executed(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
+def execute(node: q.Node, env: Environment) -> tuple[Environment, q.Query]:
     """The query's tree, and the environment that holds its text and parameters."""
     if not isinstance(node, c.ExecuteImmediate):
-        raise env.unknown(f"the statement {type(node).__name__}", node)
+        raise env.make_unknown(f"the statement {type(node).__name__}", node)
     ctx = Context(env, Scope(()))
     text = text_of(node.text, ctx, "EXECUTE IMMEDIATE of a computed text")
-    given = _arguments(node, ctx)
-    statement = _statement(text, env)
+    given = _bind_arguments(node, ctx)
+    statement = _parse_statement(text, env)
     if statement is None:
         # A marker may stand for a name or a part of a literal. The text with its markers has no tree then.
-        text = replace_markers(text, {name: _spelled(value) for name, value in given if name}, env.conf)
-        statement = _statement(text, env)
+        text = replace_markers(text, {name: _spell(value) for name, value in given if name}, env.conf)
+        statement = _parse_statement(text, env)
     if isinstance(statement, c.ExecuteImmediate):
-        return executed(statement, evolve(env, text=text))
+        return execute(statement, evolve(env, text=text))
     tree = parse(text, env.conf) if statement is None else statement
-    return evolve(env, text=text, parameters=_parameters(tree, given, node, env)), tree
+    return evolve(env, text=text, parameters=_match_parameters(tree, given, node, env)), tree
 
 
 Arguments = list[tuple[str | None, Expr]]
 
 
-def _arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
+def _bind_arguments(node: c.ExecuteImmediate, ctx: Context) -> Arguments:
     """The values of USING with their names; a variable without an alias gives its own."""
     found: Arguments = []
     for argument in node.arguments:
         alias = argument.alias.text if isinstance(argument, q.Alias) else None
         value = argument.operand if isinstance(argument, q.Alias) else argument
         if isinstance(value, q.Subquery):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "UNSUPPORTED_EXPR_FOR_PARAMETER",
                 "A query parameter contains unsupported expression. Parameters can either be variables or literals.",
                 argument,
             )
         if alias is not None and any(alias.lower() == other for other, _ in found):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "EXEC_IMMEDIATE_DUPLICATE_ARGUMENT_ALIASES",
                 f"The USING clause of this EXECUTE IMMEDIATE command contained multiple arguments with same alias "
                 f"(`{alias}`), which is invalid.",
                 argument,
             )
         name = argument.parts[-1].text if isinstance(argument, q.Column) else alias
-        bound = _written(bind(value, ctx), ctx)
+        bound = _write_value(bind(value, ctx), ctx)
         if ctx.conf.before("4.1"):
             _refuse_computed(bound, alias or f"_{len(found) + 1}", argument, ctx)
             bound = bound if alias is None else Alias(bound, alias, fresh_id())
@@ -94,14 +94,14 @@ def _refuse_computed(value: Expr, name: str, node: q.Node, ctx: Context) -> None
             isinstance(e, Call) and e.function.name in OF_PARAMETERS
         ):
             text = f"The argument {name} of `sql()` is invalid: it is no literal and no collection of literals."
-            raise ctx.env.rejected("INVALID_SQL_ARG", text, node)
+            raise ctx.env.make_error("INVALID_SQL_ARG", text, node)
 
 
-def _written(value: Expr, ctx: Context) -> Expr:
+def _write_value(value: Expr, ctx: Context) -> Expr:
     """The value as Spark writes it into the text, since 4.1 that of a cast too: a float has no literal of its own
     there."""
     if isinstance(value, Cast) and not ctx.conf.before("4.1"):
-        found = folded(value)
+        found = fold(value)
         if not isinstance(found, Literal):
             raise Unknown("EXECUTE IMMEDIATE with a computed value")
         value = value if found.value is None else found
@@ -110,12 +110,12 @@ def _written(value: Expr, ctx: Context) -> Expr:
     return evolve(cast(Literal(value.text, STRING, value.text), FLOAT, ctx.conf, written=True), nullable=True)
 
 
-def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
+def _match_parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) -> dict[str, Expr]:
     """The values by the markers that stand for them. Either all markers have names, or none has."""
     markers = list(tree.find_all(q.Placeholder))
     unnamed = sorted(m.span[0] for m in markers if not m.name)
     if unnamed and len(unnamed) < len(markers):
-        raise env.rejected(
+        raise env.make_error(
             "INVALID_QUERY_MIXED_QUERY_PARAMETERS",
             "Parameterized query must either use positional, or named parameters, but not both.",
             node,
@@ -123,7 +123,7 @@ def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) 
     if unnamed:
         return {f"?{at}": value for at, (_, value) in zip(unnamed, given)}
     if markers and any(name is None for name, _ in given):
-        raise env.rejected(
+        raise env.make_error(
             "ALL_PARAMETERS_MUST_BE_NAMED",
             "Using name parameterized queries requires all parameters to be named.",
             node,
@@ -131,12 +131,12 @@ def _parameters(tree: q.Node, given: Arguments, node: q.Node, env: Environment) 
     return {name: value for name, value in given if name is not None}
 
 
-def _spelled(value: Expr) -> str | None:
-    found = folded(value)
+def _spell(value: Expr) -> str | None:
+    found = fold(value)
     return literal_sql(found) if isinstance(found, Literal) else None
 
 
-def _statement(text: str, env: Environment) -> q.Query | c.ExecuteImmediate | None:
+def _parse_statement(text: str, env: Environment) -> q.Query | c.ExecuteImmediate | None:
     """The text's query or EXECUTE IMMEDIATE; None for any other text. Raises `Unknown` for a command, whose result has
     a schema of its own."""
     try:

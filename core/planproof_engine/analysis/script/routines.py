@@ -11,14 +11,14 @@ from typing import Any
 
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.constants import row
-from planproof_engine.analysis.expressions.named import name_argument, placed, refuse_positional
+from planproof_engine.analysis.expressions.constants import find_row
+from planproof_engine.analysis.expressions.named import add_named, place_named, refuse_positional
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Alias, Call, Column, Expr, ScalarSubquery, fresh_id
 from planproof_engine.expr.function import Category, Coerce, Many, Signature
 from planproof_engine.expr.traits import UNSTATED
-from planproof_engine.functions.bind import cast_unless_equal, refused_cast
+from planproof_engine.functions.bind import cast_unless_equal, check_cast
 from planproof_engine.logical.nodes import Named, Plan, Values
 from planproof_engine.origin import AnalysisError
 from planproof_engine.records import evolve, record
@@ -70,34 +70,34 @@ def find(name: str, env: Environment) -> Routine | None:
     return None
 
 
-def scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
+def call_scalar(routine: Routine, node: q.Call, ctx: Context) -> Call:
     """The call of a scalar SQL function. Raises `AnalysisError` as Spark does."""
     if routine.makes_table or routine.node.body is None:
         unseen = ctx.lacks("table functions called as what they are")
-        raise _misused(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
+        raise _make_misuse_error(routine, "UNRESOLVED_ROUTINE" if unseen else "NOT_A_SCALAR_FUNCTION", node, ctx)
     operator = _WITHOUT_ROUTINES.get(ctx.clause)
     if operator is not None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNSUPPORTED_SQL_UDF_USAGE", f"Using SQL function `{routine.name}` in {operator} is not supported.", node
         )
     if ctx.lambdas is not None:
-        raise ctx.env.rejected(
+        raise ctx.env.make_error(
             "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF",
             f"Lambda function with the SQL function `{routine.name}` in a higher order function.",
             node,
         )
-    args, columns = _arguments(routine, node, ctx)
-    body = _body(routine, columns, ctx)
+    args, columns = _bind_arguments(routine, node, ctx)
+    body = _bind_body(routine, columns, ctx)
     returns = routine.node.returns
     # A type that is not declared was derived at CREATE FUNCTION, with parameters that may be null.
-    found = returns.data_type if returns is not None else _body(routine, _open(columns), ctx).type
+    found = returns.data_type if returns is not None else _bind_body(routine, _open(columns), ctx).type
     body = _cast(body, found, node, ctx)
     function = _function(routine.name, body.type, body.nullable)
     known = body.evidence if body.nullable else None
     return Call(function, args, body.type, body.nullable, routine.name, known=known, span=node.span)
 
 
-def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
+def _bind_body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
     env = evolve(ctx.env, text=routine.text, ctes={})
     scope = Scope(columns, (), None, ctx.conf.case_sensitive)
     body = routine.node.body
@@ -105,42 +105,42 @@ def _body(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Expr:
     if not isinstance(body, q.Query):
         return bind(body, Context(env, scope))
     plan = env.bind_query(body, env, scope)
-    only = row(plan)
+    only = find_row(plan)
     return only[0] if only is not None else ScalarSubquery(plan, plan.output[0].type)
 
 
-def table(routine: Routine, node: q.Call, ctx: Context) -> Values:
+def call_table(routine: Routine, node: q.Call, ctx: Context) -> Values:
     """The rows of a table function, under the function's name."""
     if not routine.makes_table:
-        raise _misused(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
-    args, columns = _arguments(routine, node, ctx)
-    plan = _rows(routine, columns, ctx)
+        raise _make_misuse_error(routine, "NOT_A_TABLE_FUNCTION", node, ctx)
+    args, columns = _bind_arguments(routine, node, ctx)
+    plan = _bind_rows(routine, columns, ctx)
     declared = routine.node.returns_table
-    inferred = _rows(routine, _open(columns), ctx).output if not declared else ()
+    inferred = _bind_rows(routine, _open(columns), ctx).output if not declared else ()
     typed: list[tuple[str, Expr]] = [(c.name, _cast(c, t.type, node, ctx)) for c, t in zip(plan.output, inferred)]
     if declared:
         if len(declared) != len(plan.output):
-            raise ctx.env.rejected(
+            raise ctx.env.make_error(
                 "USER_DEFINED_FUNCTIONS.RETURN_COLUMN_COUNT_MISMATCH",
                 f"`{routine.name}` declares {len(declared)} columns and returns {len(plan.output)}.",
                 node,
             )
         typed = [(d.name.text, _cast(c, _type_of(d), node, ctx)) for d, c in zip(declared, plan.output)]
     qualifier = (routine.name.split(".")[-1],)
-    output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _known(e)) for name, e in typed)
+    output = tuple(Column(fresh_id(), name, e.type, e.nullable, qualifier, _keep_evidence(e)) for name, e in typed)
     return Values(
         (), output, Call(_function(routine.name, output[0].type, True), args, output[0].type, True, routine.name)
     )
 
 
-def _rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
+def _bind_rows(routine: Routine, columns: tuple[Column, ...], ctx: Context) -> Plan:
     env = evolve(ctx.env, text=routine.text, ctes={})
     body = routine.node.body
     assert isinstance(body, q.Query)
     return env.bind_query(body, env, Scope(columns, (), None, ctx.conf.case_sensitive))
 
 
-def with_nullable_results(plan: Plan, env: Environment) -> Plan:
+def make_results_nullable(plan: Plan, env: Environment) -> Plan:
     """The plan of a CTE, whose columns Spark takes over before it looks into SQL functions: they may be null to it.
 
     Source: `SQLFunctionExpression.nullable`, `CTERelationRef`.
@@ -148,14 +148,14 @@ def with_nullable_results(plan: Plan, env: Environment) -> Plan:
     made: set[int] = set()
     for node in reversed(list(plan.walk())):
         for item in node.expressions:
-            if isinstance(item, Alias) and any(_of_routine(e, made, env) for e in item.child.walk()):
+            if isinstance(item, Alias) and any(_is_of_routine(e, made, env) for e in item.child.walk()):
                 made.add(item.id)
     if not made or not isinstance(plan, Named):
         return plan
     return evolve(plan, output=tuple(evolve(c, nullable=True) if c.id in made else c for c in plan.output))
 
 
-def _of_routine(e: Expr, made: set[int], env: Environment) -> bool:
+def _is_of_routine(e: Expr, made: set[int], env: Environment) -> bool:
     if isinstance(e, Column):
         return e.id in made
     return isinstance(e, Call) and e.function.name.lower() in env.functions
@@ -166,41 +166,41 @@ def _open(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     return tuple(evolve(c, nullable=True) for c in columns)
 
 
-def _known(expr: Expr) -> str | None:
+def _keep_evidence(expr: Expr) -> str | None:
     return expr.evidence if expr.nullable else None
 
 
-def _misused(routine: Routine, condition: str, node: q.Node, ctx: Context) -> AnalysisError:
+def _make_misuse_error(routine: Routine, condition: str, node: q.Node, ctx: Context) -> AnalysisError:
     kind = "table" if condition == "NOT_A_TABLE_FUNCTION" else "scalar"
-    return ctx.env.rejected(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
+    return ctx.env.make_error(condition, f"`{routine.name}` appears as a {kind} function here, but is none.", node)
 
 
-def _arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
+def _bind_arguments(routine: Routine, node: q.Call, ctx: Context) -> tuple[tuple[Expr, ...], tuple[Column, ...]]:
     """The given arguments, and the parameters as columns that hold them."""
-    parameters = [(ctx.key(p.name.text), _default(p, routine, ctx)) for p in routine.node.parameters]
+    parameters = [(ctx.key(p.name.text), _bind_default(p, routine, ctx)) for p in routine.node.parameters]
     given: list[Expr] = []
     named: dict[str, Expr] = {}
     for argument in node.arguments:
         if isinstance(argument, q.Kwarg):
-            name_argument(named, ctx.key(argument.name.text), bind(argument.value, ctx), routine.name, node, ctx)
+            add_named(named, ctx.key(argument.name.text), bind(argument.value, ctx), routine.name, node, ctx)
             continue
         refuse_positional(named, routine.name, node, ctx)
         given.append(bind(argument, ctx))
     if named:
-        given = placed(routine.name, parameters, given, named, node, ctx, whole=True)
+        given = place_named(routine.name, parameters, given, named, node, ctx, whole=True)
     values = [*given, *(default for _, default in parameters[len(given) :] if default is not None)]
     if len(values) != len(parameters):
-        raise _wrong_count(routine, node, ctx)
+        raise _make_count_error(routine, node, ctx)
     qualifier = (routine.name.split(".")[-1],)
     columns = []
     for parameter, value in zip(routine.node.parameters, values):
         held = _cast(value, _type_of(parameter), node, ctx)
         name = parameter.name.text
-        columns.append(Column(fresh_id(), name, held.type, held.nullable, qualifier, _known(held)))
+        columns.append(Column(fresh_id(), name, held.type, held.nullable, qualifier, _keep_evidence(held)))
     return tuple(given), tuple(columns)
 
 
-def _default(parameter: q.ColumnDef, routine: Routine, ctx: Context) -> Expr | None:
+def _bind_default(parameter: q.ColumnDef, routine: Routine, ctx: Context) -> Expr | None:
     env = evolve(ctx.env, text=routine.text)
     return None if parameter.default is None else bind(parameter.default, Context(env, Scope(())))
 
@@ -210,9 +210,9 @@ def _type_of(column: q.ColumnDef) -> DataType:
     return column.type.data_type
 
 
-def _wrong_count(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
+def _make_count_error(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
     wanted = len(routine.node.parameters)
-    return ctx.env.rejected(
+    return ctx.env.make_error(
         "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
         f"The `{routine.name}` requires {wanted} parameters but the actual number is {len(node.arguments)}.",
         node,
@@ -220,9 +220,9 @@ def _wrong_count(routine: Routine, node: q.Call, ctx: Context) -> AnalysisError:
 
 
 def _cast(value: Expr, target: DataType, node: q.Node, ctx: Context) -> Expr:
-    refused = refused_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
+    refused = check_cast(value.type, target, "ansi" if ctx.conf.ansi else "legacy")
     if refused is not None:
-        raise ctx.env.mismatch(refused, node)
+        raise ctx.env.make_mismatch_error(refused, node)
     return cast_unless_equal(value, target, ctx.conf)
 
 
@@ -233,7 +233,7 @@ def _function(name: str, returns: DataType, nullable: bool) -> Signature:
     return Signature(name, (Many(ANY),), returns, rule, UNSTATED, Coerce.NONE, Category.SCALAR)
 
 
-def declared(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:
+def declare(node: CreateFunction, text: str, env: Environment) -> dict[str, Routine]:
     """The environment's functions with the one that CREATE FUNCTION declares."""
     parts = [p.lower() for p in name_parts(node.name)]
     if not node.temporary:

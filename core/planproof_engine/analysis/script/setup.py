@@ -12,12 +12,12 @@ from typing import Any
 from planproof_engine.analysis.blocks.queries import bind_query
 from planproof_engine.analysis.context import Context, Environment
 from planproof_engine.analysis.expressions.binding import bind
-from planproof_engine.analysis.expressions.constants import row, text_of, unset, variable
+from planproof_engine.analysis.expressions.constants import find_row, make_unknown_variable, make_variable, text_of
 from planproof_engine.analysis.names.scope import Scope
-from planproof_engine.analysis.script.immediate import executed
-from planproof_engine.analysis.script.routines import declared
-from planproof_engine.analysis.script.views import View, broken
-from planproof_engine.catalog import Catalog, Relation, joined, split_name
+from planproof_engine.analysis.script.immediate import execute
+from planproof_engine.analysis.script.routines import declare
+from planproof_engine.analysis.script.views import View, find_broken
+from planproof_engine.catalog import Catalog, Relation, join_name, split_name
 from planproof_engine.conf import Conf
 from planproof_engine.expr import Expr, Literal
 from planproof_engine.functions.registry import Registry, functions_of
@@ -61,7 +61,7 @@ def apply(
             continue
     for name, columns in relations.items():
         _report(name, columns, env)
-    return evolve(env, broken=broken(env.views.values(), env)) if dropped and env.views else env
+    return evolve(env, broken=find_broken(env.views.values(), env)) if dropped and env.views else env
 
 
 def _report(name: str, columns: Columns, env: Environment) -> None:
@@ -70,7 +70,7 @@ def _report(name: str, columns: Columns, env: Environment) -> None:
     kind = stood.kind if stood is not None else "table"
     inferred = {f.name: f.type for f in stood.schema} if stood is not None else {}
     try:
-        typed = [(str(n), _with_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
+        typed = [(str(n), _take_flags(t, inferred.get(n)), bool(flag)) for n, t, flag in columns]
     except TypeSyntaxError as error:
         raise Unknown(f"the schema of {name}: {error}") from error
     env.catalog.add(stood.name if stood is not None else _full_name(split_name(name), env), typed, kind=kind)
@@ -82,10 +82,10 @@ def _full_name(parts: tuple[str, ...], env: Environment) -> str:
         parts = (*env.catalog.namespace, *parts)
     if len(parts) == 2:
         parts = (env.catalog.catalog, *parts)
-    return joined(p.lower() for p in parts)
+    return join_name(p.lower() for p in parts)
 
 
-def _with_flags(form: Any, inferred: DataType | None) -> DataType:
+def _take_flags(form: Any, inferred: DataType | None) -> DataType:
     """The reported type, with the nested flags of the inferred one where they are the same type.
 
     Spark's JSON form of a nested type, an object, says its flags itself.
@@ -116,13 +116,13 @@ def _reset_conf(node: c.ResetConf, env: Environment, known: Known) -> Environmen
     )
 
 
-def _time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
+def _set_time_zone(node: c.SetTimeZone, env: Environment, known: Known) -> Environment:
     if isinstance(node.zone, q.Literal):
         return evolve(env, conf=env.conf.with_setting("spark.sql.session.timeZone", node.zone.text))
     raise Unknown("SET TIME ZONE by an interval")
 
 
-def _named(node: q.Table, env: Environment) -> tuple[str, ...]:
+def _resolve_name(node: q.Table, env: Environment) -> tuple[str, ...]:
     """The parts of a name, which `IDENTIFIER(expr)` may spell."""
     if node.computed is None:
         return name_parts(node)
@@ -131,7 +131,7 @@ def _named(node: q.Table, env: Environment) -> tuple[str, ...]:
 
 def _use(node: c.Use, env: Environment, known: Known) -> Environment:
     if not node.catalog:
-        env.catalog.namespace = tuple(p.lower() for p in _named(node.name, env))
+        env.catalog.namespace = tuple(p.lower() for p in _resolve_name(node.name, env))
     return env
 
 
@@ -145,18 +145,18 @@ def _declare(node: c.DeclareVariable, env: Environment, known: Known) -> Environ
         if not parts:
             raise Unknown("a variable whose name only a run tells")
         spelled = parts[-1].lower()
-        variables[spelled] = variable(spelled, value, target, ctx)
+        variables[spelled] = make_variable(spelled, value, target, ctx)
     return evolve(env, variables=variables)
 
 
 def _set_variable(node: c.SetVariable, env: Environment, known: Known) -> Environment:
     for assignment in node.assignments:
-        env = _assigned([assignment.left], env, partial(_one, assignment.right))
+        env = _assign([assignment.left], env, partial(_bind_one, assignment.right))
     query = node.query
-    return env if query is None else _assigned(node.names, env, lambda env: row(bind_query(query, env, None)))
+    return env if query is None else _assign(node.names, env, lambda env: find_row(bind_query(query, env, None)))
 
 
-def _one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
+def _bind_one(value: q.Node, env: Environment) -> tuple[Expr, ...]:
     return (bind(value, Context(env, Scope(()))),)
 
 
@@ -164,16 +164,16 @@ def _execute(node: c.ExecuteImmediate, env: Environment, known: Known) -> Enviro
     """The variables that INTO names."""
 
     def values(env: Environment) -> tuple[Expr, ...] | None:
-        inner, tree = executed(node, env)
-        return row(bind_query(tree, inner, None))
+        inner, tree = execute(node, env)
+        return find_row(bind_query(tree, inner, None))
 
-    return _assigned(node.into, env, values)
+    return _assign(node.into, env, values)
 
 
 Values = Callable[[Environment], "tuple[Expr, ...] | None"]
 
 
-def _assigned(targets: Sequence[q.Node], env: Environment, values: Values) -> Environment:
+def _assign(targets: Sequence[q.Node], env: Environment, values: Values) -> Environment:
     """The environment with these variables set. Where only a run can tell a value, the variable's value is unknown."""
     keys = [key for key in (name_parts(target)[-1].lower() for target in targets) if key in env.variables]
     try:
@@ -184,12 +184,16 @@ def _assigned(targets: Sequence[q.Node], env: Environment, values: Values) -> En
     variables = dict(env.variables)
     for at, key in enumerate(keys):
         old = env.variables[key]
-        variables[key] = variable(key, found[at], old.type, ctx) if found and at < len(found) else unset(key, old)
+        variables[key] = (
+            make_variable(key, found[at], old.type, ctx)
+            if found and at < len(found)
+            else make_unknown_variable(key, old)
+        )
     return evolve(env, variables=variables)
 
 
 def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environment:
-    parts = _named(node.name, env)
+    parts = _resolve_name(node.name, env)
     names = [i.text for i in node.columns]
     if node.global_:
         parts = ("global_temp", *parts[-1:])
@@ -212,7 +216,7 @@ def _create_view(node: c.CreateView, env: Environment, known: Known) -> Environm
 
 def _create_view_using(node: c.CreateViewUsing, env: Environment, known: Known) -> Environment:
     """A temporary view of files: its columns are those that it declares, or those that are reported."""
-    parts = _named(node.name, env)
+    parts = _resolve_name(node.name, env)
     kind = "view" if node.global_ else "temporary view"
     declared = [(d.name.text, d.type.data_type.simple, True) for d in node.columns if d.type is not None]
     columns = known.get(parts[-1].lower(), declared)
@@ -228,7 +232,7 @@ def _binding(node: c.CreateView, kind: str) -> str:
 
 def _view_name(parts: tuple[str, ...], kind: str, env: Environment) -> str:
     if kind == "temporary view" or parts[0] == "global_temp":
-        return joined(p.lower() for p in parts)
+        return join_name(p.lower() for p in parts)
     return _full_name(parts, env)
 
 
@@ -246,7 +250,7 @@ def _register(parts: tuple[str, ...], plan: Plan, names: list[str], kind: str, e
 
 
 def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Environment:
-    parts = _named(node.name, env)
+    parts = _resolve_name(node.name, env)
     if parts[-1].lower() in known:
         _add(_full_name(parts, env), known[parts[-1].lower()], "table", env)
         return env
@@ -261,30 +265,30 @@ def _create_table(node: c.CreateTable, env: Environment, known: Known) -> Enviro
 
 def _drop(node: c.Drop, env: Environment, known: Known) -> Environment:
     if node.kind in ("TABLE", "VIEW"):
-        parts = _named(node.name, env)
-        names = (joined(p.lower() for p in parts), _full_name(parts, env))
+        parts = _resolve_name(node.name, env)
+        names = (join_name(p.lower() for p in parts), _full_name(parts, env))
         for name in names:
             env.catalog.drop(name)
         return evolve(env, views={k: v for k, v in env.views.items() if k not in names})
     if node.kind == "FUNCTION":
-        name = ".".join(_named(node.name, env)).lower()
+        name = ".".join(_resolve_name(node.name, env)).lower()
         return evolve(
             env, functions={k: v for k, v in env.functions.items() if k.split(".")[-1] != name.split(".")[-1]}
         )
     if node.kind == "VARIABLE":
-        name = _named(node.name, env)[-1].lower()
+        name = _resolve_name(node.name, env)[-1].lower()
         return evolve(env, variables={k: v for k, v in env.variables.items() if k != name})
     return env
 
 
 def _create_function(node: c.CreateFunction, env: Environment, known: Known) -> Environment:
-    return evolve(env, functions=declared(node, env.text, env))
+    return evolve(env, functions=declare(node, env.text, env))
 
 
 _STATEMENTS: dict[type, Callable[[Any, Environment, Known], Environment]] = {
     c.SetConf: _set_conf,
     c.ResetConf: _reset_conf,
-    c.SetTimeZone: _time_zone,
+    c.SetTimeZone: _set_time_zone,
     c.Use: _use,
     c.DeclareVariable: _declare,
     c.SetVariable: _set_variable,

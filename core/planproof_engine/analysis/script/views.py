@@ -32,17 +32,17 @@ class View:
     binding: str
 
 
-def broken(views: Iterable[View], env: Environment) -> dict[str, tuple[str, str]]:
+def find_broken(views: Iterable[View], env: Environment) -> dict[str, tuple[str, str]]:
     """The views that cannot be read any more: condition and message, by name."""
     found: dict[str, tuple[str, str]] = {}
     for view in views:
-        problem = _problem(view, env)
+        problem = _find_problem(view, env)
         if problem is not None:
             found[view.name] = problem
     return found
 
 
-def _problem(view: View, env: Environment) -> tuple[str, str] | None:
+def _find_problem(view: View, env: Environment) -> tuple[str, str] | None:
     namespace, env.catalog.namespace = env.catalog.namespace, view.namespace
     try:
         output = env.bind_query(view.query, evolve(env, text=view.text), None).output
@@ -64,10 +64,12 @@ def _problem(view: View, env: Environment) -> tuple[str, str] | None:
             f"resolved. Expected {len(names)} columns named {', '.join(names)}.",
         )
     changes = ((name, found[name.lower()], stored) for name, stored in view.columns)
-    return next(filter(None, (_changed(view, *change, env) for change in changes)), None)
+    return next(filter(None, (_find_type_problem(view, *change, env) for change in changes)), None)
 
 
-def _changed(view: View, name: str, found: DataType, stored: DataType, env: Environment) -> tuple[str, str] | None:
+def _find_type_problem(
+    view: View, name: str, found: DataType, stored: DataType, env: Environment
+) -> tuple[str, str] | None:
     """Why the view cannot take a column's new type."""
     if view.binding == "BINDING" and not can_up_cast(found, stored):
         return "CANNOT_UP_CAST_DATATYPE", f'Cannot up cast {view.name}.{name} from "{found.sql}" to "{stored.sql}".'

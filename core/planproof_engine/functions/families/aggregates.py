@@ -10,10 +10,10 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Category, Check, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, VOLATILE, Frame, Magnitude, some
-from planproof_engine.functions.bind import cast, different_types, met, unexpected
+from planproof_engine.functions.bind import cast, cast_argument, make_input_mismatch, make_types_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.rules import accepted, checks, foldable, implicitly, is_foldable
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, checks, foldable, is_foldable
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -37,7 +37,7 @@ from planproof_engine.types import (
     same_type,
     walk,
 )
-from planproof_engine.types.coercion import bounded_decimal
+from planproof_engine.types.coercion import bound_decimal
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, INTEGRAL, NUMERIC, YEAR_MONTH, OneOf, is_orderable
 
 Pretty = Callable[[Expr], str]
@@ -51,7 +51,7 @@ def _grouping_id(args: Args, conf: Conf) -> DataType:
 def _sum_type(args: Args, conf: Conf) -> DataType:
     given = args[0].type
     if isinstance(given, Decimal):
-        return bounded_decimal(given.precision + 10, given.scale)
+        return bound_decimal(given.precision + 10, given.scale)
     if isinstance(given, Interval):
         return given
     return LONG if is_integral(given) else DOUBLE
@@ -61,28 +61,28 @@ def average_type(args: Args, conf: Conf) -> DataType:
     """`Average.resultType`."""
     given = args[0].type
     if isinstance(given, Decimal):
-        return bounded_decimal(given.precision + 4, given.scale + 4)
+        return bound_decimal(given.precision + 4, given.scale + 4)
     if isinstance(given, Interval):
         return Interval("year", "month") if given.year_month else Interval("day", "second")
     return DOUBLE
 
 
-def _seconds(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_to_seconds(args: list[Expr], conf: Conf) -> list[Expr]:
     """A timestamp is summed as seconds."""
     return [cast(a, DOUBLE, conf) if a.type == TIMESTAMP else a for a in args]
 
 
-def _counted(args: Args, conf: Conf) -> Mismatch | None:
+def _check_count(args: Args, conf: Conf) -> Mismatch | None:
     if args or conf.parameterless_count:
         return None
     return Mismatch("WRONG_NUM_ARGS.WITH_SUGGESTION", "The `count` requires >= 1 parameters but the actual number is 0.")
 
 
-def _collected(args: Args, conf: Conf) -> DataType:
+def _collect_type(args: Args, conf: Conf) -> DataType:
     return Array(args[0].type, False)
 
 
-def _ordered(at: int) -> Check:
+def _orderable_at(at: int) -> Check:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         given = args[at].type
         if is_orderable(given):
@@ -102,18 +102,18 @@ def _upper(call: Call, pretty: Pretty) -> str:
     return f"{call.shown.upper()}()"
 
 
-def _first_only(call: Call, pretty: Pretty) -> str:
+def _print_first(call: Call, pretty: Pretty) -> str:
     """The flag that ignores nulls is not printed."""
     return f"{call.shown}({'DISTINCT ' if call.distinct else ''}{pretty(call.args[0])})"
 
 
-def _null_int(args: list[Expr], conf: Conf) -> list[Expr]:
+def _bit_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A bare NULL among bits is an int."""
     return [Literal(None, INT, "NULL") if a.type == VOID else a for a in args]
 
 
-def _by(args: list[Expr], conf: Conf) -> list[Expr]:
-    return [*args[:2], *implicitly(args[2:], (INT,), conf)]
+def _by_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    return [*args[:2], *cast_implicitly(args[2:], (INT,), conf)]
 
 
 def _by_type(args: Args, conf: Conf) -> DataType:
@@ -123,80 +123,80 @@ def _by_type(args: Args, conf: Conf) -> DataType:
 
 def _by_check(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) < 3:
-        return _ordered(1)(args, conf)
-    refused = accepted(args, (None, None, INT)) or foldable(2)(args, conf) or _ordered(1)(args, conf)
-    return refused or (None if _whole(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
+        return _orderable_at(1)(args, conf)
+    refused = check_inputs(args, (None, None, INT)) or foldable(2)(args, conf) or _orderable_at(1)(args, conf)
+    return refused or (None if _whole_number(args[2]) > 0 else Mismatch("VALUE_OUT_OF_RANGE", "k must be positive."))
 
 
-def _whole(arg: Expr) -> int:
+def _whole_number(arg: Expr) -> int:
     value = constant(arg, "this function")
     return 0 if value is None else int(value)
 
 
 def _positive(place: int) -> Check:
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        if _whole(args[place]) > 0:
+        if _whole_number(args[place]) > 0:
             return None
         return Mismatch("VALUE_OUT_OF_RANGE", f"argument {place + 1} must be positive.")
 
     return check
 
 
-def _flag(args: Args, conf: Conf) -> Mismatch | None:
+def _check_flag(args: Args, conf: Conf) -> Mismatch | None:
     """Whether to ignore nulls is a boolean literal."""
     if len(args) < 2 or (isinstance(args[1], Literal) and args[1].type == BOOLEAN and args[1].value is not None):
         return None
     return Mismatch("_LEGACY_ERROR_TEMP_1210", "The second argument should be a boolean literal.")
 
 
-def _collecting(call: Call, pretty: Pretty) -> str:
+def _print_collect(call: Call, pretty: Pretty) -> str:
     name = f"{call.function.name}({'DISTINCT ' if call.distinct else ''}{pretty(call.args[0])})"
     return f"{name} RESPECT NULLS" if call.respect_nulls else name
 
 
-def _settable(args: Args, conf: Conf) -> Mismatch | None:
+def _check_set_items(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses items that a set cannot compare: maps, and strings of collations in which other bytes are equal."""
-    if any(isinstance(t, Map) or (isinstance(t, String) and not _by_bytes(t)) for t in walk(args[0].type)):
+    if any(isinstance(t, Map) or (isinstance(t, String) and not _compares_by_bytes(t)) for t in walk(args[0].type)):
         return Mismatch("UNSUPPORTED_INPUT_TYPE", f'collect_set() cannot take a "{args[0].type.sql}".')
     return None
 
 
-def _by_bytes(t: String) -> bool:
+def _compares_by_bytes(t: String) -> bool:
     return t.collation is None or t.collation == "UTF8_BINARY"
 
 
-def _united(args: Args, conf: Conf) -> DataType:
+def _union_type(args: Args, conf: Conf) -> DataType:
     given = args[0].type
     assert isinstance(given, Array)
     return Array(given.element, False)
 
 
-def _array(args: Args, conf: Conf) -> Mismatch | None:
-    return None if isinstance(args[0].type, Array) else unexpected(0, args[0], "ARRAY")
+def _check_array(args: Args, conf: Conf) -> Mismatch | None:
+    return None if isinstance(args[0].type, Array) else make_input_mismatch(0, args[0], "ARRAY")
 
 
-def _delimited(args: list[Expr], conf: Conf) -> list[Expr]:
+def _listagg_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The delimiter is a string, or bytes between bytes."""
     value, delimiter = args
-    value = met(value, _TEXT, Coerce.IMPLICIT, conf)
-    return [value, delimiter if delimiter.type == VOID else met(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
+    value = cast_argument(value, _TEXT, Coerce.IMPLICIT, conf)
+    return [value, delimiter if delimiter.type == VOID else cast_argument(delimiter, _TEXT, Coerce.IMPLICIT, conf)]
 
 
-def _delimiter(args: Args, conf: Conf) -> Mismatch | None:
+def _check_delimiter(args: Args, conf: Conf) -> Mismatch | None:
     value, delimiter = args
-    refused = accepted(args, (_TEXT, None if delimiter.type == VOID else _TEXT)) or foldable(1)(args, conf)
+    refused = check_inputs(args, (_TEXT, None if delimiter.type == VOID else _TEXT)) or foldable(1)(args, conf)
     if refused is not None or delimiter.type == VOID or same_type(delimiter.type, value.type):
         return refused
-    return different_types("listagg", args)
+    return make_types_mismatch("listagg", args)
 
 
-def _listed(call: Call, pretty: Pretty) -> str:
+def _print_listagg(call: Call, pretty: Pretty) -> str:
     inside = ", ".join(pretty(a) for a in call.args)
     text = f"{'listagg' if call.order else call.shown}({'DISTINCT ' if call.distinct else ''}{inside})"
     return text + (f" WITHIN GROUP (ORDER BY {', '.join(pretty(o) for o in call.order)})" if call.order else "")
 
 
-def _deviation(args: Args, conf: Conf) -> Mismatch | None:
+def _check_deviation(args: Args, conf: Conf) -> Mismatch | None:
     """The relative deviation is a literal double or decimal, at most 0.39."""
     if len(args) < 2:
         return None
@@ -206,19 +206,19 @@ def _deviation(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("FAILED_FUNCTION_CALL", "The deviation is too large.", whole=True) if given.value > 0.39 else None
 
 
-def _shifted(args: list[Expr], conf: Conf) -> list[Expr]:
+def _shift_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The default takes the value's type. The offset is not cast: Spark makes the frame of it first."""
     default, offset = args[2], args[1]
-    refused = _flagged(3)(args, conf)
+    refused = _check_flag_at(3)(args, conf)
     if refused is not None:
         raise refused
     given = offset.type
     if is_foldable(offset) and given != INT and (is_numeric(given) or is_string(given) or given == VOID):
         raise Mismatch("_LEGACY_ERROR_TEMP_1035", "Cannot specify window frame for this function.")
-    return [*args[:2], met(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
+    return [*args[:2], cast_argument(default, args[0].type, Coerce.IMPLICIT, conf), *args[3:]]
 
 
-def _flagged(place: int) -> Check:
+def _check_flag_at(place: int) -> Check:
     """Whether to ignore nulls is a boolean literal (of window functions)."""
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
@@ -229,7 +229,7 @@ def _flagged(place: int) -> Check:
     return check
 
 
-def _fixed_offset(args: Args, conf: Conf) -> Mismatch | None:
+def _check_offset(args: Args, conf: Conf) -> Mismatch | None:
     """The offset is a constant. Spark makes another frame of one that it would have to cast."""
     if is_foldable(args[1]):
         return None
@@ -238,37 +238,37 @@ def _fixed_offset(args: Args, conf: Conf) -> Mismatch | None:
     return foldable(1)(args, conf)
 
 
-def _default_fits(args: Args, conf: Conf) -> Mismatch | None:
+def _check_default(args: Args, conf: Conf) -> Mismatch | None:
     default = args[2]
-    return None if default.type == VOID else accepted(args, (None, None, args[0].type))
+    return None if default.type == VOID else check_inputs(args, (None, None, args[0].type))
 
 
-def _buckets(args: Args, conf: Conf) -> Mismatch | None:
+def _check_buckets(args: Args, conf: Conf) -> Mismatch | None:
     """The number of buckets must be an int: no other type is cast."""
-    return accepted(args, (INT,)) or _positive(0)(args, conf)
+    return check_inputs(args, (INT,)) or _positive(0)(args, conf)
 
 
-def _lagged(args: list[Expr], conf: Conf) -> list[Expr]:
+def _lag_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`lag` negates a constant offset at once, which fails inside for what has no negative."""
     given = args[1].type
     has_negative = is_numeric(given) or given in (VOID, CALENDAR_INTERVAL) or isinstance(given, Interval)
     if is_foldable(args[1]) and not has_negative:
         raise Mismatch("FAILED_FUNCTION_CALL", "the offset of lag must be a number.", whole=True)
-    return _shifted(args, conf)
+    return _shift_operands(args, conf)
 
 
-def _nth_flag(args: list[Expr], conf: Conf) -> list[Expr]:
-    refused = _flagged(2)(args, conf)
+def _nth_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    refused = _check_flag_at(2)(args, conf)
     if refused is not None:
         raise refused
     return args
 
 
-def _shift(call: Call, pretty: Pretty) -> str:
+def _print_shift(call: Call, pretty: Pretty) -> str:
     return f"{call.shown}({', '.join(pretty(a) for a in call.args[:3])})"
 
 
-def _nth(call: Call, pretty: Pretty) -> str:
+def _print_nth(call: Call, pretty: Pretty) -> str:
     ignores = call.ignore_nulls or (len(call.args) > 2 and bool(constant(call.args[2], "nth_value")))
     return f"nth_value({pretty(call.args[0])}, {pretty(call.args[1])}){' ignore nulls' if ignores else ''}"
 
@@ -288,32 +288,32 @@ _CLOCK = OneOf((TIMESTAMP, TIMESTAMP_NTZ))
 _OFFSET = (Optional(ANY, _NULL), Optional(INT, lit(1)), Optional(ANY, _NULL), Optional(ANY))
 
 TABLE: Table = lines(
-    fn("count", (Many(ANY),), LONG, NEVER, check=_counted, traits=PURE, **_AGG),
+    fn("count", (Many(ANY),), LONG, NEVER, check=_check_count, traits=PURE, **_AGG),
     fn("count_if", (BOOLEAN,), LONG, NEVER, traits=PURE, **_AGG),
-    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
-    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
-    fn("min", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
-    fn("max", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
-    fn("bit_and", (INTEGRAL,), type_of(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bit_or", (INTEGRAL,), type_of(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("bit_xor", (INTEGRAL,), type_of(0), ALWAYS, coerces=_null_int, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_seconds, traits=replace(PURE, magnitude=Magnitude.GROWS), **_AGG),
-    fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_seconds, traits=PURE, **_AGG),
-    fn("min_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("max_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_ordered(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
-    fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(ANSI_RAISES, null_over_nothing=True, magnitude=Magnitude.GROWS), **_AGG),
+    fn("avg mean", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, alias=True, traits=replace(ANSI_RAISES, null_over_nothing=True), **_AGG),
+    fn("min", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("max", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(0), traits=replace(PURE, hands_on=some(0), null_over_nothing=True), **_AGG, plain=True),
+    fn("bit_and", (INTEGRAL,), type_of(0), ALWAYS, coerces=_bit_operands, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bit_or", (INTEGRAL,), type_of(0), ALWAYS, coerces=_bit_operands, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("bit_xor", (INTEGRAL,), type_of(0), ALWAYS, coerces=_bit_operands, coerce=Coerce.EXPECTS, traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("try_sum", (_SUMMABLE,), _sum_type, ALWAYS, coerces=_cast_to_seconds, traits=replace(PURE, magnitude=Magnitude.GROWS), **_AGG),
+    fn("try_avg", (_SUMMABLE,), average_type, ALWAYS, coerces=_cast_to_seconds, traits=PURE, **_AGG),
+    fn("min_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("max_by", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_orderable_at(1), until="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("min_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by_operands, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
+    fn("max_by", _BY, _by_type, ALWAYS, coerce=Coerce.NONE, coerces=_by_operands, check=_by_check, since="4.2", traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("measure", (ANY,), type_of(0), FIRST, traits=PURE, **_AGG),
-    fn("first first_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
-    fn("last last_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_flag, show=_first_only, **_PICKING),
-    fn("any_value", _NULLS_TOO, type_of(0), ALWAYS, check=_flag, show=_first_only, **_PICKING),
-    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
-    fn("collect_list array_agg", (ANY,), _collected, NEVER, coerce=Coerce.NONE, show=_collecting, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
-    fn("collect_set", (ANY,), _collected, NEVER, coerce=Coerce.NONE, check=_settable, show=_collecting, until="4.2", parameters=", 0, 0", **_COLLECTED),
-    fn("collect_union", (ANY,), _united, NEVER, coerce=Coerce.NONE, check=_array, **_COLLECTING),
-    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_delimited, check=_delimiter, alias=True, show=_listed, modifiers=("order",), traits=VOLATILE, **_AGG),
-    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_deviation, show=_first_only, traits=PURE, **_AGG),
+    fn("first first_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
+    fn("last last_value", _NULLS_TOO, type_of(0), ALWAYS, alias=True, check=_check_flag, show=_print_first, **_PICKING),
+    fn("any_value", _NULLS_TOO, type_of(0), ALWAYS, check=_check_flag, show=_print_first, **_PICKING),
+    fn("collect_list array_agg", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
+    fn("collect_list array_agg", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
+    fn("collect_set", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, since="4.2", parameters=", 0, 0, true", **_COLLECTING),
+    fn("collect_set", (ANY,), _collect_type, NEVER, coerce=Coerce.NONE, check=_check_set_items, show=_print_collect, until="4.2", parameters=", 0, 0", **_COLLECTED),
+    fn("collect_union", (ANY,), _union_type, NEVER, coerce=Coerce.NONE, check=_check_array, **_COLLECTING),
+    fn("listagg string_agg", (_TEXT, Optional(ANY, _NULL)), type_of(0), ALWAYS, coerces=_listagg_operands, check=_check_delimiter, alias=True, show=_print_listagg, modifiers=("order",), traits=VOLATILE, **_AGG),
+    fn("approx_count_distinct", (ANY, Optional(ANY)), LONG, NEVER, check=_check_deviation, show=_print_first, traits=PURE, **_AGG),
     fn("bool_and every", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("bool_or any some", (BOOLEAN,), BOOLEAN, ALWAYS, alias=True, traits=replace(PURE, null_over_nothing=True), **_AGG),
     fn("stddev_samp stddev std", (DOUBLE,), DOUBLE, ALWAYS, alias=True, traits=PURE, **_AGG),
@@ -325,10 +325,10 @@ TABLE: Table = lines(
     fn("dense_rank", (Many(ANY),), INT, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("percent_rank", (Many(ANY),), DOUBLE, NEVER, show=_upper, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("cume_dist", (), DOUBLE, NEVER, traits=replace(PURE, frame=Frame.RANGE), **_WIN),
-    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _buckets), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
-    fn("lag", _OFFSET, type_of(0), _offset_nullable, coerces=_lagged, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("lead", _OFFSET, type_of(0), _offset_nullable, coerces=_shifted, check=checks(_default_fits, _fixed_offset), show=_shift, **_SHIFTING),
-    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=_nth_flag, check=checks(foldable(1), _positive(1)), show=_nth, **_NTH),
+    fn("ntile", (Optional(ANY, lit(1)),), INT, NEVER, coerce=Coerce.NONE, check=checks(foldable(0), _check_buckets), traits=replace(PURE, frame=Frame.ROWS), **_WIN),
+    fn("lag", _OFFSET, type_of(0), _offset_nullable, coerces=_lag_operands, check=checks(_check_default, _check_offset), show=_print_shift, **_SHIFTING),
+    fn("lead", _OFFSET, type_of(0), _offset_nullable, coerces=_shift_operands, check=checks(_check_default, _check_offset), show=_print_shift, **_SHIFTING),
+    fn("nth_value", (ANY, INT, Optional(ANY)), type_of(0), ALWAYS, coerces=_nth_operands, check=checks(foldable(1), _positive(1)), show=_print_nth, **_NTH),
     fn("counter_diff", (NUMERIC, Optional(_CLOCK)), type_of(0), ALWAYS, names=("value", "start_time"), coerce=Coerce.EXPECTS, traits=replace(PURE, frame=Frame.ROWS), **_WIN),
     fn("grouping", (ANY,), BYTE, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),
     fn("grouping_id", (Many(ANY),), _grouping_id, NEVER, coerce=Coerce.NONE, traits=PURE, **_AGG),

@@ -9,13 +9,13 @@ from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch
 from planproof_engine.expr.nodes import Call
 from planproof_engine.expr.traits import PURE, RAISES
 from planproof_engine.functions.families.line import Table, fn, lines, type_of
-from planproof_engine.functions.families.rules import Pretty, accepted
+from planproof_engine.functions.families.rules import Pretty, check_inputs
 from planproof_engine.types import BINARY, BOOLEAN, BYTE, INT, LONG
 from planproof_engine.types.kinds import INTEGRAL, OneOf
 
 
-def _binary_only(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, [BINARY])
+def _check_binary(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args, [BINARY])
 
 
 _SHIFTED = OneOf((INT, LONG))
@@ -39,5 +39,5 @@ TABLE: Table = lines(
     _shift("shiftrightunsigned", ">>>"),
     fn("bitmap_bit_position", (LONG,), LONG, EITHER, traits=PURE),
     fn("bitmap_bucket_number", (LONG,), LONG, EITHER, traits=PURE),
-    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_binary_only, traits=PURE),
+    fn("bitmap_count", (BINARY,), LONG, EITHER, coerce=Coerce.NONE, check=_check_binary, traits=PURE),
 )

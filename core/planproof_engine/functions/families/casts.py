@@ -8,7 +8,7 @@ from typing import Any
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import Args, Coerce, Mismatch
 from planproof_engine.expr.traits import ANSI_RAISES, Cost
-from planproof_engine.functions.bind import cast_nullable, not_yet_cast, refused_cast
+from planproof_engine.functions.bind import check_cast, check_time_cast, is_cast_nullable
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.types import (
     BINARY,
@@ -33,11 +33,11 @@ def _to(name: str, target: DataType) -> Table:
     """The cast to `target`. Spark prints what is cast, as for a cast that the query did not write."""
 
     def nullable(args: Args, conf: Conf) -> bool:
-        return cast_nullable(args[0], target, "ansi" if conf.ansi else "legacy")
+        return is_cast_nullable(args[0], target, "ansi" if conf.ansi else "legacy")
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        refused = refused_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
-        return refused or not_yet_cast(args[0].type, target, conf)
+        refused = check_cast(args[0].type, target, "ansi" if conf.ansi else "legacy")
+        return refused or check_time_cast(args[0].type, target, conf)
 
     own: dict[str, Any] = {"coerce": Coerce.NONE, "check": check, "traits": replace(ANSI_RAISES, cost=Cost.FEW), "needs": "time_type" if target == Time(6) else ""}
     return fn(name, (ANY,), target, nullable, show=lambda call, pretty: pretty(call.args[0]), **own)

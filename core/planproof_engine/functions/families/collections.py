@@ -9,9 +9,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Adjust, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Elements
-from planproof_engine.functions.bind import cast_unless_same, unexpected
+from planproof_engine.functions.bind import cast_unless_same, make_input_mismatch
 from planproof_engine.functions.families.line import Table, element, fn, lines, type_of
-from planproof_engine.functions.families.rules import foldable, implicitly
+from planproof_engine.functions.families.rules import cast_implicitly, foldable
 from planproof_engine.types import (
     BOOLEAN,
     INT,
@@ -25,7 +25,7 @@ from planproof_engine.types import (
     as_nullable,
     same_type,
 )
-from planproof_engine.types.coercion import merged_flags, tightest, wider_without_strings
+from planproof_engine.types.coercion import find_tightest, find_wider_without_strings, merge_flags
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, ANY_STRING, ArrayOf, OneOf, is_orderable
 
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
@@ -55,14 +55,14 @@ Meeting = Callable[[DataType, DataType, Conf], "DataType | None"]
 
 def _tightest(left: DataType, right: DataType, conf: Conf) -> DataType | None:
     """`TypeCoercion.findTightestCommonType`: Spark's collection functions take it in ANSI mode, too."""
-    return tightest(left, right, conf.without_ansi)
+    return find_tightest(left, right, conf.without_ansi)
 
 
 def _wider(left: DataType, right: DataType, conf: Conf) -> DataType | None:
-    return wider_without_strings((left, right), conf.without_ansi)
+    return find_wider_without_strings((left, right), conf.without_ansi)
 
 
-def _meets(meeting: Meeting, *, null: bool) -> Adjust:
+def _make_meeting(meeting: Meeting, *, null: bool) -> Adjust:
     """Array and element meet at one type; a bare NULL takes the element's type only where `null`."""
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -78,44 +78,44 @@ def _meets(meeting: Meeting, *, null: bool) -> Adjust:
     return coerces
 
 
-def _not_an_array(args: Args) -> Mismatch:
-    return unexpected(0, args[0], "ARRAY")
+def _make_array_mismatch(args: Args) -> Mismatch:
+    return make_input_mismatch(0, args[0], "ARRAY")
 
 
-def _different_element(args: Args) -> Mismatch:
+def _make_element_mismatch(args: Args) -> Mismatch:
     return Mismatch(
         "ARRAY_FUNCTION_DIFF_TYPES",
         f'The input should be "ARRAY" and its element, not "{args[0].type.sql}" and "{args[1].type.sql}".',
     )
 
 
-def _searched(args: Args, conf: Conf) -> Mismatch | None:
+def _check_search(args: Args, conf: Conf) -> Mismatch | None:
     """`array_contains`, `array_position`: what is looked for must be no bare NULL, and its type must have an order."""
     array, value = args[0].type, args[1].type
     if VOID in (array, value):
         return Mismatch("NULL_TYPE", "Null typed values cannot be used as arguments of the function.")
-    return _element_check(args, conf) or _sorted_check(args, conf)
+    return _element_check(args, conf) or _check_sort(args, conf)
 
 
 def _element_check(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
     if not isinstance(array, Array):
-        return _not_an_array(args)
-    return None if same_type(array.element, value, conf.case_sensitive) else _different_element(args)
+        return _make_array_mismatch(args)
+    return None if same_type(array.element, value, conf.case_sensitive) else _make_element_mismatch(args)
 
 
-def _removed_check(args: Args, conf: Conf) -> Mismatch | None:
+def _check_removal(args: Args, conf: Conf) -> Mismatch | None:
     array, value = args[0].type, args[1].type
     if not isinstance(array, Array) or not same_type(array.element, value, conf.case_sensitive):
-        return _different_element(args)
-    return _sorted_check(args, conf)
+        return _make_element_mismatch(args)
+    return _check_sort(args, conf)
 
 
 def _contains_nullable(args: Args, conf: Conf) -> bool:
     return EITHER(args, conf) or _item_of(args).contains_null
 
 
-def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     left, right = args[0].type, args[1].type
     if not isinstance(left, Array) or not isinstance(right, Array) or same_type(left.element, right.element, conf.case_sensitive):
         return args
@@ -125,10 +125,10 @@ def _both_arrays(args: list[Expr], conf: Conf) -> list[Expr]:
     return [cast_unless_same(a, Array(found, t.contains_null), conf) for a, t in zip(args, (left, right))]
 
 
-def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
+def _check_same_arrays(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[0].type, args[1].type
     if isinstance(left, Array) and isinstance(right, Array) and same_type(left.element, right.element, conf.case_sensitive):
-        return _sorted_check(args, conf)
+        return _check_sort(args, conf)
     return Mismatch(
         "BINARY_ARRAY_DIFF_TYPES",
         f'The inputs should be two "ARRAY"s of one element type, not "{left.sql}" and "{right.sql}".',
@@ -137,7 +137,7 @@ def _same_arrays(args: Args, conf: Conf) -> Mismatch | None:
 
 def _element(left: Array, right: Array, conf: Conf) -> DataType:
     """The one element type of both, its flags loosest."""
-    return merged_flags([left.element, right.element], conf) or left.element
+    return merge_flags([left.element, right.element], conf) or left.element
 
 
 def _union_type(args: Args, conf: Conf) -> DataType:
@@ -154,23 +154,23 @@ def _overlap_nullable(args: Args, conf: Conf) -> bool:
     return EITHER(args, conf) or _item_of(args).contains_null or _item_of(args, 1).contains_null
 
 
-def _compacted(args: Args, conf: Conf) -> DataType:
+def _compact_type(args: Args, conf: Conf) -> DataType:
     """Before Spark 4.0 it is a filter, which leaves the flag as it was."""
     return args[0].type if conf.before("4.0") else Array(_item_of(args).element, False)
 
 
-def _with_value(args: Args, conf: Conf) -> DataType:
+def _add_value_type(args: Args, conf: Conf) -> DataType:
     """`ArrayAppend` and its kin forget every flag below the array's own."""
     return Array(as_nullable(_item_of(args).element), True)
 
 
-def _appended(args: Args, conf: Conf) -> DataType:
+def _append_type(args: Args, conf: Conf) -> DataType:
     """Before Spark 4.0 flags stay as they are, but for what the value loosens."""
     array = _item_of(args)
     return Array(array.element, array.contains_null or args[1].nullable)
 
 
-def _repeated(args: Args, conf: Conf) -> DataType:
+def _repeat_type(args: Args, conf: Conf) -> DataType:
     return Array(args[0].type, args[0].nullable)
 
 
@@ -178,7 +178,7 @@ def _repeat_nullable(args: Args, conf: Conf) -> bool:
     return args[1].nullable
 
 
-def _flattened(args: Args, conf: Conf) -> DataType:
+def _flatten_type(args: Args, conf: Conf) -> DataType:
     inner = _item_of(args).element
     assert isinstance(inner, Array)
     return inner
@@ -211,7 +211,7 @@ def _entries(args: Args, conf: Conf) -> DataType:
     return Array(Struct(entry), False)
 
 
-def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
+def _check_sort(args: Args, conf: Conf) -> Mismatch | None:
     element_type = _item_of(args).element
     return (
         None
@@ -220,7 +220,7 @@ def _sorted_check(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def _direction(args: list[Expr], conf: Conf) -> list[Expr]:
+def _sort_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark looks whether the direction is a constant before it looks at its type."""
     refused = foldable(1)(args, conf)
     sortable = isinstance(args[0].type, Array) or args[0].type == VOID
@@ -229,13 +229,13 @@ def _direction(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
-def _joined_type(args: Args, conf: Conf) -> DataType:
+def _join_type(args: Args, conf: Conf) -> DataType:
     return _item_of(args).element
 
 
-def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
+def _join_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`array_join` casts the items to strings, but no separator."""
-    return [*implicitly(args[:1], (_STRINGS,), conf), *args[1:]] if isinstance(args[0].type, Array) else args
+    return [*cast_implicitly(args[:1], (_STRINGS,), conf), *args[1:]] if isinstance(args[0].type, Array) else args
 
 
 def _size(names: str) -> Table:
@@ -246,25 +246,25 @@ def _size(names: str) -> Table:
 TABLE: Table = lines(
     _size("size cardinality"),
     fn("array_size", (ANY_ARRAY,), INT, EITHER, traits=replace(PURE, elements=Elements.COUNT, cost=Cost.FEW)),
-    fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_meets(_wider, null=False), coerce=Coerce.NONE, check=_searched, traits=PURE),
-    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_searched, traits=PURE),
-    fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_removed_check, traits=PURE, plain=True),
-    fn("array_append", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
-    fn("array_append", (ANY_ARRAY, ANY), _appended, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
-    fn("array_prepend", (ANY_ARRAY, ANY), _with_value, FIRST, coerces=_meets(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
-    fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
-    fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
-    fn("array_except", (ANY_ARRAY, ANY_ARRAY), type_of(0), EITHER, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE, plain=True),
-    fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_both_arrays, coerce=Coerce.NONE, check=_same_arrays, traits=PURE),
-    fn("array_distinct", (ANY_ARRAY,), type_of(0), EITHER, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
-    fn("array_compact", (ANY_ARRAY,), _compacted, EITHER, traits=PURE, plain=True),
-    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
-    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_sorted_check, traits=replace(PURE, cost=Cost.SCANS)),
-    fn("array_repeat", (ANY, INT), _repeated, _repeat_nullable, coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
-    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _joined_type, EITHER, coerces=_joined, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("flatten", (ANY_ARRAY,), _flattened, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, traits=RAISES, plain=True),
+    fn("array_contains", (ANY_ARRAY, ANY), BOOLEAN, _contains_nullable, coerces=_make_meeting(_wider, null=False), coerce=Coerce.NONE, check=_check_search, traits=PURE),
+    fn("array_position", (ANY_ARRAY, ANY), LONG, EITHER, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_check_search, traits=PURE),
+    fn("array_remove", (ANY_ARRAY, ANY), type_of(0), EITHER, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_check_removal, traits=PURE, plain=True),
+    fn("array_append", (ANY_ARRAY, ANY), _add_value_type, FIRST, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, since="4.0", traits=PURE, plain=True),
+    fn("array_append", (ANY_ARRAY, ANY), _append_type, FIRST, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, until="4.0", traits=PURE, plain=True),
+    fn("array_prepend", (ANY_ARRAY, ANY), _add_value_type, FIRST, coerces=_make_meeting(_tightest, null=True), coerce=Coerce.NONE, check=_element_check, traits=PURE, plain=True),
+    fn("array_union", (ANY_ARRAY, ANY_ARRAY), _union_type, EITHER, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE, plain=True),
+    fn("array_intersect", (ANY_ARRAY, ANY_ARRAY), _intersect_type, EITHER, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE, plain=True),
+    fn("array_except", (ANY_ARRAY, ANY_ARRAY), type_of(0), EITHER, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE, plain=True),
+    fn("arrays_overlap", (ANY_ARRAY, ANY_ARRAY), BOOLEAN, _overlap_nullable, coerces=_cast_both_arrays, coerce=Coerce.NONE, check=_check_same_arrays, traits=PURE),
+    fn("array_distinct", (ANY_ARRAY,), type_of(0), EITHER, coerce=Coerce.EXPECTS, check=_check_sort, traits=PURE, plain=True),
+    fn("array_compact", (ANY_ARRAY,), _compact_type, EITHER, traits=PURE, plain=True),
+    fn("array_max", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=replace(PURE, cost=Cost.SCANS)),
+    fn("array_min", (ANY_ARRAY,), element(0), ALWAYS, check=_check_sort, traits=replace(PURE, cost=Cost.SCANS)),
+    fn("array_repeat", (ANY, INT), _repeat_type, _repeat_nullable, coerce=Coerce.EXPECTS, traits=RAISES, plain=True),
+    fn("array_join", (_STRINGS, ANY_STRING, Optional(ANY_STRING)), _join_type, EITHER, coerces=_join_operands, coerce=Coerce.EXPECTS, traits=PURE),
+    fn("flatten", (ANY_ARRAY,), _flatten_type, _flatten_nullable, coerce=Coerce.NONE, check=_flatten_check, traits=RAISES, plain=True),
     fn("slice", (ANY_ARRAY, INT, INT), type_of(0), EITHER, traits=replace(RAISES, elements=Elements.KEEPS), plain=True),
-    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), type_of(0), EITHER, coerces=_direction, coerce=Coerce.EXPECTS, check=_sorted_check, traits=PURE, plain=True),
+    fn("sort_array", (ANY_ARRAY, Optional(BOOLEAN, _ASCENDING)), type_of(0), EITHER, coerces=_sort_operands, coerce=Coerce.EXPECTS, check=_check_sort, traits=PURE, plain=True),
     fn("map_keys", (ANY_MAP,), _keys, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW)),
     fn("map_values", (ANY_MAP,), _values, EITHER, coerce=Coerce.EXPECTS, traits=replace(PURE, cost=Cost.FEW), plain=True),
     fn("map_entries", (ANY_MAP,), _entries, EITHER, coerce=Coerce.EXPECTS, traits=PURE, plain=True),

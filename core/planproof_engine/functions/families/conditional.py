@@ -11,17 +11,17 @@ from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, EVERY,
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, every, some
 from planproof_engine.functions import arithmetic as a
-from planproof_engine.functions.bind import cast_unless_same, different_types, to_common
-from planproof_engine.functions.collation import collated
+from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_types_mismatch
+from planproof_engine.functions.collation import collate_arguments
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import comparable_operands
-from planproof_engine.functions.families.rules import accepted, implicitly, merged_type, one_type
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, merged_type, one_type
 from planproof_engine.types import BINARY, BOOLEAN, DOUBLE, FLOAT, STRING, VOID, DataType, same_type
-from planproof_engine.types.coercion import wider
+from planproof_engine.types.coercion import find_wider
 from planproof_engine.types.kinds import ANY, ANY_STRING, OneOf
 
 
-def _first_known(args: Args) -> str | None:
+def _find_first_evidence(args: Args) -> str | None:
     """Coalesce holds no null where one of its arguments holds none."""
     return next((x.evidence for x in args if x.evidence), None)
 
@@ -29,16 +29,16 @@ def _first_known(args: Args) -> str | None:
 _equal = comparable_operands("=")
 
 
-def _compared(args: Args, conf: Conf) -> Mismatch | None:
+def _check_comparison(args: Args, conf: Conf) -> Mismatch | None:
     """Refuses what `=` would refuse."""
-    return _equal(a.equality(collated("=", args, conf), conf), conf)
+    return _equal(a.equality(collate_arguments("=", args, conf), conf), conf)
 
 
-def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_branches(args: list[Expr], conf: Conf) -> list[Expr]:
     """The last two arguments meet as the branches of IF."""
     *rest, left, right = args
     if not same_type(left.type, right.type, conf.case_sensitive):
-        target = wider(left.type, right.type, conf)
+        target = find_wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     return [*rest, left, right]
@@ -46,24 +46,24 @@ def _branches(args: list[Expr], conf: Conf) -> list[Expr]:
 
 def _branches_check(args: Args, conf: Conf) -> Mismatch | None:
     left, right = args[-2:]
-    return None if same_type(left.type, right.type, conf.case_sensitive) else different_types("if", (left, right))
+    return None if same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
 
 
-def _zeroed(args: list[Expr], conf: Conf) -> list[Expr]:
-    return to_common([args[0], lit(0)], conf)[:1]
+def _zero_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    return cast_to_common([args[0], lit(0)], conf)[:1]
 
 
-def _zeroed_check(args: Args, conf: Conf) -> Mismatch | None:
-    return one_type("coalesce")(to_common([args[0], lit(0)], conf), conf)
+def _check_zero(args: Args, conf: Conf) -> Mismatch | None:
+    return one_type("coalesce")(cast_to_common([args[0], lit(0)], conf), conf)
 
 
-def _zero_compared(args: Args, conf: Conf) -> Mismatch | None:
-    return _compared([args[0], lit(0)], conf)
+def _check_zero_comparison(args: Args, conf: Conf) -> Mismatch | None:
+    return _check_comparison([args[0], lit(0)], conf)
 
 
-def _floats(args: list[Expr], conf: Conf) -> list[Expr]:
+def _nanvl_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`NaNvl`: a float beside a double becomes a double, NULL takes the other's type."""
-    left, right = implicitly(args, [_FRACTION, _FRACTION], conf)
+    left, right = cast_implicitly(args, [_FRACTION, _FRACTION], conf)
     if args[1].type == VOID:
         return [left, cast_unless_same(args[1], left.type, conf)]
     if DOUBLE in (left.type, right.type) and FLOAT in (left.type, right.type):
@@ -78,60 +78,60 @@ _NULL_TEXT = Literal(None, STRING, "NULL")
 """What `decode` answers where no key is equal and it has no default: a string, whatever its values are."""
 
 
-def _decoded_values(args: Args) -> list[Expr]:
+def _decode_values(args: Args) -> list[Expr]:
     """The results of `decode(expr, key, value, ..., default)`."""
     rest = list(args[1:])
     return rest[1::2] + (rest[-1:] if len(rest) % 2 else [])
 
 
-def _decoding(args: list[Expr], conf: Conf) -> list[Expr]:
+def _decode_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     if len(args) == 2:
-        return implicitly(args, [BINARY, ANY_STRING], conf)
+        return cast_implicitly(args, [BINARY, ANY_STRING], conf)
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
-    values = iter(collated("coalesce", to_common([*_decoded_values(args), *missing], conf), conf, keep=True))
+    values = iter(collate_arguments("coalesce", cast_to_common([*_decode_values(args), *missing], conf), conf, keep=True))
     rest = args[1:]
     last = len(rest) - 1 if len(rest) % 2 else -1
     return [args[0], *(next(values) if at % 2 or at == last else arg for at, arg in enumerate(rest))]
 
 
-def _decoding_check(args: Args, conf: Conf) -> Mismatch | None:
+def _check_decode(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) == 2:
-        return accepted(args, [BINARY, ANY_STRING])
+        return check_inputs(args, [BINARY, ANY_STRING])
     pairs = (len(args) - 1) // 2
     for key in args[1 : 1 + 2 * pairs : 2]:
-        refused = _compared([args[0], key], conf)
+        refused = _check_comparison([args[0], key], conf)
         if refused is not None:
             return refused
     missing = [] if len(args) % 2 == 0 else [_NULL_TEXT]
-    values = to_common([*_decoded_values(args), *missing], conf)
-    return one_type("casewhen")(collated("coalesce", values, conf), conf)
+    values = cast_to_common([*_decode_values(args), *missing], conf)
+    return one_type("casewhen")(collate_arguments("coalesce", values, conf), conf)
 
 
-def _decoded_type(args: Args, conf: Conf) -> DataType:
-    return STRING if len(args) == 2 else merged_type()(_decoded_values(args), conf)
+def _decode_type(args: Args, conf: Conf) -> DataType:
+    return STRING if len(args) == 2 else merged_type()(_decode_values(args), conf)
 
 
-def _decoded_nullable(args: Args, conf: Conf) -> bool:
+def _decode_nullable(args: Args, conf: Conf) -> bool:
     if len(args) == 2 and conf.before("4.0"):
         return any(a.nullable for a in args)
-    return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decoded_values(args))
+    return len(args) % 2 == 1 or len(args) == 2 or any(v.nullable for v in _decode_values(args))
 
 
-def _coalescing(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
+def _make_coalesce(names: str, inputs: tuple[Any, ...], evaluates: Evaluates) -> Table:
     traits = replace(PURE, evaluates=evaluates, conditional=True, hands_on=every, cost=Cost.FEW)
-    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _first_known}
+    own: dict[str, Any] = {"coerce": Coerce.COMMON, "evidence": _find_first_evidence}
     return fn(names, inputs, merged_type(), EVERY, alias=True, traits=traits, plain=True, **own)
 
 
 TABLE: Table = lines(
-    _coalescing("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
-    _coalescing("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
-    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
-    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_compared, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
-    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_zero_compared, traits=ANSI_RAISES),
-    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zeroed, coerce=Coerce.NONE, check=_zeroed_check, traits=ANSI_RAISES),
-    fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_floats, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
+    _make_coalesce("coalesce", (Many(ANY, 1),), Evaluates.CHOOSES),
+    _make_coalesce("nvl ifnull", (ANY, ANY), Evaluates.FIRST),
+    fn("nvl2", (ANY, ANY, ANY), merged_type(1, 2), EITHER_BRANCH, coerces=_cast_branches, coerce=Coerce.NONE, check=_branches_check, traits=replace(PURE, evaluates=Evaluates.FIRST, conditional=True, hands_on=some(1, 2), cost=Cost.FEW)),
+    fn("nullif", (ANY, ANY), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_comparison, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST, twice=True, hands_on=some(0), cost=Cost.FEW)),
+    fn("nullifzero", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_zero_comparison, traits=ANSI_RAISES),
+    fn("zeroifnull", (ANY,), type_of(0), NEVER, coerces=_zero_operands, coerce=Coerce.NONE, check=_check_zero, traits=ANSI_RAISES),
+    fn("nanvl", (_FRACTION, _FRACTION), type_of(0), EITHER, coerces=_nanvl_operands, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, conditional=True)),
     fn("isnan", (_FRACTION,), BOOLEAN, NEVER, traits=PURE),
     fn("equal_null", (ANY, ANY), BOOLEAN, NEVER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("<=>"), traits=PURE),
-    fn("decode", (ANY, ANY, Many(ANY)), _decoded_type, _decoded_nullable, coerces=_decoding, coerce=Coerce.NONE, check=_decoding_check, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
+    fn("decode", (ANY, ANY, Many(ANY)), _decode_type, _decode_nullable, coerces=_decode_operands, coerce=Coerce.NONE, check=_check_decode, traits=replace(RAISES, evaluates=Evaluates.FIRST)),
 )

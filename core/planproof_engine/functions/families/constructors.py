@@ -9,14 +9,14 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, NEVER, Args, Category, Coerce, Many, Mismatch
 from planproof_engine.expr.nodes import Alias, Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, Cost, Evaluates, every
-from planproof_engine.functions.bind import cast_unless_same, different_types
+from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
 from planproof_engine.functions.families.line import Table, fn, lines, type_of
 from planproof_engine.functions.families.naming import given_name
-from planproof_engine.functions.families.operators import merged
-from planproof_engine.functions.families.rules import key_mismatch
+from planproof_engine.functions.families.operators import merge_types
+from planproof_engine.functions.families.rules import check_keys
 from planproof_engine.origin import Unknown
 from planproof_engine.types import STRING, VOID, Array, DataType, Map, Struct, StructField, is_string, same_type
-from planproof_engine.types.coercion import common
+from planproof_engine.types.coercion import find_common
 from planproof_engine.types.kinds import ANY
 
 Pretty = Callable[[Expr], str]
@@ -25,7 +25,7 @@ Pretty = Callable[[Expr], str]
 def _array_type(args: Args, conf: Conf) -> DataType:
     if not args:
         return Array(STRING if conf.empty_collections_of_strings else VOID, False)
-    return Array(merged(args, conf), any(a.nullable for a in args))
+    return Array(merge_types(args, conf), any(a.nullable for a in args))
 
 
 def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
@@ -35,11 +35,11 @@ def _halves(args: list[Expr]) -> tuple[list[Expr], list[Expr]]:
 def _to_common(exprs: list[Expr], conf: Conf) -> list[Expr]:
     if not exprs or all(same_type(e.type, exprs[0].type, conf.case_sensitive) for e in exprs):
         return exprs
-    target = common([e.type for e in exprs], conf)
+    target = find_common([e.type for e in exprs], conf)
     return exprs if target is None else [cast_unless_same(e, target, conf) for e in exprs]
 
 
-def _entries(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_entries(args: list[Expr], conf: Conf) -> list[Expr]:
     """Keys meet at one type, values at another."""
     if len(args) % 2:
         return args
@@ -59,7 +59,7 @@ def _entries_check(args: Args, conf: Conf) -> Mismatch | None:
             return Mismatch(
                 f"CREATE_MAP_{what}_DIFF_TYPES", f"The given {what.lower()}s of `map` should be of one type."
             )
-    return key_mismatch([k.type for k in keys])
+    return check_keys([k.type for k in keys])
 
 
 def _map_type(args: Args, conf: Conf) -> DataType:
@@ -67,7 +67,7 @@ def _map_type(args: Args, conf: Conf) -> DataType:
         empty = STRING if conf.empty_collections_of_strings else VOID
         return Map(empty, empty, False)
     keys, values = _halves(list(args))
-    return Map(merged(keys, conf), merged(values, conf), any(v.nullable for v in values))
+    return Map(merge_types(keys, conf), merge_types(values, conf), any(v.nullable for v in values))
 
 
 def _field_name(arg: Expr, at: int) -> str:
@@ -90,7 +90,7 @@ def _constant(name: Expr) -> str:
     raise Unknown("named_struct with a name that is no literal")
 
 
-def _named_check(args: Args, conf: Conf) -> Mismatch | None:
+def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) % 2:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`named_struct` requires 2n (n > 0) parameters.")
     for name in args[0::2]:
@@ -101,8 +101,8 @@ def _named_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _same_elements(args: Args, conf: Conf) -> Mismatch | None:
-    return None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else different_types("array", args)
+def _check_same_elements(args: Args, conf: Conf) -> Mismatch | None:
+    return None if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]) else make_types_mismatch("array", args)
 
 
 STRUCTS = frozenset({"struct", "named_struct"})
@@ -116,21 +116,21 @@ def struct_values(made: Call) -> tuple[Expr, ...]:
 def _struct(call: Call, pretty: Pretty) -> str:
     """`struct` keeps its own spelling; a row `(a, b)` is printed as the named_struct that it is."""
     if call.shown == "struct":
-        return f"struct({', '.join(pretty(_printed(a)) for a in call.args)})"
+        return f"struct({', '.join(pretty(_make_printable(a)) for a in call.args)})"
     pairs = (f"{_field_name(a, i)}, {pretty(a.child if isinstance(a, Alias) else a)}" for i, a in enumerate(call.args))
     return f"named_struct({', '.join(pairs)})"
 
 
-def _printed(arg: Expr) -> Expr:
+def _make_printable(arg: Expr) -> Expr:
     """A function that is named without parentheses is printed as the call that it is."""
     return arg.child if isinstance(arg, Alias) and isinstance(arg.child, Call) and not arg.child.args else arg
 
 
 TABLE: Table = lines(
-    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_same_elements, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
-    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
+    fn("array", (Many(ANY),), _array_type, NEVER, coerce=Coerce.COMMON, check=_check_same_elements, traits=replace(PURE, hands_on=every, cost=Cost.FEW), plain=True),
+    fn("map", (Many(ANY),), _map_type, NEVER, coerces=_cast_entries, coerce=Coerce.NONE, check=_entries_check, traits=replace(RAISES, hands_on=every), plain=True),
     fn("struct", (Many(ANY),), _struct_type, NEVER, coerce=Coerce.NONE, show=_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     # `struct(a => 1)`: Spark's analyzer takes the argument for a column without a name, and then cannot run the query.
     fn("namedargumentexpression", (ANY,), type_of(0), EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
-    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_named_check, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
+    fn("named_struct", (Many(ANY),), _named_struct_type, NEVER, coerce=Coerce.NONE, check=_check_named_struct, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW), plain=True),
 )

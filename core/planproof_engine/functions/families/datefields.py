@@ -13,10 +13,10 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Category, Coerce, Input, Many, Mismatch
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, Evaluates
-from planproof_engine.functions.bind import switched_off
+from planproof_engine.functions.bind import check_setting
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import accepted, implicitly, is_foldable
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, is_foldable
 from planproof_engine.types import (
     BYTE,
     CALENDAR_INTERVAL,
@@ -67,7 +67,7 @@ def _field(args: Args) -> str | None:
     return None if value is None else _FIELDS.get(value.upper(), value)
 
 
-def _within(field: str, source: DataType) -> bool:
+def _holds_field(field: str, source: DataType) -> bool:
     """Whether an interval holds the field."""
     if source == CALENDAR_INTERVAL:
         return field in _INTERVAL
@@ -80,10 +80,10 @@ def _is_interval(t: DataType) -> bool:
     return isinstance(t, Interval) or t == CALENDAR_INTERVAL
 
 
-def _extracted(field: str, source: DataType) -> tuple[Expected, DataType] | None:
+def _find_extraction(field: str, source: DataType) -> tuple[Expected, DataType] | None:
     """What the source must be for the field, and the field's type; None where it has no such field."""
     if _is_interval(source):
-        return (ANY, _INTERVAL[field]) if field in _INTERVAL and _within(field, source) else None
+        return (ANY, _INTERVAL[field]) if field in _INTERVAL and _holds_field(field, source) else None
     if isinstance(source, Time):
         seconds = Decimal(2 + source.precision, source.precision)
         return (ANY, seconds if field == "second" else INT) if field in _CLOCK else None
@@ -97,34 +97,34 @@ def _names_field(arg: Expr) -> bool:
     return is_foldable(arg) and (is_string(arg.type) or constant(arg, "extract") is None)
 
 
-def _source(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_source(args: list[Expr], conf: Conf) -> list[Expr]:
     if not _names_field(args[0]):
         return args
     field = _field(args)
-    found = None if field is None else _extracted(field, args[1].type)
-    return args if found is None else implicitly(args, (None, found[0]), conf)
+    found = None if field is None else _find_extraction(field, args[1].type)
+    return args if found is None else cast_implicitly(args, (None, found[0]), conf)
 
 
-def _readable_time(arg: Expr, conf: Conf) -> Mismatch | None:
-    return switched_off("time_type", conf) if isinstance(arg.type, Time) else None
+def _check_time(arg: Expr, conf: Conf) -> Mismatch | None:
+    return check_setting("time_type", conf) if isinstance(arg.type, Time) else None
 
 
-def _extractable(args: Args, conf: Conf) -> Mismatch | None:
+def _check_extraction(args: Args, conf: Conf) -> Mismatch | None:
     if not _names_field(args[0]):
         return Mismatch("NON_FOLDABLE_ARGUMENT", "The parameter `field` must be a foldable expression of STRING type.")
     field = _field(args)
     if field is None:
         return None
-    found = _extracted(field, args[1].type)
+    found = _find_extraction(field, args[1].type)
     if found is None:
         return Mismatch("INVALID_EXTRACT_FIELD", f'Cannot extract `{field}` from "{args[1].type.sql}".')
-    return _readable_time(args[1], conf) or accepted(args, (None, found[0]))
+    return _check_time(args[1], conf) or check_inputs(args, (None, found[0]))
 
 
 def _field_type(args: Args, conf: Conf) -> DataType:
     """Spark makes a bare NULL of double where the field is NULL."""
     field = _field(args)
-    found = None if field is None else _extracted(field, args[1].type)
+    found = None if field is None else _find_extraction(field, args[1].type)
     return DOUBLE if found is None else found[1]
 
 
@@ -132,14 +132,14 @@ def _field_nullable(args: Args, conf: Conf) -> bool:
     return _field(args) is None or isinstance(args[1].type, Time) or args[1].nullable
 
 
-def _from(call: Call, pretty: Pretty) -> str:
+def _print_extract(call: Call, pretty: Pretty) -> str:
     return f"{call.function.name}({pretty(call.args[0])} FROM {pretty(call.args[1])})"
 
 
 _EXTRACT: dict[str, Any] = {
-    "coerces": _source,
+    "coerces": _cast_source,
     "coerce": Coerce.NONE,
-    "check": _extractable,
+    "check": _check_extraction,
     "traits": ANSI_RAISES,
 }
 
@@ -149,13 +149,13 @@ def _part(names: str, **more: Any) -> Table:
     return fn(names, (DATE,), INT, EITHER, traits=ANSI_RAISES, **more)
 
 
-def _of_clock(args: list[Expr], conf: Conf) -> list[Expr]:
+def _clock_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     kind = ANY if isinstance(args[0].type, Time) else ANY_TIMESTAMP
-    return implicitly(args[:1], (kind,), conf)
+    return cast_implicitly(args[:1], (kind,), conf)
 
 
 def _has_clock(args: Args, conf: Conf) -> Mismatch | None:
-    return _readable_time(args[0], conf) if isinstance(args[0].type, Time) else accepted(args, (ANY_TIMESTAMP,))
+    return _check_time(args[0], conf) if isinstance(args[0].type, Time) else check_inputs(args, (ANY_TIMESTAMP,))
 
 
 def _clock(name: str) -> Table:
@@ -169,7 +169,7 @@ def _clock_of(name: str, inputs: tuple[Input, ...], **versions: str) -> Table:
         inputs,
         INT,
         lambda args, conf: isinstance(args[0].type, Time) or args[0].nullable,
-        coerces=_of_clock,
+        coerces=_clock_operands,
         coerce=Coerce.NONE,
         check=_has_clock,
         traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST),
@@ -190,9 +190,9 @@ TABLE: Table = lines(
     _clock("hour"),
     _clock("minute"),
     _clock("second"),
-    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
+    fn("extract", (ANY, ANY), _field_type, _field_nullable, show=_print_extract, **_EXTRACT),
     fn("date_part", (ANY, ANY), _field_type, _field_nullable, **_EXTRACT),
-    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_from, **_EXTRACT),
+    fn("datepart", (ANY, ANY), _field_type, _field_nullable, show=_print_extract, **_EXTRACT),
     fn("extractansiintervaldays", (ANY,), INT, EITHER, coerce=Coerce.NONE, traits=PURE, category=Category.OPERATOR),
 )
 

@@ -49,7 +49,7 @@ _UNITS = (
 )
 
 
-def _days(args: list[Expr], conf: Conf) -> list[Expr]:
+def _day_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """Under date_add and date_sub a timestamp or string becomes a date, and a string of days an int."""
     date, days = args
     if date.type in (TIMESTAMP, TIMESTAMP_NTZ) or is_string(date.type):
@@ -76,7 +76,7 @@ def _epoch_seconds(args: Args, conf: Conf) -> bool:
     return args[0].nullable or args[0].type in (FLOAT, DOUBLE)
 
 
-def _precision(args: Args, conf: Conf) -> Mismatch | None:
+def _check_precision(args: Args, conf: Conf) -> Mismatch | None:
     """`current_timestamp(p)`: p is a constant; 6 means the ordinary type, 7 to 9 types that a setting turns on."""
     if not args:
         return None
@@ -101,7 +101,7 @@ def _without_arguments(call: Call, pretty: Pretty) -> str:
 def _now(name: str, returns: DataType) -> Table:
     """Since Spark 4.3 a precision may be given."""
     own: dict[str, Any] = {"coerce": Coerce.NONE, "show": _without_arguments, "traits": PURE}
-    precise = fn(name, (Optional(ANY),), returns, NEVER, check=_precision, since="4.3", **own)
+    precise = fn(name, (Optional(ANY),), returns, NEVER, check=_check_precision, since="4.3", **own)
     return lines(precise, fn(name, (), returns, NEVER, until="4.3", **own))
 
 
@@ -109,7 +109,7 @@ _CURRENT_TIMESTAMP = _now("current_timestamp", TIMESTAMP)
 _CURRENT_TIMEZONE = fn("current_timezone", (), STRING, NEVER, traits=PURE)
 
 
-def _called(line: Table, conf: Conf) -> Expr:
+def _make_call(line: Table, conf: Conf) -> Expr:
     """A call of the line's function without arguments."""
     (_, function), *_ = line
     return apply(function, (), conf)
@@ -117,22 +117,22 @@ def _called(line: Table, conf: Conf) -> Expr:
 
 def _read_now(args: list[Expr], conf: Conf) -> list[Expr]:
     """`unix_timestamp()` reads the clock."""
-    return args or [_called(_CURRENT_TIMESTAMP, conf), _PATTERN]
+    return args or [_make_call(_CURRENT_TIMESTAMP, conf), _PATTERN]
 
 
-def _zoned(args: list[Expr], conf: Conf) -> list[Expr]:
+def _zone_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`convert_timezone(target, ts)` starts from the session's time zone."""
     if len(args) == 3:
         return args
-    return [_called(_CURRENT_TIMEZONE, conf), *args]
+    return [_make_call(_CURRENT_TIMEZONE, conf), *args]
 
 
-def _unit(args: Args, conf: Conf) -> Mismatch | None:
+def _check_unit(args: Args, conf: Conf) -> Mismatch | None:
     unit = constant(args[0], "timestampadd")
     return None if str(unit).upper() in _UNITS else Mismatch("INVALID_PARAMETER_VALUE.DATETIME_UNIT", f"no datetime unit: {unit}")
 
 
-def _moved(args: Args, conf: Conf) -> DataType:
+def _moved_type(args: Args, conf: Conf) -> DataType:
     return args[2].type
 
 
@@ -152,9 +152,9 @@ TABLE: Table = lines(
     _now("now", TIMESTAMP),
     _now("localtimestamp", TIMESTAMP_NTZ),
     _CURRENT_TIMEZONE,
-    fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
-    fn("dateadd", (DATE, _DAYS), DATE, EITHER, "date_add", coerces=_days, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
-    fn("date_sub", (DATE, _DAYS), DATE, EITHER, coerces=_days, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("date_add", (DATE, _DAYS), DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("dateadd", (DATE, _DAYS), DATE, EITHER, "date_add", coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
+    fn("date_sub", (DATE, _DAYS), DATE, EITHER, coerces=_day_operands, coerce=Coerce.EXPECTS, traits=ANSI_RAISES),
     fn("datediff date_diff", (DATE, DATE), INT, EITHER, alias=True, traits=ANSI_RAISES),
     fn("add_months", (DATE, INT), DATE, EITHER, traits=RAISES),
     fn("months_between", (TIMESTAMP, TIMESTAMP, Optional(BOOLEAN, _TRUE)), DOUBLE, EITHER, traits=ANSI_RAISES),
@@ -180,7 +180,7 @@ TABLE: Table = lines(
     fn("from_unixtime", (LONG, Optional(ANY_STRING, _PATTERN)), STRING, ALWAYS, traits=RAISES),
     fn("from_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
     fn("to_utc_timestamp", (TIMESTAMP, ANY_STRING), TIMESTAMP, EITHER, traits=RAISES),
-    fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(TIMESTAMP_NTZ)), TIMESTAMP_NTZ, EITHER, coerces=_zoned, traits=RAISES),
-    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved, EITHER, check=_unit, traits=RAISES, category=Category.OPERATOR),
-    fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_unit, traits=RAISES, category=Category.OPERATOR),
+    fn("convert_timezone", (ANY_STRING, ANY_STRING, Optional(TIMESTAMP_NTZ)), TIMESTAMP_NTZ, EITHER, coerces=_zone_operands, traits=RAISES),
+    fn("timestampadd", (ANY_STRING, LONG, ANY_TIMESTAMP), _moved_type, EITHER, check=_check_unit, traits=RAISES, category=Category.OPERATOR),
+    fn("timestampdiff", (ANY_STRING, TIMESTAMP, TIMESTAMP), LONG, EITHER, check=_check_unit, traits=RAISES, category=Category.OPERATOR),
 )

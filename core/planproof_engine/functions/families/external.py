@@ -15,7 +15,7 @@ from planproof_engine.types import DataType
 from planproof_engine.types.kinds import ANY
 
 
-def _outside(what: str) -> TypeRule:
+def _make_unknown_type(what: str) -> TypeRule:
     def rule(args: Args, conf: Conf) -> DataType:
         raise Unknown(what)
 
@@ -24,7 +24,7 @@ def _outside(what: str) -> TypeRule:
 
 def _line(name: str, what: str, more: int) -> Table:
     inputs: tuple[Input, ...] = (ANY, *[Optional(ANY)] * more)
-    return fn(name, inputs, _outside(what), ALWAYS, coerce=Coerce.NONE, traits=RAISES)
+    return fn(name, inputs, _make_unknown_type(what), ALWAYS, coerce=Coerce.NONE, traits=RAISES)
 
 
 TABLE: Table = lines(

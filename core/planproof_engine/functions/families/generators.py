@@ -13,10 +13,10 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import NEVER, Args, Category, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr
 from planproof_engine.expr.traits import PURE, VOLATILE, Elements
-from planproof_engine.functions.bind import cast, cast_unless_same, unexpected
+from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant, is_computable
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import accepted, is_foldable
+from planproof_engine.functions.families.rules import check_inputs, is_foldable
 from planproof_engine.types import (
     BOOLEAN,
     INT,
@@ -33,15 +33,15 @@ from planproof_engine.types import (
     parse_fields,
     same_type,
 )
-from planproof_engine.types.coercion import implicit
+from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, OneOf
 
 Columns = Sequence[tuple[str, DataType, bool]]
 _COLLECTION = OneOf((ANY_ARRAY, ANY_MAP))
 
 
-def _collection(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, (_COLLECTION,))
+def _check_collection(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args, (_COLLECTION,))
 
 
 def _items(args: Args, conf: Conf) -> Columns:
@@ -56,7 +56,7 @@ def _placed_items(args: Args, conf: Conf) -> Columns:
     return [("pos", INT, False), *_items(args, conf)]
 
 
-def _inlined(args: Args, conf: Conf) -> Columns:
+def _struct_columns(args: Args, conf: Conf) -> Columns:
     found = args[0].type
     assert isinstance(found, Array)
     struct = found.element
@@ -64,7 +64,7 @@ def _inlined(args: Args, conf: Conf) -> Columns:
     return [(f.name, f.type, f.nullable or found.contains_null) for f in struct.fields]
 
 
-def _structs(args: Args, conf: Conf) -> Mismatch | None:
+def _check_structs(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     if isinstance(found, Array) and isinstance(found.element, Struct):
         return None
@@ -73,11 +73,11 @@ def _structs(args: Args, conf: Conf) -> Mismatch | None:
     )
 
 
-def _width(args: Args) -> tuple[int, int]:
+def _find_size(args: Args) -> tuple[int, int]:
     """Rows and columns of `stack(n, ...)`. Spark looks at the type of the number before it looks for a constant, and
     takes NULL for 0 (`children.head.eval().asInstanceOf[Int]`)."""
     if args[0].type != INT:
-        raise unexpected(0, args[0], "INT")
+        raise make_input_mismatch(0, args[0], "INT")
     if not is_foldable(args[0]):
         raise Mismatch("NON_FOLDABLE_INPUT", "the number of rows of `stack` must be a constant.")
     rows = constant(args[0], "stack")
@@ -87,7 +87,7 @@ def _width(args: Args) -> tuple[int, int]:
 
 def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A cell of type void takes the type of the first cell of its column that has one (`StackCoercion`)."""
-    rows, width = _width(args)
+    rows, width = _find_size(args)
     if rows < 1:
         return args
     ready = list(args)
@@ -100,13 +100,13 @@ def _stack_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     return ready
 
 
-def _stacked(args: Args, conf: Conf) -> Columns:
-    _, width = _width(args)
+def _stack_columns(args: Args, conf: Conf) -> Columns:
+    _, width = _find_size(args)
     return [(f"col{column}", args[1 + column].type, True) for column in range(width)]
 
 
 def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
-    rows, width = _width(args)
+    rows, width = _find_size(args)
     if rows < 1:
         return Mismatch("VALUE_OUT_OF_RANGE", "The number of rows of `stack` must be positive.")
     for column in range(width):
@@ -118,7 +118,7 @@ def _stack_check(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _all_strings(args: Args, conf: Conf) -> Mismatch | None:
+def _check_strings(args: Args, conf: Conf) -> Mismatch | None:
     if all(is_string(a.type) for a in args):
         return None
     return Mismatch("NON_STRING_TYPE", "all arguments of the function `json_tuple` must be strings.")
@@ -152,7 +152,7 @@ def _logs(args: Args, conf: Conf) -> Columns:
     return [(name, t, True) for name, t in (*texts, *more, ("logger", STRING))]
 
 
-def _logging(args: Args, conf: Conf) -> Mismatch | None:
+def _check_logging(args: Args, conf: Conf) -> Mismatch | None:
     if conf.python_logging:
         return None
     return Mismatch("FEATURE_NOT_ENABLED", "The feature Python Worker Logging is not enabled.", whole=True)
@@ -171,7 +171,7 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
         if not is_foldable(arg):
             return Mismatch("NON_FOLDABLE_ARGUMENT", f"`range` needs a constant as its `{name}`.")
         target = INT if place == 3 else LONG
-        fits = arg.type != VOID and implicit(arg.type, target, ansi=conf.ansi) is not None
+        fits = arg.type != VOID and find_implicit(arg.type, target, ansi=conf.ansi) is not None
         whole = cast(arg, target, conf)
         if not fits or (is_computable(arg) and constant(whole, "range") is None):
             return Mismatch("UNEXPECTED_INPUT_TYPE", f'`range` cannot take a "{arg.type.sql}" as its `{name}`.', whole=True)
@@ -182,24 +182,24 @@ def _range_check(args: Args, conf: Conf) -> Mismatch | None:
 
 def _posexplode(**versions: Any) -> Table:
     own: dict[str, Any] = {"traits": replace(PURE, elements=Elements.EACH), **_MAKES, **versions}
-    return fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_collection, columns=_placed_items, **own)
+    return fn("posexplode posexplode_outer", (_COLLECTION,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_check_collection, columns=_placed_items, **own)
 
 
 def _inline(**versions: Any) -> Table:
     own: dict[str, Any] = {"traits": PURE, **_MAKES, **versions}
-    return fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_structs, columns=_inlined, **own)
+    return fn("inline inline_outer", (ANY,), VOID, NEVER, alias=True, coerce=Coerce.NONE, check=_check_structs, columns=_struct_columns, **own)
 
 
 TABLE: Table = lines(
-    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
+    fn("explode explode_outer", (_COLLECTION,), VOID, NEVER, alias=True, names=("collection",), coerce=Coerce.NONE, check=_check_collection, columns=_items, traits=replace(PURE, elements=Elements.EACH), **_MAKES),
     _posexplode(names=("collection",), since="4.0"),
     _posexplode(until="4.0"),
     fn("sql_keywords", (), VOID, NEVER, columns=_keywords, traits=PURE, **_TABLE),
     fn("collations", (), VOID, NEVER, columns=_collations, traits=PURE, **_TABLE),
-    fn("python_worker_logs", (), VOID, NEVER, check=_logging, columns=_logs, traits=VOLATILE, **_TABLE),
+    fn("python_worker_logs", (), VOID, NEVER, check=_check_logging, columns=_logs, traits=VOLATILE, **_TABLE),
     fn("range", (ANY, Optional(ANY), Optional(ANY), Optional(ANY)), VOID, NEVER, coerce=Coerce.NONE, check=_range_check, columns=_ids, traits=PURE, **_TABLE),
     _inline(names=("input",), since="4.0"),
     _inline(until="4.0"),
-    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stacked, traits=PURE, **_MAKES),
-    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_all_strings, columns=_tuple, traits=PURE, **_MAKES),
+    fn("stack", (INT, Many(ANY, 1)), VOID, NEVER, coerces=_stack_operands, coerce=Coerce.NONE, check=_stack_check, columns=_stack_columns, traits=PURE, **_MAKES),
+    fn("json_tuple", (ANY, Many(ANY, 1)), VOID, NEVER, coerce=Coerce.NONE, check=_check_strings, columns=_tuple, traits=PURE, **_MAKES),
 )

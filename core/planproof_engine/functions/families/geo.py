@@ -8,9 +8,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
-from planproof_engine.functions.bind import unexpected
+from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import accepted, implicitly
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs
 from planproof_engine.types import BINARY, INT, VOID, DataType, Geo
 from planproof_engine.types.kinds import ANY, ANY_STRING
 from planproof_engine.types.srids import exists, is_geographic
@@ -24,11 +24,11 @@ def _srid(args: Args, place: int) -> int:
     if not isinstance(given, Literal) or given.value is None:
         return _ANYWHERE
     if not exists(given.value):
-        raise _no_system(given.value)
+        raise _make_srid_mismatch(given.value)
     return int(given.value)
 
 
-def _no_system(srid: object) -> Mismatch:
+def _make_srid_mismatch(srid: object) -> Mismatch:
     return Mismatch("ST_INVALID_SRID_VALUE", f"Invalid or unsupported SRID (spatial reference identifier) value: {srid}.", whole=True)
 
 
@@ -36,40 +36,40 @@ def _geometry(args: Args, conf: Conf) -> DataType:
     return Geo("geometry", _srid(args, 1))
 
 
-def _set(args: Args, conf: Conf) -> DataType:
+def _set_type(args: Args, conf: Conf) -> DataType:
     """A bare NULL counts as a geography."""
     given = args[0].type
     return Geo(given.kind if isinstance(given, Geo) else "geography", _srid(args, 1))
 
 
-def _settable(args: Args, conf: Conf) -> Mismatch | None:
-    refused = _geo(args, conf) or accepted(args, (None, INT))
+def _check_srid(args: Args, conf: Conf) -> Mismatch | None:
+    refused = _check_geo(args, conf) or check_inputs(args, (None, INT))
     if refused is not None:
         return refused
     srid = _srid(args, 1)
     if srid == _ANYWHERE or _is_geometry(args[0].type) or is_geographic(srid):
         return None
-    return _no_system(srid)
+    return _make_srid_mismatch(srid)
 
 
 def _is_geometry(t: DataType) -> bool:
     return isinstance(t, Geo) and t.kind == "geometry"
 
 
-def _geo(args: Args, conf: Conf) -> Mismatch | None:
-    return None if isinstance(args[0].type, Geo) or args[0].type == VOID else unexpected(0, args[0], "GEOMETRY")
+def _check_geo(args: Args, conf: Conf) -> Mismatch | None:
+    return None if isinstance(args[0].type, Geo) or args[0].type == VOID else make_input_mismatch(0, args[0], "GEOMETRY")
 
 
-def _number(args: list[Expr], conf: Conf) -> list[Expr]:
-    return implicitly(args, (None, INT), conf)
+def _cast_srid(args: list[Expr], conf: Conf) -> list[Expr]:
+    return cast_implicitly(args, (None, INT), conf)
 
 
-def _endianness(args: list[Expr], conf: Conf) -> list[Expr]:
-    return implicitly(args, (None, ANY_STRING), conf)
+def _cast_endianness(args: list[Expr], conf: Conf) -> list[Expr]:
+    return cast_implicitly(args, (None, ANY_STRING), conf)
 
 
-def _written(args: Args, conf: Conf) -> Mismatch | None:
-    return _geo(args, conf) or accepted(args, (None, ANY_STRING))
+def _check_as_binary(args: Args, conf: Conf) -> Mismatch | None:
+    return _check_geo(args, conf) or check_inputs(args, (None, ANY_STRING))
 
 
 _OWN: dict[str, Any] = {"traits": RAISES, "needs": "geospatial"}
@@ -79,8 +79,8 @@ TABLE: Table = lines(
     fn("st_geogfromwkb", (BINARY,), Geo("geography", 4326), EITHER, **_OWN),
     fn("st_geomfromwkb", (BINARY, Optional(INT, lit(0))), _geometry, EITHER, since="4.2", **_OWN),
     fn("st_geomfromwkb", (BINARY,), Geo("geometry", 0), EITHER, until="4.2", **_OWN),
-    fn("st_srid", (ANY,), INT, EITHER, check=_geo, **_FREE),
-    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_endianness, check=_written, since="4.2", **_FREE),
-    fn("st_asbinary", (ANY,), BINARY, EITHER, check=_geo, until="4.2", **_FREE),
-    fn("st_setsrid", (ANY, ANY), _set, EITHER, coerces=_number, check=_settable, **_FREE),
+    fn("st_srid", (ANY,), INT, EITHER, check=_check_geo, **_FREE),
+    fn("st_asbinary", (ANY, Optional(ANY, lit("NDR"))), BINARY, EITHER, coerces=_cast_endianness, check=_check_as_binary, since="4.2", **_FREE),
+    fn("st_asbinary", (ANY,), BINARY, EITHER, check=_check_geo, until="4.2", **_FREE),
+    fn("st_setsrid", (ANY, ANY), _set_type, EITHER, coerces=_cast_srid, check=_check_srid, **_FREE),
 )

@@ -10,19 +10,19 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, Args, Coerce, Mismatch, NullRule
 from planproof_engine.expr.nodes import Call, Expr, GetFieldOfElements
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates, Traits
-from planproof_engine.functions.bind import cast, cast_unless_same, unexpected
+from planproof_engine.functions.bind import cast, cast_unless_same, make_input_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, element, fn, lines
-from planproof_engine.functions.families.rules import Pretty, accepted, implicitly, is_foldable
+from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_inputs, is_foldable
 from planproof_engine.types import BYTE, INT, SHORT, Array, DataType, Map, Struct, same_type
-from planproof_engine.types.coercion import implicit, tightest
+from planproof_engine.types.coercion import find_implicit, find_tightest
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_MAP, INTEGRAL, Kind, OneOf
 
 Flag = Callable[[Sequence[bool], int], bool]
 """Takes the null flags of an array's items and a place; gives whether the item found there may be null."""
 
 
-def _picked(args: Args, flag: Flag, *, raises: bool) -> bool:
+def _is_picked_nullable(args: Args, flag: Flag, *, raises: bool) -> bool:
     """`ArrayItem.computeNullabilityFromArray`.
 
     A constant place in an array that is written out has its item's flag; in another array it may be null. Any other
@@ -32,16 +32,16 @@ def _picked(args: Args, flag: Flag, *, raises: bool) -> bool:
     assert isinstance(array.type, Array)
     if not is_foldable(index) or index.nullable:
         return not raises or array.nullable or array.type.contains_null
-    flags = _written_out(array)
+    flags = _list_item_flags(array)
     return True if flags is None else flag(flags, int(constant(index, "an array's item")))
 
 
-def _written_out(array: Expr) -> list[bool] | None:
+def _list_item_flags(array: Expr) -> list[bool] | None:
     """The null flags of the items of `array(...)`, or of a field of them; None of another array."""
     if isinstance(array, Call) and array.function.name == "array":
         return [item.nullable for item in array.args]
     if isinstance(array, GetFieldOfElements):
-        items, found = _written_out(array.child), array.child.type
+        items, found = _list_item_flags(array.child), array.child.type
         assert isinstance(found, Array)
         assert isinstance(found.element, Struct)
         field = found.element.fields[array.ordinal]
@@ -65,11 +65,11 @@ def _from_one(raises: bool) -> Flag:
 
 
 def _item_nullable(args: Args, conf: Conf) -> bool:
-    return _picked(args, _from_nought(conf.ansi), raises=conf.ansi)
+    return _is_picked_nullable(args, _from_nought(conf.ansi), raises=conf.ansi)
 
 
-def _got_nullable(args: Args, conf: Conf) -> bool:
-    return _picked(args, _from_nought(False), raises=False)
+def _get_nullable(args: Args, conf: Conf) -> bool:
+    return _is_picked_nullable(args, _from_nought(False), raises=False)
 
 
 def _element_nullable(tried: bool) -> NullRule:
@@ -77,12 +77,12 @@ def _element_nullable(tried: bool) -> NullRule:
         if isinstance(args[0].type, Map):
             return True
         raises = conf.ansi and not tried
-        return _picked(args, _from_one(raises), raises=raises)
+        return _is_picked_nullable(args, _from_one(raises), raises=raises)
 
     return nullable
 
 
-def _shown(call: Call, pretty: Pretty) -> str:
+def _print_item(call: Call, pretty: Pretty) -> str:
     return f"{pretty(call.args[0])}[{pretty(call.args[1])}]"
 
 
@@ -91,14 +91,14 @@ def _map_key(args: list[Expr], conf: Conf) -> list[Expr]:
     found, key = args
     if not isinstance(found.type, Map) or same_type(key.type, found.type.key, conf.case_sensitive):
         return args
-    fits = implicit(key.type, found.type.key, ansi=conf.ansi) is not None
+    fits = find_implicit(key.type, found.type.key, ansi=conf.ansi) is not None
     return [found, cast(key, found.type.key, conf)] if fits else args
 
 
 def _map_key_check(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     assert isinstance(found, Map)
-    return None if same_type(args[1].type, found.key, conf.case_sensitive) else unexpected(1, args[1], found.key.sql)
+    return None if same_type(args[1].type, found.key, conf.case_sensitive) else make_input_mismatch(1, args[1], found.key.sql)
 
 
 def _value_type(args: Args, conf: Conf) -> DataType:
@@ -111,10 +111,10 @@ def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`element_at`: an array takes an int, or what is smaller; a map a key that meets its own keys."""
     found, key = args[0].type, args[1]
     if isinstance(found, Map) and not same_type(found.key, key.type, conf.case_sensitive):
-        target = tightest(found.key, key.type, conf.without_ansi)
+        target = find_tightest(found.key, key.type, conf.without_ansi)
         if target is None:
             return args
-        return implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)
+        return cast_implicitly(args, (Map(target, found.value, found.value_contains_null), target), conf)
     if isinstance(found, Array) and key.type in (BYTE, SHORT):
         return [args[0], cast_unless_same(key, INT, conf)]
     return args
@@ -123,9 +123,9 @@ def _key_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 def _element_at_check(args: Args, conf: Conf) -> Mismatch | None:
     found, key = args[0].type, args[1].type
     if isinstance(found, Array):
-        return None if key == INT else unexpected(1, args[1], "INT")
+        return None if key == INT else make_input_mismatch(1, args[1], "INT")
     if not isinstance(found, Map):
-        return unexpected(0, args[0], '("ARRAY" or "MAP")')
+        return make_input_mismatch(0, args[0], '("ARRAY" or "MAP")')
     if same_type(found.key, key, conf.case_sensitive):
         return None
     return Mismatch("MAP_FUNCTION_DIFF_TYPES", f'The input should be a "MAP" and its key, not "{found.sql}" and "{key.sql}".')
@@ -136,12 +136,12 @@ def _element_at_type(args: Args, conf: Conf) -> DataType:
     return found.element if isinstance(found, Array) else _value_type(args, conf)
 
 
-def _place(args: list[Expr], conf: Conf) -> list[Expr]:
-    return implicitly(args, (None, _place_kind(conf)), conf)
+def _place_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    return cast_implicitly(args, (None, _place_kind(conf)), conf)
 
 
-def _placed(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, (ANY_ARRAY, _place_kind(conf)))
+def _check_place(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args, (ANY_ARRAY, _place_kind(conf)))
 
 
 def _place_kind(conf: Conf) -> Kind | DataType:
@@ -163,9 +163,9 @@ def _element_at(name: str, expected: OneOf | Kind, tried: bool, traits: Traits) 
 
 
 TABLE: Table = lines(
-    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_shown, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
-    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_shown, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
-    fn("get", (ANY, ANY), element(0), _got_nullable, coerces=_place, coerce=Coerce.NONE, check=_placed, traits=replace(PURE, elements=Elements.ITEM)),
+    fn("getarrayitem", (ANY, INTEGRAL), element(0), _item_nullable, show=_print_item, traits=replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), flag_holds=_place_is_known, plain=True),
+    fn("getmapvalue", (ANY, ANY), _value_type, ALWAYS, coerces=_map_key, coerce=Coerce.NONE, check=_map_key_check, show=_print_item, traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM, cost=Cost.FEW), plain=True),
+    fn("get", (ANY, ANY), element(0), _get_nullable, coerces=_place_operands, coerce=Coerce.NONE, check=_check_place, traits=replace(PURE, elements=Elements.ITEM)),
     _element_at("element_at", _COLLECTION, tried=False, traits=replace(RAISES, evaluates=Evaluates.TO_NULL, elements=Elements.ITEM)),
     _element_at("try_element_at", ANY, tried=True, traits=replace(RAISES, elements=Elements.ITEM)),
 )

@@ -10,22 +10,22 @@ from planproof_engine.expr.function import ALWAYS, EITHER, EVERY, NEVER, Args, C
 from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, Cost, Evaluates, Magnitude, Traits, every
 from planproof_engine.functions import arithmetic as a
-from planproof_engine.functions.bind import cast_unless_same, different_types
+from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
 from planproof_engine.functions.families.rules import (
     Pretty,
-    accepted,
-    by_name,
+    cast_implicitly,
+    check_inputs,
     checks,
     foldable,
-    implicitly,
     is_foldable,
     merged_type,
-    null_for_null,
     one_type,
     orderable,
+    print_by_name,
+    prove_null_for_null,
     text_of,
 )
 from planproof_engine.types import (
@@ -40,13 +40,13 @@ from planproof_engine.types import (
     is_numeric,
     same_type,
 )
-from planproof_engine.types.coercion import bounded_decimal, wider_without_strings
+from planproof_engine.types.coercion import bound_decimal, find_wider_without_strings
 from planproof_engine.types.kinds import ANY, ANY_STRING, DAY_TIME, DECIMAL, NUMERIC, YEAR_MONTH, OneOf
 
 
 def _real(name: str, printed: str | None = None, traits: Traits = PURE) -> Table:
     """A function of one double. Spark calls all of them nullable; they answer NaN, not null."""
-    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), evidence=null_for_null, traits=traits)
+    return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), evidence=prove_null_for_null, traits=traits)
 
 
 def _log(name: str, printed: str | None = None) -> Table:
@@ -54,13 +54,13 @@ def _log(name: str, printed: str | None = None) -> Table:
     return fn(name, (DOUBLE,), DOUBLE, ALWAYS, printed or name.upper(), traits=PURE)
 
 
-def _rounding(args: Args) -> str | None:
+def _prove_rounding(args: Args) -> str | None:
     """Rounding is null only for null, except for decimals of 38 digits, where a carried digit may not fit."""
     full = isinstance(args[0].type, Decimal) and args[0].type.precision == 38
-    return None if full else null_for_null(args)
+    return None if full else prove_null_for_null(args)
 
 
-def rounded(decimal: Decimal, scale: int) -> Decimal:
+def round_decimal(decimal: Decimal, scale: int) -> Decimal:
     """`RoundBase.dataType`: one digit more before the point, for what rounding carries over."""
     whole = decimal.precision - decimal.scale + 1
     if scale < 0:
@@ -69,15 +69,15 @@ def rounded(decimal: Decimal, scale: int) -> Decimal:
     return Decimal(min(whole + kept, 38), kept)
 
 
-def _rounded_type(args: Args, conf: Conf) -> DataType:
+def _round_type(args: Args, conf: Conf) -> DataType:
     found = args[0].type
-    return rounded(found, constant(args[1], "round") or 0) if isinstance(found, Decimal) else found
+    return round_decimal(found, constant(args[1], "round") or 0) if isinstance(found, Decimal) else found
 
 
 def _whole_type(found: DataType) -> DataType:
     """`Ceil.dataType` and `Floor.dataType`."""
     if isinstance(found, Decimal):
-        return found if found.scale == 0 else bounded_decimal(found.precision - found.scale + 1, 0)
+        return found if found.scale == 0 else bound_decimal(found.precision - found.scale + 1, 0)
     return LONG
 
 
@@ -91,36 +91,36 @@ def _near(names: str) -> Table:
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
         if len(args) == 2 and (args[1].type != INT or not is_foldable(args[1]) or constant(args[1], "ceil") is None):
             raise Mismatch("NON_FOLDABLE_ARGUMENT", f"`{names}` needs a constant INT as its scale.")
-        return implicitly(args, _WHOLE if len(args) == 1 else _SCALED, conf)
+        return cast_implicitly(args, _WHOLE if len(args) == 1 else _SCALED, conf)
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        return accepted(args, _WHOLE if len(args) == 1 else _SCALED)
+        return check_inputs(args, _WHOLE if len(args) == 1 else _SCALED)
 
     def returns(args: Args, conf: Conf) -> DataType:
-        return _whole_type(args[0].type) if len(args) == 1 else _rounded_type(args, conf)
+        return _whole_type(args[0].type) if len(args) == 1 else _round_type(args, conf)
 
     def show(call: Call, pretty: Pretty) -> str:
-        text = by_name(call, pretty)
+        text = print_by_name(call, pretty)
         return (
             text if len(call.args) == 2 or call.shown == "ceiling" else text.replace(call.shown, call.shown.upper(), 1)
         )
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check, "show": show, "alias": True}
     traits = replace(ANSI_RAISES, evaluates=Evaluates.TO_NULL, magnitude=Magnitude.GROWS)
-    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_rounding, traits=traits, **own)
+    return fn(names, (ANY, Optional(ANY)), returns, ALWAYS, evidence=_prove_rounding, traits=traits, **own)
 
 
-def _widest(args: list[Expr], conf: Conf) -> list[Expr]:
+def _extreme_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`greatest` and `least` meet without turning anything into strings."""
     if all(same_type(x.type, args[0].type, conf.case_sensitive) for x in args[1:]):
         return args
-    target = wider_without_strings([x.type for x in args], conf)
+    target = find_wider_without_strings([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
 def _extreme(name: str) -> Table:
     check = checks(one_type(name), orderable)
-    own: dict[str, Any] = {"coerces": _widest, "coerce": Coerce.NONE, "check": check}
+    own: dict[str, Any] = {"coerces": _extreme_operands, "coerce": Coerce.NONE, "check": check}
     return fn(name, (Many(ANY, 2),), merged_type(), EVERY, traits=replace(PURE, hands_on=every), **own)
 
 
@@ -129,15 +129,15 @@ def _arithmetic(name: str, decimal: a.DecimalRule, meet: Any, check: Any) -> Tab
     return fn(name, (ANY, ANY), arithmetic_type(decimal), ALWAYS, traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST), **own)
 
 
-def _logarithm(call: Call, pretty: Pretty) -> str:
+def _print_log(call: Call, pretty: Pretty) -> str:
     base = "E(), " if len(call.args) == 1 else ""
     return f"LOG({base}{', '.join(pretty(x) for x in call.args)})"
 
 
-def _one_scale(args: Args, conf: Conf) -> Mismatch | None:
+def _check_one_scale(args: Args, conf: Conf) -> Mismatch | None:
     """`WidthBucket.checkInputDataTypes`: value and bounds are all doubles, or all intervals of one kind."""
     kinds = {x.type.year_month if isinstance(x.type, Interval) else None for x in args[:3]}
-    return None if len(kinds) == 1 else different_types("width_bucket", args[:3])
+    return None if len(kinds) == 1 else make_types_mismatch("width_bucket", args[:3])
 
 
 _NUMBER_OR_INTERVAL = OneOf((NUMERIC, DAY_TIME, YEAR_MONTH))
@@ -172,9 +172,9 @@ TABLE: Table = lines(
     _real("sqrt", traits=replace(PURE, evaluates=Evaluates.TO_NULL)),
     _real("tan"),
     _real("tanh"),
-    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, evidence=null_for_null, traits=PURE),
-    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", evidence=null_for_null, traits=PURE),
-    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_logarithm, traits=PURE),
+    fn("sign", (_SIGNED,), DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("signum", (_SIGNED,), DOUBLE, ALWAYS, "SIGNUM", evidence=prove_null_for_null, traits=PURE),
+    fn("log", (DOUBLE, Optional(DOUBLE)), DOUBLE, ALWAYS, "LOG", show=_print_log, traits=PURE),
     fn("atan2", (DOUBLE, DOUBLE), DOUBLE, EITHER, "ATAN2", traits=PURE),
     fn("hypot", (DOUBLE, DOUBLE), DOUBLE, EITHER, "HYPOT", traits=PURE),
     fn("pow", (DOUBLE, DOUBLE), DOUBLE, EITHER, traits=PURE),
@@ -183,14 +183,14 @@ TABLE: Table = lines(
     fn("pi", (), DOUBLE, NEVER, "PI", traits=PURE),
     _near("ceil ceiling"),
     _near("floor"),
-    fn("round", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
-    fn("bround", _ROUND, _rounded_type, ALWAYS, check=foldable(1), evidence=_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
+    fn("round", _ROUND, _round_type, ALWAYS, check=foldable(1), evidence=_prove_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
+    fn("bround", _ROUND, _round_type, ALWAYS, check=foldable(1), evidence=_prove_rounding, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.LAST_FIRST, magnitude=Magnitude.GROWS)),
     fn("factorial", (INT,), LONG, ALWAYS, traits=PURE),
     fn("bin", (LONG,), STRING, EITHER, traits=PURE),
     fn("hex", (OneOf((LONG, BINARY, ANY_STRING)),), text_of(0), EITHER, traits=PURE),
     fn("unhex", (ANY_STRING,), BINARY, ALWAYS, traits=PURE),
     fn("conv", (ANY_STRING, INT, INT), type_of(0), ALWAYS, traits=ANSI_RAISES),
-    fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_one_scale, traits=PURE),
+    fn("width_bucket", (_SIGNED, _SIGNED, _SIGNED, LONG), LONG, ALWAYS, check=_check_one_scale, traits=PURE),
     _arithmetic("pmod", a.remainder_decimal, a.remainder, same_operands("pmod", is_numeric, "a numeric type")),
     _extreme("greatest"),
     _extreme("least"),

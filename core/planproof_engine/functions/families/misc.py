@@ -9,10 +9,10 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, NEVER, Args, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Cast, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES, RANDOM, VOLATILE, Evaluates, Magnitude
-from planproof_engine.functions.bind import cast_unless_same, met
+from planproof_engine.functions.bind import cast_argument, cast_unless_same
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import Pretty, accepted, foldable, implicitly, is_foldable
+from planproof_engine.functions.families.rules import Pretty, cast_implicitly, check_inputs, foldable, is_foldable
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
@@ -34,13 +34,13 @@ from planproof_engine.types.kinds import ANY, ANY_STRING, NUMERIC, OneOf
 _SEED = OneOf((INT, LONG))
 
 
-def _seed(args: Args, conf: Conf) -> Mismatch | None:
+def _check_seed(args: Args, conf: Conf) -> Mismatch | None:
     if all(is_foldable(a) for a in args):
         return None
     return Mismatch("SEED_EXPRESSION_IS_UNFOLDABLE", "the seed of a random function must be a constant.")
 
 
-def _drawn(args: Args, conf: Conf) -> DataType:
+def _uniform_type(args: Args, conf: Conf) -> DataType:
     """`Uniform.dataType`: the wider type of the two bounds; among decimals the one of more digits."""
     low, high = args[0].type, args[1].type
     decimals = [t for t in (low, high) if isinstance(t, Decimal)]
@@ -57,11 +57,11 @@ def _is_plain_range(args: Args) -> bool:
 def _length_and_seed(args: list[Expr], conf: Conf) -> list[Expr]:
     """The length of `randstr` is cast, its seed is not."""
     ways = ((INT, Coerce.IMPLICIT), (_SEED, Coerce.EXPECTS))
-    return [met(arg, expected, how, conf) for arg, (expected, how) in zip(args, ways)]
+    return [cast_argument(arg, expected, how, conf) for arg, (expected, how) in zip(args, ways)]
 
 
-def _drawn_length(args: Args, conf: Conf) -> Mismatch | None:
-    refused = accepted(args, [INT, _SEED]) or foldable(0, 1)(args, conf)
+def _check_length(args: Args, conf: Conf) -> Mismatch | None:
+    refused = check_inputs(args, [INT, _SEED]) or foldable(0, 1)(args, conf)
     if refused is not None:
         return refused
     length = constant(args[0], "randstr")
@@ -76,48 +76,48 @@ def _uuid_seed(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("INVALID_PARAMETER_VALUE.LONG", "the seed of uuid must be a constant integer.")
 
 
-def _assertion(args: list[Expr], conf: Conf) -> list[Expr]:
+def _assert_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     condition, *message = args
     if condition.type == VOID:
         condition = cast_unless_same(condition, BOOLEAN, conf)
-    return [condition, *implicitly(_message(message, conf), [ANY_STRING], conf)]
+    return [condition, *cast_implicitly(_message_operands(message, conf), [ANY_STRING], conf)]
 
 
-def _assertion_check(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, [BOOLEAN, ANY_STRING])
+def _check_assert(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args, [BOOLEAN, ANY_STRING])
 
 
-def _asserted(call: Call, pretty: Pretty) -> str:
+def _print_assert(call: Call, pretty: Pretty) -> str:
     text = pretty(call.args[0])
     message = pretty(call.args[1]) if len(call.args) == 2 else f"'{text}' is not true!"
     return f"assert_true({text}, {message})"
 
 
-def _asserted_by_value(call: Call, pretty: Pretty) -> str:
+def _print_assert_before(call: Call, pretty: Pretty) -> str:
     """Older Sparks tell the condition with the ids of its columns, which nobody but a run knows."""
     condition, *message = call.args
     if not message and any(not isinstance(e, (Literal, Cast)) for e in condition.walk()):
         raise Unknown("the message of assert_true, in which Spark prints ids")
     text = pretty(condition)
-    said = pretty(message[0]) if message else f"'{_as_told(condition, pretty)}' is not true!"
+    said = pretty(message[0]) if message else f"'{_print_literal(condition, pretty)}' is not true!"
     return f"assert_true({text}, {said})"
 
 
-def _as_told(condition: Expr, pretty: Pretty) -> str:
+def _print_literal(condition: Expr, pretty: Pretty) -> str:
     """A literal or a cast of one, as `simpleString` has it."""
     if isinstance(condition, Cast) and condition.written:
-        return f"cast({_as_told(condition.child, pretty)} as {condition.type.simple})"
+        return f"cast({_print_literal(condition.child, pretty)} as {condition.type.simple})"
     return pretty(condition.child if isinstance(condition, Cast) else condition).lower()
 
 
-def _message(args: list[Expr], conf: Conf) -> list[Expr]:
+def _message_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The message travels in a map, and a map of variants that are not null does not cast to strings."""
     if args and not conf.ansi and args[0].type == VARIANT and not args[0].nullable:
         raise Mismatch("CAST_WITHOUT_SUGGESTION", "cannot cast the message of raise_error to a string.")
     return args
 
 
-def _raised(call: Call, pretty: Pretty) -> str:
+def _print_raise(call: Call, pretty: Pretty) -> str:
     return f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {pretty(call.args[0])}))"
 
 
@@ -134,7 +134,7 @@ _PASSED = (BOOLEAN, FLOAT, DOUBLE)
 """What a method can take, beside strings and whole numbers (`CallMethodViaReflection.typeMapping`)."""
 
 
-def _reflected(args: Args, conf: Conf) -> Mismatch | None:
+def _check_reflection(args: Args, conf: Conf) -> Mismatch | None:
     """`CallMethodViaReflection.checkInputDataTypes`: class and method are constant strings."""
     if not all(is_string(a.type) and is_foldable(a) for a in args[:2]):
         return Mismatch("NON_FOLDABLE_INPUT", "the class and the method must be constant strings.")
@@ -152,13 +152,13 @@ def _reflected(args: Args, conf: Conf) -> Mismatch | None:
 
 def _reflection(names: str) -> Table:
     inputs = (ANY, ANY, Many(ANY))
-    return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_reflected, alias=True, foldable=False)
+    return fn(names, inputs, STRING, ALWAYS, coerce=Coerce.NONE, check=_check_reflection, alias=True, foldable=False)
 
 
 _ASSERTION: dict[str, Any] = {
-    "coerces": _assertion,
+    "coerces": _assert_operands,
     "coerce": Coerce.NONE,
-    "check": _assertion_check,
+    "check": _check_assert,
     "traits": RAISES,
     "foldable": False,
 }
@@ -174,12 +174,12 @@ TABLE: Table = lines(
     _fact("current_path"),
     _fact("current_database current_schema", "current_schema", since="4.0"),
     _fact("current_database current_schema", "current_database", until="4.0"),
-    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, traits=RANDOM),
-    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_seed, traits=RANDOM),
+    fn("rand random", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=RANDOM),
+    fn("randn", (Optional(_SEED),), DOUBLE, NEVER, coerce=Coerce.EXPECTS, check=_check_seed, traits=RANDOM),
     fn(
         "uniform",
         (NUMERIC, NUMERIC, Optional(_SEED)),
-        _drawn,
+        _uniform_type,
         NEVER,
         coerce=Coerce.EXPECTS,
         check=foldable(0, 1, 2),
@@ -193,7 +193,7 @@ TABLE: Table = lines(
         NEVER,
         coerces=_length_and_seed,
         coerce=Coerce.NONE,
-        check=_drawn_length,
+        check=_check_length,
         traits=RANDOM,
     ),
     fn("uuid", (Optional(ANY),), STRING, NEVER, since="4.0", coerce=Coerce.NONE, check=_uuid_seed, show=lambda call, pretty: "uuid()", traits=RANDOM),
@@ -203,9 +203,9 @@ TABLE: Table = lines(
     fn("input_file_name", (), STRING, NEVER, traits=VOLATILE),
     fn("input_file_block_start", (), LONG, NEVER, traits=VOLATILE),
     fn("input_file_block_length", (), LONG, NEVER, traits=VOLATILE),
-    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted, since="4.1", **_ASSERTION),
-    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_asserted_by_value, until="4.1", **_ASSERTION),
-    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message, show=_raised, since="4.0", traits=RAISES, foldable=False),
+    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_print_assert, since="4.1", **_ASSERTION),
+    fn("assert_true", (ANY, Optional(ANY)), VOID, ALWAYS, show=_print_assert_before, until="4.1", **_ASSERTION),
+    fn("raise_error", (ANY_STRING,), VOID, ALWAYS, coerces=_message_operands, show=_print_raise, since="4.0", traits=RAISES, foldable=False),
     fn("raise_error", (ANY_STRING,), VOID, ALWAYS, until="4.0", traits=RAISES, foldable=False),
     _reflection("java_method reflect"),
     _reflection("try_reflect"),

@@ -11,9 +11,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, Args, Check, Coerce, Input, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES
-from planproof_engine.functions.bind import cast, cast_nullable, met
+from planproof_engine.functions.bind import cast, cast_argument, is_cast_nullable
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import accepted, null_where_it_fails
+from planproof_engine.functions.families.rules import check_inputs, null_where_it_fails
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
     DATE,
@@ -51,24 +51,24 @@ def _parts(args: Args) -> tuple[Sequence[Expected], Coerce]:
 
 def _part_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     kinds, how = _parts(args)
-    return [met(arg, kind, how, conf) for arg, kind in zip(args, kinds)]
+    return [cast_argument(arg, kind, how, conf) for arg, kind in zip(args, kinds)]
 
 
-def _tried_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+def _try_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A lone date of unknown type keeps its name."""
     return [cast(args[0], DATE, conf)] if len(args) == 1 and args[0].type == VOID else _part_operands(args, conf)
 
 
-def _counted(*counts: int) -> Callable[[Args, Conf], Mismatch | None]:
+def _check_counts(*counts: int) -> Callable[[Args, Conf], Mismatch | None]:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         if len(args) not in counts:
             return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", f"takes {counts} parameters, not {len(args)}.")
-        return accepted(args, _parts(args)[0])
+        return check_inputs(args, _parts(args)[0])
 
     return check
 
 
-def _made_nullable(tries: bool, joined: bool) -> Callable[[Args, Conf], bool]:
+def _make_null_rule(tries: bool, joined: bool) -> Callable[[Args, Conf], bool]:
     """A date alone is cast."""
 
     def rule(args: Args, conf: Conf) -> bool:
@@ -79,7 +79,7 @@ def _made_nullable(tries: bool, joined: bool) -> Callable[[Args, Conf], bool]:
     return rule
 
 
-def _made(own: str, joined: str) -> Callable[[Call, Pretty], str]:
+def _make_printer(own: str, joined: str) -> Callable[[Call, Pretty], str]:
     """From fields the function prints its own name; from a date and a time the name of the expression that joins them."""
 
     def show(call: Call, pretty: Pretty) -> str:
@@ -94,12 +94,12 @@ def _made(own: str, joined: str) -> Callable[[Call, Pretty], str]:
 def _maker(name: str, returns: Returns, counts: tuple[int, ...], joined: str) -> Table:
     """Since Spark 4.1 a timestamp is made from dates and times of day, too."""
     return lines(
-        _making(name, returns, counts, joined, since="4.1"),
-        _making(name, returns, tuple(c for c in counts if c > 3), joined, until="4.1"),
+        _make_line(name, returns, counts, joined, since="4.1"),
+        _make_line(name, returns, tuple(c for c in counts if c > 3), joined, until="4.1"),
     )
 
 
-def _making(name: str, returns: Returns, counts: tuple[int, ...], joined: str, **versions: str) -> Table:
+def _make_line(name: str, returns: Returns, counts: tuple[int, ...], joined: str, **versions: str) -> Table:
     tries = name.startswith("try_")
     least, most = counts[0], counts[-1]
     inputs: list[Input] = [ANY if at < least else Optional(ANY) for at in range(most)]
@@ -107,11 +107,11 @@ def _making(name: str, returns: Returns, counts: tuple[int, ...], joined: str, *
         name,
         inputs,
         returns,
-        _made_nullable(tries, returns == TIMESTAMP_NTZ),
-        coerces=_tried_operands if tries else _part_operands,
+        _make_null_rule(tries, returns == TIMESTAMP_NTZ),
+        coerces=_try_operands if tries else _part_operands,
         coerce=Coerce.NONE,
-        check=_counted(*counts),
-        show=_made(name, joined),
+        check=_check_counts(*counts),
+        show=_make_printer(name, joined),
         # A time zone that does not exist fails in both modes, also for `try_make_...`.
         traits=RAISES if most > 6 else PURE if tries else ANSI_RAISES,
         **versions,
@@ -127,7 +127,7 @@ def _read_nullable(target: Callable[[Args, Conf], DataType], tries: bool) -> Cal
         # Spark has no cast from a number to a timestamp without time zone, yet makes one here.
         if is_numeric(args[0].type) and target(args, conf) == TIMESTAMP_NTZ:
             return True
-        return cast_nullable(args[0], target(args, conf), "ansi" if conf.ansi and not tries else "legacy")
+        return is_cast_nullable(args[0], target(args, conf), "ansi" if conf.ansi and not tries else "legacy")
 
     return rule
 

@@ -13,7 +13,14 @@ from planproof_engine.functions import numberformat
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.operators import arithmetic_type, same_operands
-from planproof_engine.functions.families.rules import Pretty, accepted, by_name, foldable, implicitly, is_foldable
+from planproof_engine.functions.families.rules import (
+    Pretty,
+    cast_implicitly,
+    check_inputs,
+    foldable,
+    is_foldable,
+    print_by_name,
+)
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BINARY,
@@ -38,13 +45,13 @@ def _shape(pattern: Expr) -> str | None:
     if text is None:
         return None
     shape = str(text).upper()
-    condition = numberformat.refused(shape)
+    condition = numberformat.find_refusal(shape)
     if condition is not None:
         raise Mismatch(f"INVALID_FORMAT.{condition}", f"The format is invalid: '{shape}'.")
     return shape
 
 
-def _parsed(args: Args, conf: Conf) -> DataType:
+def _number_type(args: Args, conf: Conf) -> DataType:
     """`ToNumberParser.parsedDecimalType`: the digits of the format, and those after its decimal point."""
     shape = _shape(args[1])
     if shape is None:
@@ -62,14 +69,14 @@ def _is_moment(t: DataType) -> bool:
 _BYTES_AS = {"hex": "hex", "base64": "base64", "utf-8": "decode"}
 
 
-def _written(args: list[Expr], conf: Conf) -> list[Expr]:
+def _to_char_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ToCharacterBuilder`: a moment is formatted, bytes are encoded, all else is a decimal."""
     value, pattern = args
     if _is_moment(value.type):
         target = value.type if isinstance(value.type, Time) and not conf.before("4.3") else TIMESTAMP
-        return implicitly(args, [target, ANY_STRING], conf)
+        return cast_implicitly(args, [target, ANY_STRING], conf)
     if value.type != BINARY:
-        return implicitly(args, [DECIMAL, ANY_STRING], conf)
+        return cast_implicitly(args, [DECIMAL, ANY_STRING], conf)
     if pattern.type != STRING or not is_foldable(pattern):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "to_char needs a constant format for bytes.")
     if constant(pattern, "to_char") is None:
@@ -79,18 +86,18 @@ def _written(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
-def _written_check(args: Args, conf: Conf) -> Mismatch | None:
+def _check_to_char(args: Args, conf: Conf) -> Mismatch | None:
     value = args[0].type
     if value == BINARY:
         return None
     expected: list[Expected | None] = [value if _is_moment(value) else DECIMAL, ANY_STRING]
-    refused = accepted(args, expected) or (None if _is_moment(value) else foldable(1)(args, conf))
+    refused = check_inputs(args, expected) or (None if _is_moment(value) else foldable(1)(args, conf))
     if refused is None and not _is_moment(value):
         _shape(args[1])
     return refused
 
 
-def _number_written_check(args: Args, conf: Conf) -> Mismatch | None:
+def _check_number_to_char(args: Args, conf: Conf) -> Mismatch | None:
     """Before Spark 4.0 numbers alone are written."""
     refused = foldable(1)(args, conf)
     if refused is None:
@@ -98,7 +105,7 @@ def _number_written_check(args: Args, conf: Conf) -> Mismatch | None:
     return refused
 
 
-def _writing(call: Call, pretty: Pretty) -> str:
+def _print_to_char(call: Call, pretty: Pretty) -> str:
     value, pattern = call.args
     if _is_moment(value.type):
         return f"date_format({pretty(value)}, {pretty(pattern)})"
@@ -109,16 +116,16 @@ def _writing(call: Call, pretty: Pretty) -> str:
     return f"to_char({pretty(value)}, {pretty(pattern)})"
 
 
-def _binary(args: list[Expr], conf: Conf) -> list[Expr]:
+def _to_binary_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ToBinary` looks at the format before it looks at what it formats."""
-    args = _tried_binary(args, conf)
+    args = _try_to_binary_operands(args, conf)
     name = constant(args[1], "to_binary") if len(args) == 2 else None
     if name is None or str(name).lower() in ("hex", "base64", "utf-8", "utf8"):
         return args
     raise Mismatch("INVALID_ARG_VALUE", "to_binary knows hex, base64, utf-8 and utf8.")
 
 
-def _tried_binary(args: list[Expr], conf: Conf) -> list[Expr]:
+def _try_to_binary_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     refused = foldable(1)(args, conf)
     if refused is not None:
         raise refused
@@ -139,7 +146,7 @@ def _format(args: Args) -> str:
     return str(constant(args[1], "to_binary")).lower() if len(args) == 2 else "hex"
 
 
-def _trying(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Table:
+def _make_try(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Table:
     """`try_add` and the like: the operator, with NULL in place of an error."""
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -150,22 +157,22 @@ def _trying(name: str, symbol: str, meet: a.Meet, rule: a.DecimalRule) -> Table:
 
     fits = (lambda t: isinstance(t, Decimal) or t == DOUBLE) if symbol == "/" else is_numeric
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": same_operands(symbol, fits, "a numeric type")}
-    return fn(name, (ANY, ANY), arithmetic_type(rule), ALWAYS, traits=PURE, show=by_name, tries=symbol, **own)
+    return fn(name, (ANY, ANY), arithmetic_type(rule), ALWAYS, traits=PURE, show=print_by_name, tries=symbol, **own)
 
 
 _FORMATTED = (ANY_STRING, ANY_STRING)
 
 TABLE: Table = lines(
-    fn("to_number", _FORMATTED, _parsed, EITHER, check=foldable(1), traits=RAISES),
-    fn("try_to_number", _FORMATTED, _parsed, ALWAYS, check=foldable(1), traits=PURE),
-    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_written, coerce=Coerce.NONE, check=_written_check, alias=True, show=_writing, since="4.0", traits=RAISES),
-    fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_number_written_check, until="4.0", traits=RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_binary, since="4.0", traits=RAISES),
-    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable_before, coerces=_binary, until="4.0", traits=RAISES),
-    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_tried_binary, traits=PURE),
-    _trying("try_add", "+", a.arithmetic, a.sum_decimal),
-    _trying("try_subtract", "-", a.arithmetic, a.sum_decimal),
-    _trying("try_multiply", "*", a.arithmetic, a.product_decimal),
-    _trying("try_divide", "/", a.division, a.quotient_decimal),
-    _trying("try_mod", "%", a.arithmetic, a.remainder_decimal),
+    fn("to_number", _FORMATTED, _number_type, EITHER, check=foldable(1), traits=RAISES),
+    fn("try_to_number", _FORMATTED, _number_type, ALWAYS, check=foldable(1), traits=PURE),
+    fn("to_char to_varchar", (ANY, ANY), STRING, EITHER, coerces=_to_char_operands, coerce=Coerce.NONE, check=_check_to_char, alias=True, show=_print_to_char, since="4.0", traits=RAISES),
+    fn("to_char to_varchar", (DECIMAL, ANY_STRING), STRING, EITHER, check=_check_number_to_char, until="4.0", traits=RAISES),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable, coerces=_to_binary_operands, since="4.0", traits=RAISES),
+    fn("to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, _binary_nullable_before, coerces=_to_binary_operands, until="4.0", traits=RAISES),
+    fn("try_to_binary", (ANY_STRING, Optional(ANY_STRING)), BINARY, ALWAYS, coerces=_try_to_binary_operands, traits=PURE),
+    _make_try("try_add", "+", a.arithmetic, a.sum_decimal),
+    _make_try("try_subtract", "-", a.arithmetic, a.sum_decimal),
+    _make_try("try_multiply", "*", a.arithmetic, a.product_decimal),
+    _make_try("try_divide", "/", a.division, a.quotient_decimal),
+    _make_try("try_mod", "%", a.arithmetic, a.remainder_decimal),
 )

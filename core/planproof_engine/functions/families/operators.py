@@ -12,8 +12,8 @@ from planproof_engine.expr.function import ALWAYS, EITHER, EITHER_BRANCH, NEVER,
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Evaluates, Magnitude, Traits, branches, some
 from planproof_engine.functions import arithmetic as a
-from planproof_engine.functions.bind import cast_unless_same, different_types, to_common, unexpected
-from planproof_engine.functions.collation import collated, open_collation
+from planproof_engine.functions.bind import cast_to_common, cast_unless_same, make_input_mismatch, make_types_mismatch
+from planproof_engine.functions.collation import collate_arguments, find_open_collation
 from planproof_engine.functions.families.line import Table, binary, fn, lines
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -32,7 +32,7 @@ from planproof_engine.types import (
     same_structure,
     same_type,
 )
-from planproof_engine.types.coercion import common, merged_flags, wider
+from planproof_engine.types.coercion import find_common, find_wider, merge_flags
 from planproof_engine.types.kinds import ANY, ANY_STRING, INTEGRAL, is_orderable
 
 Pretty = Callable[[Expr], str]
@@ -51,7 +51,7 @@ def same_operands(
         left, right = args[0].type, args[1].type
         decimals = isinstance(left, Decimal) and isinstance(right, Decimal) and symbol not in _EXACT
         if not decimals and not same_type(left, right, conf.case_sensitive):
-            return open_collation(symbol, args) or Mismatch(
+            return find_open_collation(symbol, args) or Mismatch(
                 "BINARY_OP_DIFF_TYPES",
                 f'the left and right operands of `{symbol}` have incompatible types ("{left.sql}" and "{right.sql}").',
             )
@@ -64,7 +64,7 @@ def same_operands(
     return check
 
 
-def _summable(t: DataType) -> bool:
+def _is_summable(t: DataType) -> bool:
     return is_numeric(t) or isinstance(t, Interval) or t == CALENDAR_INTERVAL
 
 
@@ -87,7 +87,7 @@ def _may_overflow(args: Args, conf: Conf) -> bool:
 _COMPARING = replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)
 
 
-def _compared(
+def _comparison(
     symbol: str,
     nullable: Any = EITHER,
     coerces: Any = a.comparison,
@@ -96,7 +96,7 @@ def _compared(
 ) -> Table:
     check = comparable_operands(symbol)
     if symbol in _ROUNDED_BOUNDS:
-        coerces = _whole_bound(symbol)
+        coerces = _round_bound(symbol)
     names = f"{symbol} {alias}".strip()
     return fn(
         names,
@@ -118,7 +118,7 @@ _ROUNDED_BOUNDS = {"<": (floor, ceil), "<=": (ceil, floor), ">": (ceil, floor), 
 """How a decimal literal left, or right, of a comparison with an integral becomes a whole number."""
 
 
-def _whole_bound(symbol: str) -> a.Meet:
+def _round_bound(symbol: str) -> a.Meet:
     """`int < 1.5` is compared, and printed, as `int < 2` (`DecimalPrecisionTypeCoercion.integralAndDecimalLiteral`)."""
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
@@ -139,7 +139,7 @@ def is_bigint(value: Any) -> bool:
     return bool(-(2**63) <= value <= 2**63 - 1)
 
 
-def beyond_bigint(symbol: str, left: Expr, right: Expr) -> bool | None:
+def compare_beyond_bigint(symbol: str, left: Expr, right: Expr) -> bool | None:
     """What `int < 1e20` always is, also of NULL: Spark puts a constant in its place. None for any other comparison.
 
     Source: `DecimalPrecisionTypeCoercion.integralAndDecimalLiteral`.
@@ -162,15 +162,15 @@ def comparable_operands(symbol: str) -> Callable[[Args, Conf], Mismatch | None]:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         one_structure = not conf.before("4.0") and same_structure(args[0].type, args[1].type)
         refused = None if one_structure else alike(args, conf)
-        if refused is not None or _comparable(args[0].type):
+        if refused is not None or _is_comparable(args[0].type):
             return refused
         return Mismatch("INVALID_ORDERING_TYPE", f'`{symbol}` does not support ordering on "{args[0].type.sql}".')
 
     return check
 
 
-def _comparable(t: DataType) -> bool:
-    return not isinstance(t, Map) and all(_comparable(c) for c in t.children) and is_orderable(t)
+def _is_comparable(t: DataType) -> bool:
+    return not isinstance(t, Map) and all(_is_comparable(c) for c in t.children) and is_orderable(t)
 
 
 def _is_boolean(t: DataType) -> bool:
@@ -193,15 +193,15 @@ def _bits(symbol: str) -> Table:
     )
 
 
-def _negated_type(args: Args, conf: Conf) -> Mismatch | None:
+def _check_negation(args: Args, conf: Conf) -> Mismatch | None:
     return (
         None
-        if _summable(args[0].type)
-        else unexpected(0, args[0], '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")')
+        if _is_summable(args[0].type)
+        else make_input_mismatch(0, args[0], '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")')
     )
 
 
-def _number(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_number(args: list[Expr], conf: Conf) -> list[Expr]:
     """A string under a sign is a double."""
     given = args[0]
     if is_string(given.type) or given.type == VOID:
@@ -230,20 +230,20 @@ def _in(call: Call, pretty: Pretty) -> str:
     return f"({value} IN ({', '.join(items)}))"
 
 
-def _members(args: list[Expr], conf: Conf) -> list[Expr]:
+def _cast_members(args: list[Expr], conf: Conf) -> list[Expr]:
     """`InTypeCoercion`: value and list are cast to one type, unless they are of it already."""
     if all(x.type == args[0].type for x in args):
         return args
-    target = common([x.type for x in args], conf)
+    target = find_common([x.type for x in args], conf)
     return args if target is None else [cast_unless_same(x, target, conf) for x in args]
 
 
-def _same_members(args: Args, conf: Conf) -> Mismatch | None:
+def _check_members(args: Args, conf: Conf) -> Mismatch | None:
     if any(not same_structure(x.type, args[0].type) for x in args[1:]):
-        return different_types("in", args)
+        return make_types_mismatch("in", args)
     return (
         None
-        if _comparable(args[0].type)
+        if _is_comparable(args[0].type)
         else Mismatch("INVALID_ORDERING_TYPE", f'"{args[0].type.sql}" cannot be compared.')
     )
 
@@ -252,7 +252,7 @@ def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`IfCoercion`: branches meet; a bare NULL is a condition only where they do."""
     predicate, left, right = args
     if not same_type(left.type, right.type, conf.case_sensitive):
-        target = wider(left.type, right.type, conf)
+        target = find_wider(left.type, right.type, conf)
         if target is not None:
             left, right = cast_unless_same(left, target, conf), cast_unless_same(right, target, conf)
     if predicate.type == VOID and same_type(left.type, right.type, conf.case_sensitive):
@@ -263,18 +263,18 @@ def _if_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 def _if_check(args: Args, conf: Conf) -> Mismatch | None:
     predicate, left, right = args
     if predicate.type != BOOLEAN:
-        return unexpected(0, predicate, "BOOLEAN")
-    return None if same_type(left.type, right.type, conf.case_sensitive) else different_types("if", (left, right))
+        return make_input_mismatch(0, predicate, "BOOLEAN")
+    return None if same_type(left.type, right.type, conf.case_sensitive) else make_types_mismatch("if", (left, right))
 
 
-def merged(args: Args, conf: Conf) -> DataType:
+def merge_types(args: Args, conf: Conf) -> DataType:
     """The one type of branches that differ at most in nested flags, at its loosest."""
-    found = merged_flags([x.type for x in args], conf)
+    found = merge_flags([x.type for x in args], conf)
     return args[0].type if found is None else found
 
 
 def _if_type(args: Args, conf: Conf) -> DataType:
-    return merged(args[1:], conf)
+    return merge_types(args[1:], conf)
 
 
 def _if(call: Call, pretty: Pretty) -> str:
@@ -290,7 +290,7 @@ def case_values(args: Args) -> tuple[list[Expr], list[Expr]]:
 
 def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     conditions, values = case_values(args)
-    values = to_common(values, conf)
+    values = cast_to_common(values, conf)
     ready: list[Expr] = []
     for i, condition in enumerate(conditions):
         ready += [condition, values[i]]
@@ -300,13 +300,13 @@ def _case_operands(args: list[Expr], conf: Conf) -> list[Expr]:
 def _case_check(args: Args, conf: Conf) -> Mismatch | None:
     conditions, values = case_values(args)
     if not all(same_type(v.type, values[0].type, conf.case_sensitive) for v in values):
-        return different_types("casewhen", values)
+        return make_types_mismatch("casewhen", values)
     wrong = next((i for i, condition in enumerate(conditions) if condition.type != BOOLEAN), None)
-    return None if wrong is None else unexpected(2 * wrong, conditions[wrong], "BOOLEAN")
+    return None if wrong is None else make_input_mismatch(2 * wrong, conditions[wrong], "BOOLEAN")
 
 
 def _case_type(args: Args, conf: Conf) -> DataType:
-    return merged(case_values(args)[1], conf)
+    return merge_types(case_values(args)[1], conf)
 
 
 def _case_nullable(args: Args, conf: Conf) -> bool:
@@ -322,7 +322,7 @@ def _between_operands(args: Args, conf: Conf) -> list[tuple[str, list[Expr]]]:
     """`Between` is two comparisons, each with casts of its own."""
     value, low, high = args
     pairs = ((">=", [value, low]), ("<=", [value, high]))
-    return [(symbol, a.comparison(collated(symbol, pair, conf), conf)) for symbol, pair in pairs]
+    return [(symbol, a.comparison(collate_arguments(symbol, pair, conf), conf)) for symbol, pair in pairs]
 
 
 def _between_check(args: Args, conf: Conf) -> Mismatch | None:
@@ -364,19 +364,19 @@ _NUMBERS = "a numeric or interval type"
 _PAIR = (ANY, ANY)
 
 TABLE: Table = lines(
-    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
-    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
+    fn("+", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("+", _is_summable, _NUMBERS), show=binary("+"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="+"),
+    fn("-", _PAIR, arithmetic_type(a.sum_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("-", _is_summable, _NUMBERS), show=binary("-"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="-"),
     fn("*", _PAIR, arithmetic_type(a.product_decimal), _may_overflow, coerces=a.arithmetic, coerce=Coerce.NONE, check=same_operands("*", is_numeric, "a numeric type"), show=binary("*"), traits=replace(ANSI_RAISES, total_over_floats=True, strict=True, evaluates=Evaluates.TO_NULL, commutative=True, wraps=True, cost=Cost.FEW, magnitude=Magnitude.GROWS), operator="*"),
     fn("/", _PAIR, arithmetic_type(a.quotient_decimal), ALWAYS, coerces=a.division, coerce=Coerce.NONE, check=same_operands("/", lambda t: isinstance(t, Decimal) or t == DOUBLE, "DOUBLE or DECIMAL"), show=binary("/"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="/"),
     fn("%", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), show=binary("%"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="%"),
     fn("mod", _PAIR, arithmetic_type(a.remainder_decimal), ALWAYS, coerces=a.remainder, coerce=Coerce.NONE, check=same_operands("%", is_numeric, "a numeric type"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST)),
     fn("div", _PAIR, LONG, ALWAYS, coerces=a.integral_division, coerce=Coerce.NONE, check=same_operands("div", a.is_div_operand, "BIGINT, DECIMAL or an interval"), show=binary("div"), traits=replace(ANSI_RAISES, strict=True, evaluates=Evaluates.LAST_FIRST, cost=Cost.FEW), operator="div"),
-    _compared("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
-    _compared("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
-    _compared("<"),
-    _compared("<="),
-    _compared(">"),
-    _compared(">="),
+    _comparison("=", coerces=a.equality, alias="==", traits=replace(_COMPARING, commutative=True)),
+    _comparison("<=>", nullable=NEVER, coerces=a.equality, traits=replace(_COMPARING, evaluates=Evaluates.ALL, commutative=True)),
+    _comparison("<"),
+    _comparison("<="),
+    _comparison(">"),
+    _comparison(">="),
     fn("and", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("and", _is_boolean, "BOOLEAN"), show=binary("AND"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="and"),
     fn("or", _PAIR, BOOLEAN, EITHER, coerces=a.logic, coerce=Coerce.NONE, check=same_operands("or", _is_boolean, "BOOLEAN"), show=binary("OR"), traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, commutative=True, cost=Cost.FEW), operator="or"),
     fn("not !", (BOOLEAN,), BOOLEAN, EITHER, show=_not, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW), in_words=True),
@@ -384,14 +384,14 @@ TABLE: Table = lines(
     _bits("|"),
     _bits("^"),
     fn("~", (INTEGRAL,), lambda args, conf: args[0].type, EITHER, show=lambda call, pretty: f"~{pretty(call.args[0])}", traits=replace(PURE, cost=Cost.FEW)),
-    fn("negative", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
-    fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_number, coerce=Coerce.NONE, check=_negated_type, show=_positive, traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("negative", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_negation, traits=replace(ANSI_RAISES, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
+    fn("positive", (ANY,), lambda args, conf: args[0].type, EITHER, coerces=_cast_number, coerce=Coerce.NONE, check=_check_negation, show=_positive, traits=replace(PURE, total_over_floats=True, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
     fn("isnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("isnotnull", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT NULL"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("isunknown", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS UNKNOWN"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("isnotunknown", (ANY,), BOOLEAN, NEVER, coerce=Coerce.NONE, show=_suffix("IS NOT UNKNOWN"), traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.FEW)),
     fn("between", (ANY, ANY, ANY), BOOLEAN, _between_nullable, coerce=Coerce.NONE, check=_between_check, traits=replace(PURE, twice=True, cost=Cost.FEW), in_words=True),
-    fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_members, coerce=Coerce.NONE, check=_same_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
+    fn("in", (ANY, Many(ANY)), BOOLEAN, EITHER, coerces=_cast_members, coerce=Coerce.NONE, check=_check_members, show=_in, traits=replace(PURE, strict=False, evaluates=Evaluates.FIRST, cost=Cost.FEW), in_words=True),
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like("LIKE"), since="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("like", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=_like_alone, until="4.0", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),
     fn("ilike", (ANY_STRING, ANY_STRING, Optional(ANY)), BOOLEAN, EITHER, check=_escape_check, show=lambda call, pretty: f"ilike({pretty(call.args[0])}, {pretty(call.args[1])})", traits=replace(RAISES, evaluates=Evaluates.TO_NULL), in_words=True),

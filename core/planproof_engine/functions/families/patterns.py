@@ -9,7 +9,7 @@ from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.failing import raises
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.rules import foldable, is_foldable, null_for_null
+from planproof_engine.functions.families.rules import foldable, is_foldable, prove_null_for_null
 from planproof_engine.types import INT, Array, DataType
 from planproof_engine.types.kinds import ANY_STRING
 
@@ -22,19 +22,19 @@ def _all_found(args: Args, conf: Conf) -> DataType:
     return Array(args[0].type, True)
 
 
-def _before_start(position: int | None) -> bool:
+def _is_before_start(position: int | None) -> bool:
     return position is not None and position <= 0
 
 
 def _start(args: Args, conf: Conf) -> Mismatch | None:
     """`RegExpReplace.checkInputDataTypes`: the start is a positive constant."""
     refused = foldable(3)(args, conf)
-    if refused is None and _before_start(constant(args[3], "regexp_replace")):
+    if refused is None and _is_before_start(constant(args[3], "regexp_replace")):
         return Mismatch("VALUE_OUT_OF_RANGE", "the position of regexp_replace must be 1 or greater.")
     return refused
 
 
-def _part_fits(args: Args, conf: Conf) -> Mismatch | None:
+def _check_part(args: Args, conf: Conf) -> Mismatch | None:
     """A call of constants alone is computed while the query is analyzed."""
     if isinstance(args[2], Cast) and all(map(is_foldable, args)) and raises(args[2], conf):
         return Mismatch("CAST_OVERFLOW", "The part of split_part is a whole number that is no INT.", whole=True)
@@ -51,5 +51,5 @@ TABLE: Table = lines(
     fn("regexp_substr", _TEXTS, type_of(0), ALWAYS, traits=RAISES),
     fn("regexp_instr", (*_TEXTS, Optional(INT, lit(0))), INT, EITHER, traits=RAISES),
     fn("split", (*_TEXTS, Optional(INT, lit(-1))), _pieces, EITHER, traits=RAISES),
-    fn("split_part", (*_TEXTS, INT), type_of(0), ALWAYS, check=_part_fits, evidence=null_for_null, traits=RAISES),
+    fn("split_part", (*_TEXTS, INT), type_of(0), ALWAYS, check=_check_part, evidence=prove_null_for_null, traits=RAISES),
 )

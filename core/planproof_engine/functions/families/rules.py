@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from planproof_engine.conf import Conf
 from planproof_engine.expr.function import EITHER, Args, Check, Coerce, Mismatch, TypeRule
 from planproof_engine.expr.nodes import Call, Cast, Expr, GetField, Literal
-from planproof_engine.functions.bind import different_types, met, unexpected
-from planproof_engine.functions.collation import open_collation
+from planproof_engine.functions.bind import cast_argument, make_input_mismatch, make_types_mismatch
+from planproof_engine.functions.collation import find_open_collation
 from planproof_engine.types import STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType, Map, is_string, same_type, walk
-from planproof_engine.types.coercion import merged_flags
+from planproof_engine.types.coercion import merge_flags
 from planproof_engine.types.kinds import Expected, accepts, is_orderable, spelling
 
 Pretty = Callable[[Expr], str]
@@ -67,7 +67,7 @@ def null_where_it_fails(args: Args, conf: Conf) -> bool:
     return not conf.ansi or EITHER(args, conf)
 
 
-def key_mismatch(types: Sequence[DataType]) -> Mismatch | None:
+def check_keys(types: Sequence[DataType]) -> Mismatch | None:
     """Refuses keys of a map that hold a map or a variant (`TypeUtils.checkForMapKeyType`)."""
     if any(isinstance(part, Map) or part == VARIANT for key in types for part in walk(key)):
         return Mismatch("INVALID_MAP_KEY_TYPE", "The key of map cannot be/contain a map or a variant.")
@@ -120,7 +120,7 @@ def one_type(name: str) -> Check:
     def check(args: Args, conf: Conf) -> Mismatch | None:
         if all(same_type(a.type, args[0].type, conf.case_sensitive) for a in args[1:]):
             return None
-        return open_collation(name, args) or different_types(name, args)
+        return find_open_collation(name, args) or make_types_mismatch(name, args)
 
     return check
 
@@ -131,16 +131,16 @@ def orderable(args: Args, conf: Conf) -> Mismatch | None:
     return None if first is None else Mismatch("INVALID_ORDERING_TYPE", f'"{first.sql}" cannot be ordered.')
 
 
-def implicitly(args: Sequence[Expr], expected: Sequence[Expected | None], conf: Conf) -> list[Expr]:
+def cast_implicitly(args: Sequence[Expr], expected: Sequence[Expected | None], conf: Conf) -> list[Expr]:
     """The arguments with the casts of `ImplicitCastInputTypes`, for functions that expect by their number of arguments."""
-    return [arg if kind is None else met(arg, kind, Coerce.IMPLICIT, conf) for arg, kind in zip(args, expected)]
+    return [arg if kind is None else cast_argument(arg, kind, Coerce.IMPLICIT, conf) for arg, kind in zip(args, expected)]
 
 
-def accepted(args: Args, expected: Sequence[Expected | None]) -> Mismatch | None:
+def check_inputs(args: Args, expected: Sequence[Expected | None]) -> Mismatch | None:
     """`ExpectsInputTypes.checkInputDataTypes` for the same functions."""
     for index, (arg, kind) in enumerate(zip(args, expected)):
         if kind is not None and not accepts(kind, arg.type):
-            return unexpected(index, arg, spelling(kind))
+            return make_input_mismatch(index, arg, spelling(kind))
     return None
 
 
@@ -154,19 +154,19 @@ def merged_type(*places: int) -> TypeRule:
 
     def rule(args: Args, conf: Conf) -> DataType:
         chosen = [args[p] for p in places] if places else args
-        found = merged_flags([a.type for a in chosen], conf)
+        found = merge_flags([a.type for a in chosen], conf)
         return chosen[0].type if found is None else found
 
     return rule
 
 
-def null_for_null(args: Args) -> str | None:
+def prove_null_for_null(args: Args) -> str | None:
     """Evidence for a function that Spark calls nullable although only a null argument makes it null."""
     if not all(a.evidence for a in args):
         return None
     return next((a.evidence for a in args if a.nullable), args[0].evidence)
 
 
-def by_name(call: Call, pretty: Pretty) -> str:
+def print_by_name(call: Call, pretty: Pretty) -> str:
     """`name(arguments)` under the name that the query used."""
     return f"{call.shown}({', '.join(pretty(a) for a in call.args)})"

@@ -12,11 +12,11 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, FIRST, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.bind import unexpected
+from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import is_foldable
-from planproof_engine.functions.inference import inferred
+from planproof_engine.functions.inference import infer_schema
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     BOOLEAN,
@@ -55,21 +55,21 @@ _HAS_LENGTH = re.compile(r"\b(var)?char", re.IGNORECASE)
 _STRINGS = Array(STRING, True)
 
 
-def _first_only(call: Call, pretty: Pretty) -> str:
+def _print_first(call: Call, pretty: Pretty) -> str:
     """The schema and the options are not printed; a map that is parsed is called `entries`."""
     if call.function.name == "from_json" and isinstance(call.type, Map):
         return "entries"
     return f"{call.shown}({pretty(call.args[0])})"
 
 
-def written_type(arg: Expr, conf: Conf, what: str) -> DataType:
+def parse_written_type(arg: Expr, conf: Conf, what: str) -> DataType:
     """The type that a constant schema names: a column list, a type, or a type's JSON (`DataType.fromDDL`); JSON since 4.0."""
-    text = str(inferred(arg) or constant(arg, what))
+    text = str(infer_schema(arg) or constant(arg, what))
     found = _read_type(text, conf.timestamp_type == "TIMESTAMP_NTZ")
     if found is None:
-        raise _refused_schema(text) or Unknown(f"{what} with the schema {text!r}")
+        raise _check_schema(text) or Unknown(f"{what} with the schema {text!r}")
     if any(_is_newer(t, conf) for t in walk(found)) or (text.lstrip().startswith("{") and conf.before("4.0")):
-        raise _refused_newer(text)
+        raise _make_newer_mismatch(text)
     if not conf.preserve_char_varchar and any(isinstance(t, (Char, Varchar)) for t in walk(found)):
         raise Mismatch("UNSUPPORTED_CHAR_OR_VARCHAR_AS_STRING", "char and varchar are no types of a schema.", whole=True)
     return found
@@ -79,7 +79,7 @@ def _is_newer(t: DataType, conf: Conf) -> bool:
     return (isinstance(t, Time) and conf.before("4.1")) or (t == VARIANT and conf.before("4.0"))
 
 
-def _refused_newer(text: str) -> Mismatch:
+def _make_newer_mismatch(text: str) -> Mismatch:
     """What an older Spark says of a schema with a type that it has not: it reads the text as a type at last, where a
     JSON text or a second word is an error of syntax."""
     if text.lstrip().startswith("{") or _TWO_WORDS.match(text):
@@ -101,7 +101,7 @@ def _read_type(text: str, ntz: bool) -> DataType | None:
         return None
 
 
-def _refused_schema(text: str) -> Mismatch | None:
+def _check_schema(text: str) -> Mismatch | None:
     """Why Spark refuses a text that names no type, where that is plain to see."""
     if not text.strip():
         return Mismatch("PARSE_EMPTY_STATEMENT", "the schema is empty.", whole=True)
@@ -130,11 +130,11 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _parsed(args: Args, conf: Conf) -> DataType:
-    return as_nullable(written_type(args[1], conf, "parsing"))
+def _parsed_type(args: Args, conf: Conf) -> DataType:
+    return as_nullable(parse_written_type(args[1], conf, "parsing"))
 
 
-def _container(args: Args, conf: Conf) -> Mismatch | None:
+def _check_container(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     if isinstance(found, (Struct, Array, Map)) or found in (VARIANT, VOID):
         return None
@@ -154,15 +154,15 @@ def _refuse_options(args: Args, at: int) -> None:
         raise Mismatch("INTERNAL_ERROR", "Cannot evaluate the options: they must be constants.", whole=True)
 
 
-def _schema(args: list[Expr], conf: Conf) -> DataType:
+def _read_schema(args: list[Expr], conf: Conf) -> DataType:
     if not is_foldable(args[1]) or not is_string(args[1].type):
         raise Mismatch("INVALID_SCHEMA.NON_STRING_LITERAL", "the schema must be a string that is a constant.")
-    return written_type(args[1], conf, "parsing")
+    return parse_written_type(args[1], conf, "parsing")
 
 
 def _json_schema(args: list[Expr], conf: Conf) -> list[Expr]:
     """Spark looks at the schema, then at the options, before it looks at the text's type."""
-    found = _schema(args, conf)
+    found = _read_schema(args, conf)
     _refuse_options(args, 2)
     if isinstance(found, Map) and not is_string(found.key):
         raise Mismatch("INVALID_JSON_MAP_KEY_TYPE", f'"{found.sql}" can only contain STRING as a key type.')
@@ -172,27 +172,27 @@ def _json_schema(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _csv_schema(args: list[Expr], conf: Conf) -> list[Expr]:
-    if not isinstance(_schema(args, conf), Struct):
+    if not isinstance(_read_schema(args, conf), Struct):
         raise Mismatch("INVALID_SCHEMA.NON_STRUCT_TYPE", "The schema must be a struct.")
     _refuse_options(args, 2)
     return args
 
 
 def _xml_schema(args: list[Expr], conf: Conf) -> list[Expr]:
-    found = _schema(args, conf)
+    found = _read_schema(args, conf)
     _refuse_options(args, 2)
     if not isinstance(found, Struct) and found != VARIANT:
         raise Mismatch("INVALID_XML_SCHEMA", f'"{found.sql}" must be a struct or a variant.')
     return args
 
 
-def _with_options(args: list[Expr], conf: Conf) -> list[Expr]:
+def _option_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """A value of type void is written as NULL."""
     _refuse_options(args, 1)
     return [Literal(None, VOID, "NULL"), *args[1:]] if args[0].type == VOID else args
 
 
-def _sampled(args: list[Expr], conf: Conf) -> list[Expr]:
+def _sample_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`schema_of_...` reads a constant."""
     _refuse_options(args, 1)
     if not is_foldable(args[0]):
@@ -200,19 +200,19 @@ def _sampled(args: list[Expr], conf: Conf) -> list[Expr]:
     return args
 
 
-def _record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
+def _check_record_or_variant(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
-    return None if isinstance(found, Struct) or found in (VARIANT, VOID) else unexpected(0, args[0], "STRUCT")
+    return None if isinstance(found, Struct) or found in (VARIANT, VOID) else make_input_mismatch(0, args[0], "STRUCT")
 
 
-def _row(args: Args, conf: Conf) -> Mismatch | None:
+def _check_row(args: Args, conf: Conf) -> Mismatch | None:
     found = args[0].type
     if isinstance(found, Struct) or found == VOID:
         return None
     return Mismatch("UNSUPPORTED_INPUT_TYPE", f'`to_csv` takes a "STRUCT", no "{found.sql}".')
 
 
-def _some_literal(args: Args, conf: Conf) -> Mismatch | None:
+def _check_literal(args: Args, conf: Conf) -> Mismatch | None:
     if isinstance(args[0], Literal) and args[0].value is None:
         return Mismatch("UNEXPECTED_NULL", "The first argument must not be null.")
     return None
@@ -234,15 +234,15 @@ TABLE: Table = lines(
     fn("get_json_object", (ANY_STRING, ANY_STRING), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_array_length", (ANY_STRING,), INT, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
     fn("json_object_keys", (ANY_STRING,), _STRINGS, ALWAYS, coerce=Coerce.EXPECTS, traits=PURE),
-    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_json_schema, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_container, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed, FIRST, coerces=_csv_schema, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_row, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed, ALWAYS, coerces=_xml_schema, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_with_options, check=_record_or_variant, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sampled, check=_some_literal, show=_first_only, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_json", (ANY_STRING, ANY, _OPTIONS), _parsed_type, ALWAYS, coerces=_json_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_json", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_container, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_json", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_csv", (ANY_STRING, ANY, _OPTIONS), _parsed_type, FIRST, coerces=_csv_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_csv", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_row, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_csv", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("from_xml", (ANY_STRING, ANY, _OPTIONS), _parsed_type, ALWAYS, coerces=_xml_schema, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("to_xml", (ANY, _OPTIONS), STRING, ALWAYS, coerces=_option_operands, check=_check_record_or_variant, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
+    fn("schema_of_xml", (ANY_STRING, _OPTIONS), STRING, NEVER, coerces=_sample_operands, check=_check_literal, show=_print_first, coerce=Coerce.EXPECTS, traits=RAISES),
     _xpath("xpath_string", STRING),
     _xpath("xpath_boolean", BOOLEAN),
     _xpath("xpath_short", SHORT),

@@ -14,7 +14,7 @@ from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit
-from planproof_engine.functions.families.rules import accepted, checks, foldable, is_foldable
+from planproof_engine.functions.families.rules import check_inputs, checks, foldable, is_foldable
 from planproof_engine.types import (
     BINARY,
     BOOLEAN,
@@ -122,14 +122,14 @@ def _tuples(kind: str, summary: DataType, total: DataType) -> Table:
     )
 
 
-def _k(args: Args, conf: Conf) -> Mismatch | None:
+def _check_k(args: Args, conf: Conf) -> Mismatch | None:
     """The `k` of a KLL sketch lies between 8 and 65535."""
     if len(args) < 2 or 8 <= constant(args[1], "a sketch") <= 65535:
         return None
     return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "k must be between 8 and 65535.")
 
 
-def _precise(args: Args, conf: Conf) -> Mismatch | None:
+def _check_count_min(args: Args, conf: Conf) -> Mismatch | None:
     """`count_min_sketch`: a positive error and a confidence between 0 and 1, both outside."""
     if constant(args[1], "a sketch") > 0 and 0 < constant(args[2], "a sketch") < 1:
         return None
@@ -147,7 +147,7 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
     items = OneOf((item, Array(item, False)))
     own: dict[str, Any] = {"traits": RAISES}
     size = Optional(INT)
-    fits = checks(_fixed(1), _k)
+    fits = checks(_fixed(1), _check_k)
     return lines(
         fn(f"kll_sketch_agg_{kind}", (taken, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
         fn(f"kll_merge_agg_{kind}", (BINARY, size), BINARY, NEVER, check=fits, **_EXPECTS, **_AGG),
@@ -159,12 +159,12 @@ def _kll(kind: str, item: DataType, taken: Expected) -> Table:
     )
 
 
-def _countable(t: DataType) -> bool:
+def _is_countable(t: DataType) -> bool:
     return is_atomic(t) and not isinstance(t, Interval) and t not in (BINARY, VARIANT, VOID, CALENDAR_INTERVAL)
 
 
-def _top_item(args: Args, conf: Conf) -> Mismatch | None:
-    if _countable(args[0].type) and not (isinstance(args[0].type, Time) and conf.before("4.3")):
+def _check_top_item(args: Args, conf: Conf) -> Mismatch | None:
+    if _is_countable(args[0].type) and not (isinstance(args[0].type, Time) and conf.before("4.3")):
         return None
     return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", f'{args[0].type.sql} columns are not supported.')
 
@@ -173,7 +173,7 @@ def _counts(item: DataType) -> DataType:
     return Array(Struct((StructField("item", item), StructField("count", LONG, False))), False)
 
 
-def _tracked(item: DataType) -> DataType:
+def _tracked_type(item: DataType) -> DataType:
     return Struct(
         (
             StructField("sketch", BINARY, False),
@@ -187,7 +187,7 @@ def _tracked(item: DataType) -> DataType:
 _STATE = ("sketch", "maxItemsTracked", "itemDataType", "itemDataTypeDDL")
 
 
-def _state(args: Args, conf: Conf) -> Mismatch | None:
+def _check_state(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
     if given == VOID or (isinstance(given, Struct) and given.names != _STATE):
         return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "The state must come from approx_top_k_accumulate.")
@@ -202,19 +202,19 @@ def _state_item(args: Args) -> DataType:
     return given.fields[2].type
 
 
-def _foldable_counts(args: Args, conf: Conf) -> Mismatch | None:
+def _check_counts(args: Args, conf: Conf) -> Mismatch | None:
     if all(is_foldable(a) for a in args[1:]):
         return None
     return Mismatch("TYPE_CHECK_FAILURE_WITH_HINT", "the counts must be constants.")
 
 
-def _bytes(args: Args, conf: Conf) -> Mismatch | None:
+def _check_bytes(args: Args, conf: Conf) -> Mismatch | None:
     """Not even a bare NULL stands for a bitmap."""
-    return accepted(args, (BINARY,))
+    return check_inputs(args, (BINARY,))
 
 
 _FIVE = Optional(INT, lit(5))
-_TOP = checks(_top_item, _foldable_counts)
+_TOP = checks(_check_top_item, _check_counts)
 _TEN_THOUSAND = Optional(INT, lit(10000))
 _COUNTED = OneOf((INTEGRAL, STRING, BINARY))
 _CMS = ("column", "epsilon", "confidence", "seed")
@@ -237,11 +237,11 @@ TABLE: Table = lines(
     _tuples("double", DOUBLE, DOUBLE),
     _tuples("integer", INT, LONG),
     fn("approx_top_k", (ANY, _FIVE, _TEN_THOUSAND), lambda args, conf: _counts(args[0].type), NEVER, check=_TOP, **_AGG),
-    fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked(args[0].type), NEVER, check=_TOP, **_AGG),
-    fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked(_state_item(args)), NEVER, coerces=_constant_count, check=_state, **_AGG),
-    fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_state, traits=RAISES),
-    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _precise), names=_CMS, **_EXPECTS, **_AGG),
+    fn("approx_top_k_accumulate", (ANY, _TEN_THOUSAND), lambda args, conf: _tracked_type(args[0].type), NEVER, check=_TOP, **_AGG),
+    fn("approx_top_k_combine", (ANY, Optional(INT, lit(-1))), lambda args, conf: _tracked_type(_state_item(args)), NEVER, coerces=_constant_count, check=_check_state, **_AGG),
+    fn("approx_top_k_estimate", (ANY, _FIVE), lambda args, conf: _counts(_state_item(args)), NEVER, check=_check_state, traits=RAISES),
+    fn("count_min_sketch", (_COUNTED, DOUBLE, DOUBLE, OneOf((INT, LONG))), BINARY, NEVER, check=checks(_fixed(1, 2, 3), _check_count_min), names=_CMS, **_EXPECTS, **_AGG),
     fn("bitmap_construct_agg", (LONG,), BINARY, NEVER, **_AGG),
-    fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),
-    fn("bitmap_and_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_bytes, **_AGG),
+    fn("bitmap_or_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_check_bytes, **_AGG),
+    fn("bitmap_and_agg", (ANY,), BINARY, NEVER, coerce=Coerce.NONE, check=_check_bytes, **_AGG),
 )

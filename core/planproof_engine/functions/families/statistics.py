@@ -59,7 +59,7 @@ def _values(arg: Expr) -> list[float | None]:
     return [float(value)]
 
 
-def _fraction(args: Args, conf: Conf) -> Mismatch | None:
+def _check_fraction(args: Args, conf: Conf) -> Mismatch | None:
     """Percentages are constants between 0 and 1."""
     if not is_foldable(args[1]):
         return Mismatch("NON_FOLDABLE_INPUT", "the percentage must be a constant.")
@@ -71,14 +71,14 @@ def _fraction(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _accuracy(args: Args, conf: Conf) -> Mismatch | None:
+def _check_accuracy(args: Args, conf: Conf) -> Mismatch | None:
     found = checks(foldable(2), not_null(2))(args, conf)
     if found is None and (_values(args[2])[0] or 0) <= 0:
         return Mismatch("VALUE_OUT_OF_RANGE", "the accuracy must be positive.")
     return found
 
 
-def _measure(args: Args) -> DataType:
+def _measure_type(args: Args) -> DataType:
     """Numbers have percentiles of type double, intervals of the widest interval type, times of their own."""
     given = args[0].type
     if isinstance(given, Interval):
@@ -91,7 +91,7 @@ def _spread(item: DataType, args: Args) -> DataType:
 
 
 def _percentile_type(args: Args, conf: Conf) -> DataType:
-    return _spread(_measure(args), args)
+    return _spread(_measure_type(args), args)
 
 
 def _approximate_type(args: Args, conf: Conf) -> DataType:
@@ -106,7 +106,7 @@ def _is_descending(call: Call) -> bool:
     return any(isinstance(key, Sort) and not key.ascending for key in call.order)
 
 
-def _within(call: Call, pretty: Pretty) -> str:
+def _print_within_group(call: Call, pretty: Pretty) -> str:
     """`percentile_cont(p) WITHIN GROUP (ORDER BY v)`; the direction is printed where it is descending."""
     value, *rest = call.args
     inside = ", ".join(pretty(a) for a in rest)
@@ -125,7 +125,7 @@ def _mode(call: Call, pretty: Pretty) -> str:
     return f"mode() WITHIN GROUP (ORDER BY {value} DESC)" if steady else f"mode({value})"
 
 
-def _steady(args: Args, conf: Conf) -> Mismatch | None:
+def _check_mode(args: Args, conf: Conf) -> Mismatch | None:
     """`mode(x, deterministic)`."""
     if not args:
         return Mismatch("INVALID_WITHIN_GROUP_EXPRESSION.WITHIN_GROUP_MISSING", "`mode` needs WITHIN GROUP.")
@@ -139,7 +139,7 @@ def _steady(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _bins(args: Args, conf: Conf) -> Mismatch | None:
+def _check_bins(args: Args, conf: Conf) -> Mismatch | None:
     """A histogram has two bins at least."""
     count = constant(args[1], "histogram_numeric")
     if count is None:
@@ -158,16 +158,16 @@ def _mean_of(place: int) -> Callable[[Args, Conf], DataType]:
 def _percentiles(measured: OneOf, **versions: Any) -> Table:
     """The exact percentiles, over what these versions measure: times of day since Spark 4.3."""
     own: dict[str, Any] = {**_AGG, **versions}
-    within: dict[str, Any] = {"check": _fraction, "show": _within, "modifiers": ("order first",), **own}
+    within: dict[str, Any] = {"check": _check_fraction, "show": _print_within_group, "modifiers": ("order first",), **own}
     return lines(
-        fn("median", (measured,), lambda args, conf: _measure(args), ALWAYS, **own),
-        fn("percentile", (measured, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_fraction, **own),
+        fn("median", (measured,), lambda args, conf: _measure_type(args), ALWAYS, **own),
+        fn("percentile", (measured, _FRACTIONS, Optional(INTEGRAL, lit(1))), _percentile_type, ALWAYS, check=_check_fraction, **own),
         fn("percentile_cont", (measured, _FRACTIONS), _percentile_type, ALWAYS, **within),
         fn("percentile_disc", (measured, _FRACTIONS), _percentile_type, ALWAYS, **within),
     )
 
 
-_BINS = checks(foldable(1), _bins)
+_BINS = checks(foldable(1), _check_bins)
 
 TABLE: Table = lines(
     fn("corr", (DOUBLE, DOUBLE), DOUBLE, ALWAYS, **_AGG),
@@ -186,10 +186,10 @@ TABLE: Table = lines(
     _regression("regr_syy"),
     _percentiles(_MEASURED, since="4.3"),
     _percentiles(OneOf((NUMERIC, YEAR_MONTH, DAY_TIME)), until="4.3"),
-    fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), since="4.3", **_AGG),
-    fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_fraction, _accuracy), until="4.3", **_AGG),
+    fn("percentile_approx approx_percentile", (_APPROXIMATED, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_check_fraction, _check_accuracy), since="4.3", **_AGG),
+    fn("percentile_approx approx_percentile", (_APPROXIMATED_BEFORE, _FRACTIONS, Optional(INTEGRAL, lit(10000))), _approximate_type, ALWAYS, alias=True, check=checks(_check_fraction, _check_accuracy), until="4.3", **_AGG),
     fn("histogram_numeric", (_APPROXIMATED, INT), _histogram_type, ALWAYS, check=_BINS, since="4.3", parameters=", 0, 0", **_AGG),
     fn("histogram_numeric", (_APPROXIMATED_BEFORE, INT), _histogram_type, ALWAYS, check=_BINS, until="4.3", parameters=", 0, 0", **_AGG),
-    fn("mode", (Optional(ANY), Optional(ANY)), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_steady, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
+    fn("mode", (Optional(ANY), Optional(ANY)), type_of(0), ALWAYS, coerce=Coerce.NONE, check=_check_mode, show=_mode, modifiers=("order instead",), since="4.0", **{**_AGG, "traits": PURE}),
     fn("mode", (ANY,), type_of(0), ALWAYS, coerce=Coerce.NONE, until="4.0", **{**_AGG, "traits": PURE}),
 )

@@ -10,19 +10,19 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, FIRST, Args, Coerce, Many, Mismatch, Optional
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import ANSI_RAISES, PURE, RAISES, Cost, Elements, Evaluates
-from planproof_engine.functions.bind import cast_unless_same, different_types
+from planproof_engine.functions.bind import cast_unless_same, make_types_mismatch
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
 from planproof_engine.functions.families.rules import (
     Pretty,
-    accepted,
+    cast_implicitly,
+    check_inputs,
     checks,
     foldable,
-    implicitly,
     is_foldable,
     merged_type,
-    null_for_null,
     one_type,
+    prove_null_for_null,
 )
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
@@ -38,7 +38,7 @@ from planproof_engine.types import (
     is_string,
     same_type,
 )
-from planproof_engine.types.coercion import common, implicit
+from planproof_engine.types.coercion import find_common, find_implicit
 from planproof_engine.types.kinds import ANY, ANY_ARRAY, ANY_STRING, NUMERIC, ArrayOf, Expected, OneOf
 
 _LOCALES = (
@@ -50,7 +50,7 @@ _LOCALES = (
 _COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?", re.IGNORECASE)
 
 
-def _named_collation(args: Args, conf: Conf) -> DataType:
+def _collate_type(args: Args, conf: Conf) -> DataType:
     """Spark keeps a written UTF8_BINARY apart from the default since 4.2."""
     name = str(constant(args[1], "collate"))
     if name.upper() == "UTF8_BINARY" and conf.before("4.2"):
@@ -60,7 +60,7 @@ def _named_collation(args: Args, conf: Conf) -> DataType:
     return String("_".join([language, *(r.upper() for r in rest if r.upper() not in ("CS", "AS"))]))
 
 
-def _written_name(args: list[Expr], conf: Conf) -> list[Expr]:
+def _collate_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     if not is_string(args[1].type):
         raise Mismatch("UNEXPECTED_INPUT_TYPE", "The second parameter of `collate` requires a string.", whole=True)
     if not is_foldable(args[1]):
@@ -75,49 +75,49 @@ _NULL_TEXT = Literal(None, STRING, "NULL")
 _TO_THE_END = Literal(2147483647, INT, "2147483647")
 
 
-def _joined(args: list[Expr], conf: Conf) -> list[Expr]:
+def _concat_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`ConcatCoercion`: bytes stay bytes and arrays meet as arrays; everything else becomes a string."""
     types = [x.type for x in args]
     if types and all(isinstance(t, Array) for t in types):
-        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else common(types, conf)
+        target = None if all(same_type(t, types[0], conf.case_sensitive) for t in types) else find_common(types, conf)
         return args if target is None else [cast_unless_same(x, target, conf) for x in args]
     if types and all(t == BINARY for t in types) and not conf.concat_binary_as_string:
         return args
-    return [_as_text(x, conf) for x in args]
+    return [_cast_to_text(x, conf) for x in args]
 
 
-def _as_text(arg: Expr, conf: Conf) -> Expr:
-    target = implicit(arg.type, STRING, ansi=conf.ansi)
+def _cast_to_text(arg: Expr, conf: Conf) -> Expr:
+    target = find_implicit(arg.type, STRING, ansi=conf.ansi)
     return arg if target is None or is_string(arg.type) else cast_unless_same(arg, target, conf)
 
 
 _JOINABLE = OneOf((ANY_STRING, BINARY, ANY_ARRAY))
 
 
-def _joinable(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf)
+def _check_concat(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args, [_JOINABLE] * len(args)) or one_type("concat")(args, conf)
 
 
-def _joined_type(args: Args, conf: Conf) -> DataType:
+def _concat_type(args: Args, conf: Conf) -> DataType:
     return merged_type()(args, conf) if args else STRING
 
 
-def _chosen(args: list[Expr], conf: Conf) -> list[Expr]:
+def _elt_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`EltCoercion`: an index, then strings; bytes stay bytes where all are."""
     if not args:
         return args
     index, *items = args
     if not (items and all(x.type == BINARY for x in items)) or conf.elt_output_as_string:
-        items = [_as_text(x, conf) for x in items]
-    return [*implicitly([index], [INT], conf), *items]
+        items = [_cast_to_text(x, conf) for x in items]
+    return [*cast_implicitly([index], [INT], conf), *items]
 
 
-def _chosen_check(args: Args, conf: Conf) -> Mismatch | None:
-    refused = accepted(args, [INT] + [_TEXT_OR_BYTES] * (len(args) - 1))
+def _check_elt(args: Args, conf: Conf) -> Mismatch | None:
+    refused = check_inputs(args, [INT] + [_TEXT_OR_BYTES] * (len(args) - 1))
     return refused or one_type("elt")(args[1:], conf)
 
 
-def _trimmed(side: str) -> Any:
+def _make_trim_printer(side: str) -> Any:
     """Prints a trim: `TRIM(LEADING what FROM text)` of (what, text), else its name."""
 
     def show(call: Call, pretty: Pretty) -> str:
@@ -130,38 +130,38 @@ def _trimmed(side: str) -> Any:
 
 
 def _trim(name: str, side: str) -> Table:
-    return fn(name, (ANY_STRING, Optional(ANY_STRING)), type_of(-1), EITHER, show=_trimmed(side), traits=PURE)
+    return fn(name, (ANY_STRING, Optional(ANY_STRING)), type_of(-1), EITHER, show=_make_trim_printer(side), traits=PURE)
 
 
-def _padded(name: str) -> Table:
+def _pad(name: str) -> Table:
     """`lpad` and `rpad`: strings are padded with a blank, bytes with zero."""
 
     def coerces(args: list[Expr], conf: Conf) -> list[Expr]:
         if args[0].type == BINARY and (len(args) == 2 or args[2].type == BINARY):
             pad = args[2:] or [Literal(b"\0", BINARY, "X'00'")]
-            return [args[0], *implicitly(args[1:2], [INT], conf), *pad]
+            return [args[0], *cast_implicitly(args[1:2], [INT], conf), *pad]
         if isinstance(args[1].type, String) and args[1].type.collation:
             raise Unknown(f"{name} to a length that is a collated string")
         pad = args[2:] or [lit(" ")]
-        return implicitly([*args[:2], *pad], [ANY_STRING, INT, ANY_STRING], conf)
+        return cast_implicitly([*args[:2], *pad], [ANY_STRING, INT, ANY_STRING], conf)
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
         kind: Expected = BINARY if args[0].type == BINARY and args[2].type == BINARY else ANY_STRING
-        return accepted(args, [kind, INT, kind])
+        return check_inputs(args, [kind, INT, kind])
 
     own: dict[str, Any] = {"coerces": coerces, "coerce": Coerce.NONE, "check": check}
     return fn(name, (ANY, ANY, Optional(ANY)), type_of(0), EITHER, traits=PURE, **own)
 
 
-def _found(name: str) -> Table:
+def _search(name: str) -> Table:
     """`contains`, `startswith`, `endswith`: of two strings, or of two binaries."""
 
     def kinds(args: Args) -> list[Expected | None]:
         return [BINARY, BINARY] if all(x.type == BINARY for x in args) else [ANY_STRING, ANY_STRING]
 
     own: dict[str, Any] = {
-        "coerces": lambda args, conf: implicitly(args, kinds(args), conf),
-        "check": lambda args, conf: accepted(args, kinds(args)),
+        "coerces": lambda args, conf: cast_implicitly(args, kinds(args), conf),
+        "check": lambda args, conf: check_inputs(args, kinds(args)),
         "coerce": Coerce.NONE,
     }
 
@@ -170,15 +170,15 @@ def _found(name: str) -> Table:
         """Static code checks the bytes, and Spark takes the result of static code for nullable."""
         return EITHER(args, conf) or all(x.type == BINARY for x in args)
 
-    return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=null_for_null, traits=PURE, **own)
+    return fn(name, (ANY, ANY), BOOLEAN, nullable, evidence=prove_null_for_null, traits=PURE, **own)
 
 
-def _same_text(args: Args, conf: Conf) -> Mismatch | None:
+def _check_overlay(args: Args, conf: Conf) -> Mismatch | None:
     """`Overlay.checkInputDataTypes`: input and replacement are both strings or both binary."""
-    return None if same_type(args[0].type, args[1].type) else different_types("overlay", args[:2])
+    return None if same_type(args[0].type, args[1].type) else make_types_mismatch("overlay", args[:2])
 
 
-def _single(args: Args, conf: Conf) -> Mismatch | None:
+def _check_mask(args: Args, conf: Conf) -> Mismatch | None:
     """`Mask.checkInputDataTypes`: each replacement is one character, or NULL."""
     for arg in args[1:]:
         value = constant(arg, "mask")
@@ -187,27 +187,27 @@ def _single(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _indexes(args: Args, conf: Conf) -> Mismatch | None:
+def _check_indexes(args: Args, conf: Conf) -> Mismatch | None:
     pattern = args[0]
     if isinstance(pattern, Literal) and "%0$" in str(pattern.value):
         return Mismatch("INVALID_PARAMETER_VALUE.ZERO_INDEX", "format_string counts its arguments from 1.")
     return None
 
 
-def _found_nullable(args: Args, conf: Conf) -> bool:
+def _locate_nullable(args: Args, conf: Conf) -> bool:
     """`StringLocate.nullable`: without a start nothing is found."""
     return args[0].nullable or args[1].nullable
 
 
-def _occurrence(args: list[Expr], conf: Conf) -> list[Expr]:
+def _instr_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`instr` with a start looks for the first occurrence."""
     return [*args, lit(1)] if len(args) == 3 else args
 
 
 TABLE: Table = lines(
-    fn("concat", (Many(ANY),), _joined_type, EITHER, coerces=_joined, coerce=Coerce.NONE, check=_joinable, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
+    fn("concat", (Many(ANY),), _concat_type, EITHER, coerces=_concat_operands, coerce=Coerce.NONE, check=_check_concat, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.COPIES), plain=True),
     fn("concat_ws", (ANY_STRING, Many(OneOf((ArrayOf(ANY_STRING), ANY_STRING)))), type_of(0), FIRST, traits=replace(PURE, evaluates=Evaluates.ALL, cost=Cost.COPIES)),
-    fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_chosen, coerce=Coerce.NONE, check=_chosen_check, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
+    fn("elt", (ANY, Many(ANY, 1)), type_of(1), ALWAYS, coerces=_elt_operands, coerce=Coerce.NONE, check=_check_elt, traits=replace(ANSI_RAISES, evaluates=Evaluates.FIRST)),
     fn("length len char_length character_length", (_TEXT_OR_BYTES,), INT, EITHER, alias=True, traits=replace(PURE, evaluates=Evaluates.TO_NULL, cost=Cost.FEW)),
     fn("bit_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
     fn("octet_length", (_TEXT_OR_BYTES,), INT, EITHER, traits=PURE),
@@ -223,39 +223,39 @@ TABLE: Table = lines(
     fn("reverse", (OneOf((ANY_STRING, BINARY, ANY_ARRAY)),), type_of(0), EITHER, since="4.2", traits=replace(PURE, evaluates=Evaluates.TO_NULL, elements=Elements.KEEPS), plain=True),
     fn("substring substr", (_TEXT_OR_BYTES, INT, Optional(INT, _TO_THE_END)), type_of(0), EITHER, alias=True, traits=replace(PURE, cost=Cost.COPIES)),
     fn("left", (_TEXT_OR_BYTES, INT), type_of(0), EITHER, traits=replace(PURE, cost=Cost.COPIES)),
-    fn("right", (ANY_STRING, INT), type_of(0), ALWAYS, evidence=null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
+    fn("right", (ANY_STRING, INT), type_of(0), ALWAYS, evidence=prove_null_for_null, traits=replace(PURE, cost=Cost.COPIES)),
     fn("substring_index", (ANY_STRING, ANY_STRING, INT), type_of(0), EITHER, traits=PURE),
     _trim("trim", "BOTH"),
     _trim("ltrim", "LEADING"),
     _trim("rtrim", "TRAILING"),
     fn("btrim", (ANY_STRING, Optional(ANY_STRING)), type_of(0), EITHER, traits=PURE),
-    _padded("lpad"),
-    _padded("rpad"),
+    _pad("lpad"),
+    _pad("rpad"),
     fn("replace", (ANY_STRING, ANY_STRING, Optional(ANY_STRING, lit(""))), type_of(0), EITHER, traits=PURE),
     fn("translate", (ANY_STRING, ANY_STRING, ANY_STRING), type_of(0), EITHER, traits=PURE),
-    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), type_of(0), EITHER, check=_same_text, traits=PURE),
-    _found("contains"),
-    _found("startswith"),
-    _found("endswith"),
+    fn("overlay", (_TEXT_OR_BYTES, _TEXT_OR_BYTES, INT, Optional(INT, lit(-1))), type_of(0), EITHER, check=_check_overlay, traits=PURE),
+    _search("contains"),
+    _search("startswith"),
+    _search("endswith"),
     fn("instr", (ANY_STRING, ANY_STRING), INT, EITHER, until="4.3", traits=PURE),
-    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_occurrence, since="4.3", traits=RAISES),
-    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _found_nullable, alias=True, traits=PURE),
+    fn("instr", (ANY_STRING, ANY_STRING, Optional(INT), Optional(INT)), INT, EITHER, coerces=_instr_operands, since="4.3", traits=RAISES),
+    fn("locate position", (ANY_STRING, ANY_STRING, Optional(INT, lit(1))), INT, _locate_nullable, alias=True, traits=PURE),
     fn("find_in_set", (ANY_STRING, ANY_STRING), INT, EITHER, traits=PURE),
     fn("levenshtein", (ANY_STRING, ANY_STRING, Optional(INT)), INT, EITHER, traits=replace(PURE, strict=False)),
-    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=null_for_null, traits=PURE),
-    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=null_for_null, traits=PURE),
+    fn("jaro_winkler_similarity", (ANY_STRING, ANY_STRING), DOUBLE, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("luhn_check", (ANY_STRING,), BOOLEAN, ALWAYS, evidence=prove_null_for_null, traits=PURE),
     fn(
         "collate",
         (ANY_STRING, ANY_STRING),
-        _named_collation,
+        _collate_type,
         FIRST,
-        coerces=_written_name,
+        coerces=_collate_operands,
         coerce=Coerce.EXPECTS,
         traits=PURE,
     ),
-    fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=null_for_null, traits=PURE),
-    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=_indexes, alias=True, traits=RAISES),
+    fn("quote", (ANY_STRING,), STRING, ALWAYS, evidence=prove_null_for_null, traits=PURE),
+    fn("format_string printf", (ANY_STRING, Many(ANY)), type_of(0), FIRST, check=_check_indexes, alias=True, traits=RAISES),
     fn("format_number", (NUMERIC, OneOf((INT, ANY_STRING))), STRING, ALWAYS, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("sentences", (ANY_STRING, Optional(ANY_STRING, lit("")), Optional(ANY_STRING, lit(""))), lambda args, conf: Array(Array(args[0].type, False), False), ALWAYS, traits=PURE),
-    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), type_of(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _single), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
+    fn("mask", (ANY_STRING, Optional(ANY_STRING, lit("X")), Optional(ANY_STRING, lit("x")), Optional(ANY_STRING, lit("n")), Optional(ANY_STRING, _NULL_TEXT)), type_of(0), ALWAYS, coerce=Coerce.EXPECTS, check=checks(foldable(1, 2, 3, 4), _check_mask), names=("str", "upperChar", "lowerChar", "digitChar", "otherChar"), traits=RAISES),
 )

@@ -18,13 +18,13 @@ from planproof_engine.types import BOOLEAN, DataType
 from planproof_engine.types.kinds import ANY
 
 
-def _written(symbol: str, name: str, table: Table) -> Table:
+def _make_symbol(symbol: str, name: str, table: Table) -> Table:
     """A symbol for a function that has a name of its own."""
     function = next(line for called, line in table if called == name)
     return [(symbol, evolve(function, category=Category.OPERATOR))]
 
 
-def _unequal(call: Call, pretty: Pretty) -> str:
+def _print_unequal(call: Call, pretty: Pretty) -> str:
     left, right = (pretty(arg) for arg in call.args)
     return f"(NOT ({left} = {right}))"
 
@@ -34,8 +34,8 @@ def _named_type(args: Args, conf: Conf) -> DataType:
 
 
 TABLE: Table = lines(
-    fn("!= <>", (ANY, ANY), BOOLEAN, EITHER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("="), show=_unequal, traits=PURE, category=Category.OPERATOR),
-    _written("||", "concat", strings.TABLE),
-    _written("case", "when", operators.TABLE),
+    fn("!= <>", (ANY, ANY), BOOLEAN, EITHER, coerces=a.equality, coerce=Coerce.NONE, check=comparable_operands("="), show=_print_unequal, traits=PURE, category=Category.OPERATOR),
+    _make_symbol("||", "concat", strings.TABLE),
+    _make_symbol("case", "when", operators.TABLE),
     fn("cast", (ANY,), _named_type, EITHER, coerce=Coerce.NONE, traits=RAISES, category=Category.OPERATOR),
 )

@@ -14,24 +14,24 @@ from planproof_engine.expr.nodes import Call, Expr
 from planproof_engine.expr.traits import PURE, RAISES
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines, lit, type_of
-from planproof_engine.functions.families.rules import accepted, checks, foldable, implicitly, not_null
+from planproof_engine.functions.families.rules import cast_implicitly, check_inputs, checks, foldable, not_null
 from planproof_engine.types import DATE, INT, LONG, DataType, Decimal, Interval, Time
 from planproof_engine.types.kinds import ANY, ANY_STRING, ANY_TIME, DAY_TIME, INTEGRAL, NUMERIC
 
 Pretty = Callable[[Expr], str]
 
 
-def _digits(args: Args, conf: Conf) -> DataType:
+def _time_type(args: Args, conf: Conf) -> DataType:
     return Time(int(constant(args[0], "current_time")))
 
 
-def _precision(args: Args, conf: Conf) -> Mismatch | None:
+def _check_precision(args: Args, conf: Conf) -> Mismatch | None:
     """`current_time(p)`: p is a constant between 0 and 9, before Spark 4.3 between 0 and 6."""
     refused = checks(foldable(0), not_null(0))(args, conf)
     if refused is None and args[0].type == DATE:
         # Spark reads the days of a date as the number of digits.
         return Mismatch("VALUE_OUT_OF_RANGE", "precision must be between 0 and 9.")
-    refused = refused or accepted(args, (INT,))
+    refused = refused or check_inputs(args, (INT,))
     if refused is not None:
         return refused
     value = constant(args[0], "current_time")
@@ -43,15 +43,15 @@ def _precision(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("VALUE_OUT_OF_RANGE", f"precision must be between 0 and {most}, not {value}.")
 
 
-def _counted(args: list[Expr], conf: Conf) -> list[Expr]:
-    return implicitly(args, (INT,), conf)
+def _precision_operands(args: list[Expr], conf: Conf) -> list[Expr]:
+    return cast_implicitly(args, (INT,), conf)
 
 
-def _tried(call: Call, pretty: Pretty) -> str:
+def _print_try(call: Call, pretty: Pretty) -> str:
     return f"try_to_time(to_time({', '.join(pretty(a) for a in call.args)}))"
 
 
-def _moved(args: Args, conf: Conf) -> DataType:
+def _moved_type(args: Args, conf: Conf) -> DataType:
     """`TimeAddInterval`: precise enough for an interval that holds seconds."""
     time, interval = args[0].type, args[1].type
     assert isinstance(time, Time)
@@ -71,10 +71,10 @@ _EXACT: dict[str, Any] = {"coerce": Coerce.EXPECTS}
 _OPERATOR: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES, "category": Category.OPERATOR}
 
 TABLE: Table = lines(
-    fn("current_time localtime", (Optional(ANY, lit(6)),), _digits, NEVER, coerces=_counted, coerce=Coerce.NONE, check=_precision, traits=PURE),
+    fn("current_time localtime", (Optional(ANY, lit(6)),), _time_type, NEVER, coerces=_precision_operands, coerce=Coerce.NONE, check=_check_precision, traits=PURE),
     fn("make_time", (INT, INT, Decimal(16, 6)), Time(6), ALWAYS, traits=RAISES, needs="time_type"),
     fn("to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, traits=RAISES, **_EXACT, needs="time_type"),
-    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_tried, traits=PURE, **_EXACT, needs="time_type"),
+    fn("try_to_time", (ANY_STRING, Optional(ANY_STRING)), Time(6), ALWAYS, show=_print_try, traits=PURE, **_EXACT, needs="time_type"),
     fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
     fn("time_diff", (ANY_STRING, ANY_TIME, ANY_TIME), LONG, ALWAYS, traits=RAISES, **_EXACT, needs="time_type", until="4.2"),
     fn("time_trunc", (ANY_STRING, ANY_TIME), type_of(1), ALWAYS, traits=RAISES, needs="time_type", since="4.2"),
@@ -85,7 +85,7 @@ TABLE: Table = lines(
     fn("time_to_seconds", (ANY_TIME,), Decimal(14, 6), ALWAYS, traits=PURE, **_EXACT, needs="time_type"),
     fn("time_to_millis", (ANY_TIME,), LONG, ALWAYS, traits=PURE, **_EXACT, needs="time_type"),
     fn("time_to_micros", (ANY_TIME,), LONG, ALWAYS, traits=PURE, **_EXACT, needs="time_type"),
-    fn("time_add_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_sum, **_OPERATOR, needs="time_type", operator="+"),
-    fn("time_sub_interval", (ANY_TIME, DAY_TIME), _moved, ALWAYS, show=_difference, **_OPERATOR, needs="time_type", operator="-"),
+    fn("time_add_interval", (ANY_TIME, DAY_TIME), _moved_type, ALWAYS, show=_sum, **_OPERATOR, needs="time_type", operator="+"),
+    fn("time_sub_interval", (ANY_TIME, DAY_TIME), _moved_type, ALWAYS, show=_difference, **_OPERATOR, needs="time_type", operator="-"),
     fn("subtract_times", (ANY_TIME, ANY_TIME), Interval("hour", "second"), ALWAYS, show=_difference, **_OPERATOR, needs="time_type", operator="-"),
 )

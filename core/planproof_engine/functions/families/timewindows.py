@@ -13,9 +13,9 @@ from planproof_engine.conf import Conf
 from planproof_engine.expr.function import ALWAYS, EITHER, NEVER, Args, Coerce, Mismatch, Optional
 from planproof_engine.expr.nodes import Expr, Literal
 from planproof_engine.expr.traits import RAISES
-from planproof_engine.functions.bind import unexpected
+from planproof_engine.functions.bind import make_input_mismatch
 from planproof_engine.functions.families.line import Table, fn, lines, type_of
-from planproof_engine.functions.families.rules import accepted, checks, foldable
+from planproof_engine.functions.families.rules import check_inputs, checks, foldable
 from planproof_engine.origin import Unknown
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
@@ -28,7 +28,7 @@ from planproof_engine.types import (
     is_integral,
     is_string,
 )
-from planproof_engine.types.coercion import implicit
+from planproof_engine.types.coercion import find_implicit
 from planproof_engine.types.kinds import ANY, ANY_TIMESTAMP, DAY_TIME, YEAR_MONTH, OneOf
 
 _MICROS = {
@@ -49,10 +49,10 @@ def _duration(arg: Expr) -> int:
         isinstance(arg.value, str) or is_integral(arg.type)
     ):
         raise Mismatch("_LEGACY_ERROR_TEMP_1207", "The duration must be an integer, long or string literal.")
-    return int(arg.value) if not isinstance(arg.value, str) else _spelled(arg.value)
+    return int(arg.value) if not isinstance(arg.value, str) else _parse_duration(arg.value)
 
 
-def _spelled(text: str) -> int:
+def _parse_duration(text: str) -> int:
     rest = text.strip().lower().removeprefix("interval")
     total, at = 0, 0
     while at < len(rest.rstrip()):
@@ -72,28 +72,28 @@ def _spelled(text: str) -> int:
     return total
 
 
-def _no_moment(args: Args, conf: Conf) -> Mismatch | None:
+def _check_moment(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
-    if not isinstance(given, Struct) and implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
-        return unexpected(0, args[0], "TIMESTAMP")
+    if not isinstance(given, Struct) and find_implicit(given, ANY_TIMESTAMP, ansi=conf.ansi) is None:
+        return make_input_mismatch(0, args[0], "TIMESTAMP")
     return None
 
 
-def _gap(args: Args, conf: Conf) -> Mismatch | None:
+def _check_gap(args: Args, conf: Conf) -> Mismatch | None:
     """`SessionWindow.checkInputDataTypes`, and the gap that `SessionWindowing` takes."""
-    refused, gap = _no_moment(args, conf), args[1].type
+    refused, gap = _check_moment(args, conf), args[1].type
     if refused is None and not is_string(gap) and gap not in (CALENDAR_INTERVAL, VOID):
         text = f"Gap duration expression used in session window must be CalendarIntervalType, but got {gap.simple}."
         return Mismatch("_LEGACY_ERROR_TEMP_1040", text)
     return refused
 
 
-def _durations(args: Args, conf: Conf) -> Mismatch | None:
+def _check_durations(args: Args, conf: Conf) -> Mismatch | None:
     """`TimeWindow.checkInputDataTypes`."""
     size = _duration(args[1])
     slide = _duration(args[2]) if len(args) > 2 else size
     start = _duration(args[3]) if len(args) > 3 else 0
-    refused = _no_moment(args, conf)
+    refused = _check_moment(args, conf)
     if refused is not None:
         return refused
     if size <= 0 or slide <= 0:
@@ -103,12 +103,12 @@ def _durations(args: Args, conf: Conf) -> Mismatch | None:
     return None
 
 
-def _sliding(args: Args, conf: Conf) -> bool:
+def _is_sliding(args: Args, conf: Conf) -> bool:
     """A row falls into several sliding windows: Spark expands it, and the column is nullable."""
     return len(args) > 2 and _duration(args[1]) != _duration(args[2])
 
 
-def _span(args: Args, conf: Conf) -> DataType:
+def _window_type(args: Args, conf: Conf) -> DataType:
     given = TIMESTAMP_NTZ if args[0].type == TIMESTAMP_NTZ else TIMESTAMP
     return Struct((StructField("start", given), StructField("end", given)))
 
@@ -119,7 +119,7 @@ def _start_type(args: Args, conf: Conf) -> DataType:
     return window.fields[0].type
 
 
-def _a_window(args: Args, conf: Conf) -> Mismatch | None:
+def _check_window(args: Args, conf: Conf) -> Mismatch | None:
     given = args[0].type
     if not isinstance(given, Struct):
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'The first parameter requires the "STRUCT" type, not "{given.sql}".')
@@ -131,7 +131,7 @@ def _a_window(args: Args, conf: Conf) -> Mismatch | None:
 _ORIGIN = "1970-01-01 00:00:00"
 
 
-def _origin(args: list[Expr], conf: Conf) -> list[Expr]:
+def _origin_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """`time_bucket` without an origin counts from the epoch."""
     bucket, moment, *origin = args
     if moment.type == VOID:
@@ -143,11 +143,11 @@ def _origin(args: list[Expr], conf: Conf) -> list[Expr]:
     return [bucket, moment, *(Literal(None, moment.type, "NULL") if o.type == VOID else o for o in origin)]
 
 
-def _an_origin(args: Args, conf: Conf) -> Mismatch | None:
-    return accepted(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP))
+def _check_origin(args: Args, conf: Conf) -> Mismatch | None:
+    return check_inputs(args, (None, None, None if args[2].type == VOID else ANY_TIMESTAMP))
 
 
-def _bucketed(args: Args, conf: Conf) -> Mismatch | None:
+def _check_bucket(args: Args, conf: Conf) -> Mismatch | None:
     if args[2].type not in (args[1].type, VOID):
         return Mismatch("UNEXPECTED_INPUT_TYPE", f'The third parameter requires the "{args[1].type.sql}" type.')
     size = args[0]
@@ -159,17 +159,17 @@ def _bucketed(args: Args, conf: Conf) -> Mismatch | None:
 _MOMENT: dict[str, Any] = {"coerce": Coerce.NONE, "traits": RAISES}
 
 TABLE: Table = lines(
-    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _span, _sliding, check=_durations, **_MOMENT),
-    fn("session_window", (ANY, ANY), _span, NEVER, check=_gap, **_MOMENT),
-    fn("window_time", (ANY,), _start_type, ALWAYS, check=_a_window, **_MOMENT),
+    fn("window", (ANY, ANY, Optional(ANY), Optional(ANY)), _window_type, _is_sliding, check=_check_durations, **_MOMENT),
+    fn("session_window", (ANY, ANY), _window_type, NEVER, check=_check_gap, **_MOMENT),
+    fn("window_time", (ANY,), _start_type, ALWAYS, check=_check_window, **_MOMENT),
     fn(
         "time_bucket",
         (OneOf((DAY_TIME, YEAR_MONTH)), ANY_TIMESTAMP, Optional(ANY)),
         type_of(1),
         EITHER,
-        coerces=_origin,
+        coerces=_origin_operands,
         coerce=Coerce.EXPECTS,
-        check=checks(_an_origin, foldable(0, 2), _bucketed),
+        check=checks(_check_origin, foldable(0, 2), _check_bucket),
         traits=RAISES,
     ),
 )

@@ -22,11 +22,11 @@ from planproof_engine.expr.function import (
 )
 from planproof_engine.expr.nodes import Call, Expr, Literal
 from planproof_engine.expr.traits import PURE, RAISES
-from planproof_engine.functions.bind import refused_cast
+from planproof_engine.functions.bind import check_cast
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.line import Table, fn, lines
 from planproof_engine.functions.families.rules import Pretty, foldable, is_foldable
-from planproof_engine.functions.families.semistructured import written_type
+from planproof_engine.functions.families.semistructured import parse_written_type
 from planproof_engine.types import (
     BOOLEAN,
     INT,
@@ -45,7 +45,7 @@ from planproof_engine.types.kinds import ANY, ANY_STRING
 _TRUE = Literal(True, BOOLEAN, "true")
 
 
-def _nested(args: Args, conf: Conf) -> Mismatch | None:
+def _check_nested(args: Args, conf: Conf) -> Mismatch | None:
     """Only containers become variant objects; a map needs keys that are strings."""
     found = args[0].type
     if isinstance(found, (Array, Struct)) or (isinstance(found, Map) and is_string(found.key)):
@@ -53,7 +53,7 @@ def _nested(args: Args, conf: Conf) -> Mismatch | None:
     return Mismatch("CAST_WITHOUT_SUGGESTION", f'cannot cast "{found.sql}" to "VARIANT".')
 
 
-def _readable_type(args: list[Expr], conf: Conf) -> list[Expr]:
+def _type_operands(args: list[Expr], conf: Conf) -> list[Expr]:
     """The type to read is a constant text, which Spark looks at first."""
     if len(args) <= 2:
         return args
@@ -64,38 +64,38 @@ def _readable_type(args: list[Expr], conf: Conf) -> list[Expr]:
 
 
 def _read_type(args: Args, conf: Conf) -> DataType:
-    return as_nullable(written_type(args[2], conf, "variant_get")) if len(args) > 2 else VARIANT
+    return as_nullable(parse_written_type(args[2], conf, "variant_get")) if len(args) > 2 else VARIANT
 
 
-def _readable(args: Args, conf: Conf) -> Mismatch | None:
-    return refused_cast(VARIANT, _read_type(args, conf), "ansi")
+def _check_readable(args: Args, conf: Conf) -> Mismatch | None:
+    return check_cast(VARIANT, _read_type(args, conf), "ansi")
 
 
 def _without_type(call: Call, pretty: Pretty) -> str:
     return f"{call.shown}({', '.join(pretty(a) for a in call.args[:2])})"
 
 
-def _exploded(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
+def _explode_columns(args: Args, conf: Conf) -> Sequence[tuple[str, DataType, bool]]:
     return [("pos", INT, False), ("key", STRING, True), ("value", VARIANT, False)]
 
 
-def _storable(args: Args, conf: Conf) -> Mismatch | None:
+def _check_storable(args: Args, conf: Conf) -> Mismatch | None:
     """A value that is put into a variant must be castable to one; NULL is."""
     value = args[2].type
-    return None if value in (VOID, VARIANT) else refused_cast(value, VARIANT, "ansi")
+    return None if value in (VOID, VARIANT) else check_cast(value, VARIANT, "ansi")
 
 
-def _storable_or_not(args: Args, conf: Conf) -> Mismatch | None:
-    return foldable(3)(args, conf) or _storable(args, conf)
+def _check_try_storable(args: Args, conf: Conf) -> Mismatch | None:
+    return foldable(3)(args, conf) or _check_storable(args, conf)
 
 
 def _get(name: str) -> Table:
     """The `try_` form, too, fails on a malformed path."""
-    own: dict[str, Any] = {"coerces": _readable_type, "check": _readable, "coerce": Coerce.EXPECTS}
+    own: dict[str, Any] = {"coerces": _type_operands, "check": _check_readable, "coerce": Coerce.EXPECTS}
     return fn(name, (VARIANT, ANY_STRING, Optional(ANY_STRING)), _read_type, ALWAYS, show=_without_type, alias=True, traits=RAISES, **own)
 
 
-def _changed(name: str, *more: Input, check: Check = _storable, names: tuple[str, ...] = ()) -> Table:
+def _make_change(name: str, *more: Input, check: Check = _check_storable, names: tuple[str, ...] = ()) -> Table:
     """A change of a variant, and its `try_` form, which gives NULL for a value that does not fit, but fails on a path that is none."""
     inputs = (VARIANT, ANY_STRING, ANY, *more)
     own: dict[str, Any] = {"check": check, "coerce": Coerce.EXPECTS, "names": names}
@@ -116,11 +116,11 @@ TABLE: Table = lines(
     _get("try_variant_get"),
     fn("schema_of_variant", (VARIANT,), STRING, FIRST, coerce=Coerce.EXPECTS, traits=PURE),
     fn("schema_of_variant_agg", (VARIANT,), STRING, NEVER, coerce=Coerce.EXPECTS, traits=PURE, **_AGG),
-    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, check=_nested, traits=RAISES),
-    _changed("variant_set", Optional(BOOLEAN, _TRUE), check=_storable_or_not, names=("v", "path", "val", "create_if_missing")),
-    _changed("variant_insert"),
-    _changed("variant_array_append"),
+    fn("to_variant_object", (ANY,), VARIANT, FIRST, coerce=Coerce.NONE, check=_check_nested, traits=RAISES),
+    _make_change("variant_set", Optional(BOOLEAN, _TRUE), check=_check_try_storable, names=("v", "path", "val", "create_if_missing")),
+    _make_change("variant_insert"),
+    _make_change("variant_array_append"),
     fn("variant_delete", (VARIANT, ANY_STRING, Many(ANY_STRING)), VARIANT, FIRST, coerce=Coerce.EXPECTS, traits=RAISES),
     fn("variant_strip_nulls", (VARIANT, Optional(BOOLEAN, _TRUE)), VARIANT, EITHER, check=foldable(1), names=("v", "include_arrays"), coerce=Coerce.EXPECTS, traits=RAISES),
-    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, names=("input",), columns=_exploded, coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, traits=PURE),
+    fn("variant_explode variant_explode_outer", (VARIANT,), VARIANT, NEVER, alias=True, names=("input",), columns=_explode_columns, coerce=Coerce.EXPECTS, category=Category.TABLE, foldable=False, traits=PURE),
 )

@@ -9,7 +9,7 @@ from planproof_engine.expr.function import ALWAYS, Args, Category, Check, Coerce
 from planproof_engine.expr.nodes import Literal
 from planproof_engine.expr.traits import RAISES
 from planproof_engine.functions.families.line import Table, fn, lines
-from planproof_engine.functions.families.rules import accepted
+from planproof_engine.functions.families.rules import check_inputs
 from planproof_engine.types import FLOAT, Array
 from planproof_engine.types.kinds import ANY, Expected
 
@@ -21,7 +21,7 @@ def _exactly(*expected: Expected) -> Check:
     """Arguments are not cast, not even a bare NULL."""
 
     def check(args: Args, conf: Conf) -> Mismatch | None:
-        return accepted(args, expected)
+        return check_inputs(args, expected)
 
     return check
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from planproof_engine.conf import Conf
 from planproof_engine.expr.traits import Elements
-from planproof_engine.functions.registry import Registry, named
+from planproof_engine.functions.registry import Registry, list_names
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer.rules.count_to_exists import count_to_exists
 from planproof_engine.optimizer.rules.entries_to_sides import entries_to_sides
@@ -46,10 +46,10 @@ def _pair_each(outer: Iterable[str], *inner: str) -> Calls:
     return frozenset((one, other) for one in outer for other in inner)
 
 
-_COUNTING = named(lambda f: f.traits.elements is Elements.COUNT)
-_TAKING = named(lambda f: f.traits.elements is Elements.ITEM)
-_STOPPING = named(lambda f: f.traits.loop is not None and f.traits.loop.stops)
-_LOOPING = named(lambda f: f.traits.loop is not None)
+_COUNTING = list_names(lambda f: f.traits.elements is Elements.COUNT)
+_TAKING = list_names(lambda f: f.traits.elements is Elements.ITEM)
+_STOPPING = list_names(lambda f: f.traits.loop is not None and f.traits.loop.stops)
+_LOOPING = list_names(lambda f: f.traits.loop is not None)
 
 
 OVER: dict[Rule, Calls] = {
@@ -59,7 +59,7 @@ OVER: dict[Rule, Calls] = {
     entries_to_sides: _pair_each((*_COUNTING, "map_keys"), "map_filter")
     | _pair_each(["map_values"], "map_filter", "transform_values")
     | _pair_each(_LOOPING, "map_entries"),
-    spell_out: frozenset(named(lambda f: f.traits.twice)),
+    spell_out: frozenset(list_names(lambda f: f.traits.twice)),
     filter_to_slice: _pair_each(["filter"], "<", "<=") | _pair_each(["filter"], ">", ">="),
     exists_to_overlap: _pair_each(["exists"], "exists"),
     exists_to_contains: _pair_each(["exists"], "="),

@@ -75,7 +75,7 @@ def prune_fields(plan: Plan, conf: Conf, registry: Registry) -> Plan:
 
 def _scans_structs(plan: Plan) -> bool:
     """Whether a scan has an array of structs, or a map of them, at any depth."""
-    types = {id(c.type): c.type for node in plan.everywhere() if isinstance(node, Scan) for c in node.output}
+    types = {id(c.type): c.type for node in plan.walk_everywhere() if isinstance(node, Scan) for c in node.output}
     nested = (t for found in types.values() for t in walk(found) if isinstance(t, (Array, Map)))
     return any(isinstance(child, Struct) for t in nested for child in t.children)
 

@@ -111,7 +111,7 @@ def _is_certain(body: Expr, loop: Call) -> bool:
         return _is_certain(body.child, loop)
     if not isinstance(body, Call):
         return False
-    evaluated = body.args[: body.function.evaluated(len(body.args))]
+    evaluated = body.args[: body.function.count_evaluated(len(body.args))]
     return any(_is_certain(arg, loop) for arg in evaluated if not isinstance(arg, Lambda))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from planproof_engine.depth import deeply
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import Unknown
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql.unparse import expressions, plans
 from planproof_engine.sql.unparse.texts import add_writers, column_id, use_names, write_item, write_node
 
@@ -35,7 +35,7 @@ def _write_readable(plan: Plan) -> str:
 def _write_query(plan: Plan) -> str:
     if not plan.output:
         return write_node(plan)
-    items = ", ".join(write_item(column_id(c), backticked(c.name)) for c in plan.output)
+    items = ", ".join(write_item(column_id(c), quote_name(c.name)) for c in plan.output)
     return f"SELECT {items} FROM ({write_node(plan)}) AS q"
 
 

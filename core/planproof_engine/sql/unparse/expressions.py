@@ -7,7 +7,7 @@ from collections.abc import Callable
 from planproof_engine.catalog import split_name
 from planproof_engine.expr import nodes as x
 from planproof_engine.functions.registry import builtin
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql.unparse.literals import has_flags, write_literal
 from planproof_engine.sql.unparse.texts import Writer, column_id, is_above_groups, make_error, write_node, write_string
 from planproof_engine.types import Array, Struct
@@ -31,7 +31,7 @@ def _write_cast(cast: x.Cast) -> str:
 
 
 def _write_field(field: x.GetField | x.GetFieldOfElements) -> str:
-    return f"({write_node(field.child)}).{backticked(field.name)}"
+    return f"({write_node(field.child)}).{quote_name(field.name)}"
 
 
 def write_sort(key: x.Sort, child: Callable[[x.Expr], str] = write_node) -> str:
@@ -129,7 +129,7 @@ def _write_modifiers(call: x.Call, plain: str) -> str:
 def _write_name(call: x.Call) -> str:
     # A sort key makes Spark forget the alias under which the function was called.
     name = call.shown if call.function.alias and not call.order and call.shown.isidentifier() else call.function.name
-    return name if name in builtin() else ".".join(backticked(part) for part in split_name(name))
+    return name if name in builtin() else ".".join(quote_name(part) for part in split_name(name))
 
 
 def _write_case(args: list[str]) -> str:
@@ -152,7 +152,7 @@ def _write_zipped(call: x.Call) -> list[str]:
     for at, (arg, name) in enumerate(zip(call.args, call.type.element.names)):
         plain = name == str(at) and not _has_name(arg)
         texts.append(
-            write_node(arg) if plain else f"(named_struct({write_string(name)}, {write_node(arg)})).{backticked(name)}"
+            write_node(arg) if plain else f"(named_struct({write_string(name)}, {write_node(arg)})).{quote_name(name)}"
         )
     return texts
 
@@ -163,7 +163,7 @@ def _has_name(expr: x.Expr) -> bool:
 
 def _write_nulled(node: x.Nulled) -> str:
     found = write_node(node.expr)
-    return backticked(found) if is_above_groups() and not isinstance(node.expr, x.Column) else found
+    return quote_name(found) if is_above_groups() and not isinstance(node.expr, x.Column) else found
 
 
 def _write_in_subquery(node: x.InSubquery) -> str:

@@ -9,7 +9,7 @@ from planproof_engine.expr import nodes as x
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.pretty import outer_references
 from planproof_engine.logical import nodes as p
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql.unparse.expressions import write_sort
 from planproof_engine.sql.unparse.texts import (
     Writer,
@@ -45,8 +45,8 @@ def _write_scan(plan: p.Scan) -> str:
     if plan.recursive:
         items = [f"s{i} AS {column_id(c)}" for i, c in enumerate(plan.output)]
         return _write_select(items, f"FROM {_loop_name(plan)}")
-    items = [write_item(backticked(c.name), column_id(c)) for c in plan.output]
-    return _write_select(items, f"FROM {'.'.join(backticked(part) for part in split_name(plan.relation))}")
+    items = [write_item(quote_name(c.name), column_id(c)) for c in plan.output]
+    return _write_select(items, f"FROM {'.'.join(quote_name(part) for part in split_name(plan.relation))}")
 
 
 def _write_values(plan: p.Values) -> str:
@@ -164,7 +164,7 @@ def _write_keys(plan: p.Ordered) -> str:
     named = child.groups if isinstance(child, p.Aggregate) and child.grouping_sets is not None else ()
 
     def key(e: x.Expr) -> str:
-        return backticked(write_node(e)) if e in named and not isinstance(e, x.Column) else _write_key(e)
+        return quote_name(write_node(e)) if e in named and not isinstance(e, x.Column) else _write_key(e)
 
     with above_groups():
         return ", ".join(write_sort(k, key) for k in plan.keys)

@@ -12,7 +12,7 @@ from typing import Any
 from planproof_engine.expr.nodes import Column, Expr
 from planproof_engine.logical.nodes import Plan
 from planproof_engine.origin import Unknown
-from planproof_engine.quoting import backticked
+from planproof_engine.quoting import quote_name
 from planproof_engine.sql.keywords import KEYWORDS
 
 Writer = Callable[[Any], str]
@@ -102,7 +102,7 @@ def is_above_groups() -> bool:
 
 
 def _quote_name(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS else backticked(name)
+    return name if _PLAIN.fullmatch(name) and name.upper() not in KEYWORDS else quote_name(name)
 
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.I | re.A)
@@ -112,7 +112,7 @@ _GENERATED = re.compile(r"[a-z]\d*(?:_a\d+)?", re.I)
 
 def write_item(made: str, name: str) -> str:
     """A select item under a name, which is left out where the item has it anyway."""
-    return name if made in (name, backticked(name)) or backticked(made) == name else f"{made} AS {name}"
+    return name if made in (name, quote_name(name)) or quote_name(made) == name else f"{made} AS {name}"
 
 
 def write_string(value: str) -> str:
