@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from edited_project import MART, NOT_NULL, STG, rendered
+from edited_project import MART, NOT_NULL, STG, render
 
 
 @pytest.fixture
@@ -12,13 +12,13 @@ def project(tmp_path, dbt_manifest):
     models = {
         "stg": {
             "raw_code": STG.strip(),
-            "sql": rendered(STG),
+            "sql": render(STG),
             "parents": ["raw.orders"],
             "config": {"materialized": "view"},
         },
         "mart": {
             "raw_code": MART.strip(),
-            "sql": rendered(MART),
+            "sql": render(MART),
             "parents": ["stg"],
             "contract": True,
             "columns": {"order_id": {"data_type": "bigint"}, "twice": {"data_type": "decimal(14,2)", **NOT_NULL}},

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from edited_project import MART, STG, rendered
+from edited_project import MART, STG, render
 
 pytest.importorskip("pygls")
 
@@ -308,7 +308,7 @@ def test_a_project_that_is_not_compiled_is_said_and_no_end(tmp_path) -> None:
 
 
 def test_an_edit_is_carried_into_the_compiled_text_where_it_is_literal() -> None:
-    node = {"raw_code": MART.strip(), "compiled_code": rendered(MART), "original_file_path": "m.sql"}
+    node = {"raw_code": MART.strip(), "compiled_code": render(MART), "original_file_path": "m.sql"}
     mapped = TemplateMap.of(node, None, {"m.sql": MART})
     for old, new in (
         ("amount * 2", "amount * 20"),
@@ -316,9 +316,9 @@ def test_an_edit_is_carried_into_the_compiled_text_where_it_is_literal() -> None
         ("priced\n", "priced p\n"),
     ):
         edited = MART.replace(old, new)
-        assert resplice(mapped, edited) == rendered(edited), new
+        assert resplice(mapped, edited) == render(edited), new
     both = MART.replace("amount * 2", "amount").replace("select order_id, twice", "select order_id,\n  twice")
-    assert resplice(mapped, both) == rendered(both)
+    assert resplice(mapped, both) == render(both)
     for old, new in (
         ("ref('stg')", "ref('other')"),
         ("from priced", "from {{ x }}"),
@@ -372,7 +372,7 @@ def test_a_recompiled_model_takes_the_place_of_the_last_compile(project) -> None
     workspace.edit("models/mart.sql", MART)
     assert not workspace.edit("models/mart.sql", edited)
     assert workspace.find_reading("models/mart.sql") is None
-    compiled = rendered(edited).replace("{{ twice('amount') }}", "cast(amount * 2 as string)")
+    compiled = render(edited).replace("{{ twice('amount') }}", "cast(amount * 2 as string)")
     workspace.take_compiled({"model.shop.mart": {"raw_code": edited.strip(), "compiled_code": compiled}})
     (found,) = (p for p in workspace.findings("models/mart.sql") if p.finding.code == "PP504")
     assert edited.split("\n")[found.line] == "select order_id, twice"
