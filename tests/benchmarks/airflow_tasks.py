@@ -16,6 +16,7 @@ import tempfile
 import textwrap
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,14 @@ def overhead(home: Path) -> tuple[float, list[float]]:
     project = _project(home)
     os.environ["BENCH_SCHEMA"] = "default"
     operator = PlanproofRunOperator(task_id="run", project_dir=str(project), profiles_dir=str(project), threads=1)
-    work = operator.work()
+    request = operator.request()
     spark = {"spark.sql.warehouse.dir": (home / "warehouse").as_uri(), "spark.sql.shuffle.partitions": "2"}
     os.chdir(home)
-    session = type(work)(**{**work.to_dict(), "spark": spark}).open_session()
+    session = replace(request, spark=spark).open_session()
 
     def alone() -> None:
         with session.preserve_settings():
-            work.reports(session)
+            request.reports(session)
 
     def task() -> None:
         operator.execute({"ti": Task(), "outlet_events": {}})
