@@ -32,12 +32,14 @@ from under_test import (
 from planproof import Contract, Guard, Report
 from planproof.publish.data_tests.trial import DataTest, run_tests
 from planproof.publish.kernel import Publish
+from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Steps
 from planproof.publish.transaction import lock, owner
 from planproof.publish.transaction.leave import move_home
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
+from planproof.session.protocol import SparkFailure
 from planproof.session.store import store_of
 
 Make = Callable[[str, str], Place]
@@ -228,6 +230,28 @@ def test_what_others_put_in_its_place_right_after_a_publish_blames_no_model(
         report = there.publish()
     assert (report.outcome, [f for f in report.findings if f.verdict == "violated"]) == ("published", []), said(report)
     assert [p.status for p in report.planes if p.plane == "catalog"] == ["unreadable"], said(report)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_table_that_differs_from_what_was_written_is_a_violation_unless_it_is_another_one(
+    answers: bool, place: Make
+) -> None:
+    there, look = place("parquet", "location"), Publish.look
+
+    def act(publish: Publish[Any]) -> Any:
+        there.carry_out(["drop table {t}", "create table {t} (id string, s int) using {using}"])
+        return look(publish)
+
+    def is_exchanged(self: Any, publication: Any) -> bool:
+        if answers:
+            return False
+        raise SparkFailure("nobody answers", outside=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Publish, "look", act)
+        patch.setattr(Parquet, "is_exchanged", is_exchanged)
+        report = there.publish()
+    assert {f.code for f in report.findings if f.verdict == "violated"} == {"PP403"}, said(report)
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -143,7 +143,7 @@ def test_absent_is_what_no_list_shows(spark: Any, database: str, session: Any) -
 
 
 def test_a_list_that_fails_leaves_it_open(database: str, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Any, within: list[str], own: str) -> Any:
+    def fail(self: Any, within: list[str], pattern: str | None) -> Any:
         raise SparkFailure("the cable was pulled", outside=True)
 
     monkeypatch.setattr(type(session), "_list_tables", fail)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from planproof.session.protocol import SparkFailure
@@ -26,9 +27,8 @@ _REFUSED = re.compile(
     r"PERMISSION|AccessControl|Forbidden|not (authorized|allowed)|access (is )?denied|UnsupportedOperation", re.I
 )
 Rows = Callable[[str], list[tuple[Any, ...]]]
-Tables = Callable[[list[str], str], list[str] | None]
-"""The names of tables and views in a namespace that may be the one that is given; None where the namespace itself is
-said not to be there."""
+Tables = Callable[[list[str], str | None], list[str]]
+"""Lists the tables and views of a namespace: those that a pattern means, or all."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def verify_absence(
     if error.condition not in _LOOKED_UP:
         return
     try:
-        shown = tables(within, own) if tables is not None else list_tables(rows, within, own)
+        shown = _list_alike(tables or partial(list_tables, rows), within, own)
         if shown is None:
             shown = _list_namespaces(rows, within)
             own = within[-1]
@@ -100,22 +100,22 @@ def verify_database_absence(error: AnalysisError, name: str, rows: Rows) -> None
 def is_listed(name: str, rows: Rows) -> bool:
     """Whether the catalog lists a table or view of that name, which is one that Hive keeps as it is."""
     *within, own = split_name(name)
-    return own.lower() in (found.lower() for found in list_tables(rows, within, own) or ())
+    return own.lower() in (found.lower() for found in _list_alike(partial(list_tables, rows), within, own) or ())
 
 
-def make_pattern(own: str) -> str | None:
-    """The pattern by which Spark lists a relation of this name; None where it means others, too."""
-    return own if re.fullmatch(r"\w+", own) else None
-
-
-def list_tables(rows: Rows, within: list[str], own: str) -> list[str] | None:
+def list_tables(rows: Rows, within: list[str], pattern: str | None) -> list[str]:
     """What `Tables` says, by a statement."""
-    place, pattern = f" IN {quote_parts(within)}" if within else "", make_pattern(own)
+    place, like = f" IN {quote_parts(within)}" if within else "", f" LIKE '{pattern}'" if pattern else ""
+    return [str(row[1]) for row in rows(f"SHOW TABLES{place}{like}") if str(row[2]).lower() != "true"]
+
+
+def _list_alike(tables: Tables, within: list[str], own: str) -> list[str] | None:
+    """The names of tables and views that may be the one; None where the namespace itself is said not to be there."""
     try:
-        found = rows(f"SHOW TABLES{place}" + (f" LIKE '{pattern}'" if pattern else ""))
+        # A pattern has a language of its own, in which only such a name means itself.
+        return tables(within, own if re.fullmatch(r"\w+", own) else None)
     except AnalysisError as error:
         return None if error.condition in _LOOKED_UP and within else []
-    return [str(row[1]) for row in found if str(row[2]).lower() != "true"]
 
 
 def _has_relation(rows: Rows, within: list[str], own: str) -> bool:

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from planproof.session import versions
-from planproof.session.absence import NOT_THERE, list_tables, make_pattern, verify_absence
+from planproof.session.absence import NOT_THERE, list_tables, verify_absence
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.delta.tables import Delta
 from planproof.session.entries import entries, has_python_source
@@ -291,17 +291,12 @@ class ClassicSession(FrameSession):
             verify_absence(error, name, self._run, lambda: self.conf.case_sensitive, self._list_tables)
             return None
 
-    def _list_tables(self, within: list[str], own: str) -> list[str] | None:
-        if not self._is_in_session_catalog((*within, own)):
-            return list_tables(self._run, within, own)
-        database = within[-1] if within else str(self._catalog.getCurrentDatabase())
-        try:
-            with translate_errors():
-                return [
-                    str(t.table()) for t in items(self._catalog.listTables(database, make_pattern(own) or "*", False))
-                ]
-        except AnalysisError:
-            return None if within else []
+    def _list_tables(self, within: list[str], pattern: str | None) -> list[str]:
+        if not self._is_in_session_catalog((*within, "")):
+            return list_tables(self._run, within, pattern)
+        with translate_errors():
+            database = within[-1] if within else self._catalog.getCurrentDatabase()
+            return [str(t.table()) for t in items(self._catalog.listTables(database, pattern or "*", False))]
 
     def _is_hidden(self, parts: tuple[str, ...]) -> bool:
         """Whether a temporary view of this session stands in front of a table of that name."""
@@ -352,7 +347,7 @@ class ClassicSession(FrameSession):
         then is returned.
         """
         identifier, known = self._identifier(name), self._tables.get((name, seen))
-        # To ask for what is not there costs a hundred calls of the JVM, which reads the exception's stack.
+        # pyspark asks a hundred questions about the exception that a missing relation raises.
         if known is None and not self._catalog.tableExists(identifier) and not self._catalog.isTempView(identifier):
             raise AnalysisError(NOT_THERE[0], f"The table or view {name} cannot be found.")
         entry = self._catalog.getTempViewOrPermanentTableMetadata(identifier)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from planproof.arrow.footers import Footer, FooterError, Undecodable
 from planproof.claims import batches, files
@@ -351,11 +352,14 @@ def look(
         return None
     is_replaced = now.kind == "table" and draft.effect is Effect.REPLACES
     differences = registered.check(now.schema, written, now.partition_by) if is_replaced else []
-    if differences and is_exchanged():
+    is_another = False
+    with suppress(SparkFailure, AnalysisError):  # Where that cannot be told, it is judged as the published one.
+        is_another = bool(differences) and is_exchanged()
+    if is_another:
         draft.mark_unreadable("catalog", "another relation has taken the published one's place")
         message = (
-            f"{job.model.name} was published, and somebody dropped it or made it anew right after: what stands there "
-            "now was not looked at. Run the model again if that was no intention"
+            f"{job.model.name} was published, and another writer replaced it right after: what stands there now was "
+            "not checked. If nobody meant to replace it, run the model again"
         )
         draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
         return None
