@@ -26,7 +26,7 @@ class Admission:
 
     def __init__(self, adapter: Adapter, reach: Reach, record: Record) -> None:
         self.adapter, self.reach, self.record = adapter, reach, record
-        self._make_suspicion: set[str] = set()
+        self._remarks: set[str] = set()
 
     def begin(self, node: Node | None) -> NodeState | None:
         """The state of the node that begins; None where dbt writes it and nothing of it is looked at. Raises `Stopped`
@@ -119,8 +119,8 @@ class Admission:
 
     def _say_once(self, line: str) -> None:
         """A warning that this invocation gives once."""
-        if line not in self._make_suspicion:
-            self._make_suspicion.add(line)
+        if line not in self._remarks:
+            self._remarks.add(line)
             log.warn(line)
 
     def say_unguarded(self, name: str, reason: str, kind: object = "model") -> None:

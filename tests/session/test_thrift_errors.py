@@ -30,14 +30,14 @@ class _Server:
     description = (("version", "string"),)
 
     def __init__(self, said: str) -> None:
-        self._make_suspicion, self._rows = said, [("4.1.4 abc",)]
+        self._said, self._rows = said, [("4.1.4 abc",)]
 
     def cursor(self) -> _Server:
         return self
 
     def execute(self, statement: str, *_: Any) -> None:
         if statement != "select version()":
-            raise RuntimeError(self._make_suspicion)
+            raise RuntimeError(self._said)
 
     def fetchall(self) -> list[tuple[str, ...]]:
         return self._rows

@@ -41,7 +41,7 @@ class Schedule:
         self.jobs, self.workers = jobs if can_fork() else 1, None
         self._order = {key: i for i, key in enumerate(self.project.nodes)}
         self._asked_for: dict[str, dict[str, None]] = {}
-        self._bind_keys: dict[str, bytes | None] = {}
+        self._keys: dict[str, bytes | None] = {}
         self._found: dict[str, Report | None] = {}
         self._missing: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
@@ -128,14 +128,14 @@ class Schedule:
             self._asked_for.setdefault(node.unique_id, {}).update(dict.fromkeys(known.besides))
             report = known.load_report(node)
             if self.remembered is not None:
-                self.remembered.take(report, self._bind_keys[node.unique_id], known.head, known.form)
+                self.remembered.take(report, self._keys[node.unique_id], known.head, known.form)
             return self._record(node, known.state, report)
         self._to_judge.append(node)
 
     def _read_cache(self, node: ProjectNode) -> JudgedNode | None:
         if self.remembered is None:
             return None
-        key = self._bind_keys[node.unique_id] = self.remembered.compute_key(node)
+        key = self._keys[node.unique_id] = self.remembered.compute_key(node)
         return self.remembered.find(node, key) if key is not None else None
 
     def _collect_states(self, node: ProjectNode) -> dict[str, State]:
@@ -149,7 +149,7 @@ class Schedule:
         )
 
     def _keep(self, node: ProjectNode, judged: JudgedNode) -> None:
-        key, report = self._bind_keys.get(node.unique_id), judged.load_report(node)
+        key, report = self._keys.get(node.unique_id), judged.load_report(node)
         if report is not None and any(finding.code == TOO_LARGE for finding in report.findings):
             key = None
             note_unrepeatable()

@@ -147,7 +147,7 @@ class BranchChange:
     is_new = False
 
     def __init__(self, session: Session, tables: Branches, parts: tuple[str, ...], table: StoredTable) -> None:
-        self._session, self._tables, self._parts, self._list_stored = session, tables, parts, table
+        self._session, self._tables, self._parts, self._stored = session, tables, parts, table
         self._branch = f"{PREFIX}{uuid.uuid4().hex}"
         self._table = quote_parts(parts)
         self._base = self._start = self._head("main")
@@ -169,10 +169,10 @@ class BranchChange:
 
     @property
     def location(self) -> str:
-        return self._list_stored.location or ""
+        return self._stored.location or ""
 
     def schema(self) -> PhysicalSchema:
-        return self._list_stored.schema
+        return self._stored.schema
 
     def place_files(self, name: str) -> None:
         """Makes the branch. Files lie among the table's others."""
@@ -203,7 +203,7 @@ class BranchChange:
         return ()
 
     def read_property(self, key: str) -> str | None:
-        return self._list_stored.properties.get(key)
+        return self._stored.properties.get(key)
 
     def set_property(self, key: str, value: str | None) -> None:
         raise SparkFailure(_NO_SCHEMA)

@@ -59,8 +59,8 @@ def place_named(
             node,
         )
     found = list(positional)
-    told = len(names) if whole else 1 + max(map(names.index, named))
-    for name, default in parameters[len(positional) : told]:
+    filled = len(names) if whole else 1 + max(map(names.index, named))
+    for name, default in parameters[len(positional) : filled]:
         value = named.get(name, default)
         if value is None:
             raise ctx.env.make_error("REQUIRED_PARAMETER_NOT_FOUND", f"`{routine}` needs its parameter `{name}`.", node)
