@@ -35,7 +35,11 @@ class Location:
         return self._points_to_staging(publication) or is_within(current, prior.location) or publication.is_staged()
 
     def is_swapped(self, publication: JournaledPublication) -> bool:
-        return self._points_to_staging(publication) and publication.is_whole()
+        if not self._points_to_staging(publication):
+            return False
+        prior = publication.entry.prior
+        has_old = prior is not None and prior.location is not None and publication.store.contents(prior.location)
+        return publication.look_for_files().is_final or not has_old
 
     def _points_to_staging(self, publication: JournaledPublication) -> bool:
         current = publication.location(publication.entry.target)

@@ -6,6 +6,7 @@ switched, so that the whole can be undone.
 
 from __future__ import annotations
 
+from planproof.publish.transaction.content import Remains
 from planproof.publish.transaction.journal import PartitionSwap
 from planproof.publish.transaction.names import is_within, join, parent, path_below, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec, list_locations, partitions_of, refuse_partitions
@@ -42,12 +43,14 @@ class Partitions:
     def is_swapped(self, publication: JournaledPublication) -> bool:
         if publication.entry.step == "partitions" and publication.is_exchanged():
             return False
-        return all(self.are_switched(publication)) and publication.has_columns() and publication.is_whole()
+        if not (all(self.are_switched(publication)) and publication.has_columns()):
+            return False
+        return all(_look(publication, swap).is_final for swap in publication.entry.partitions)
 
     def undo(self, publication: JournaledPublication) -> None:
         entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
         for swap, done in zip(entry.partitions, self.are_switched(publication, table)):
-            if done:
+            if done and _give_back(publication, swap):
                 publication.change(_point_back(table, swap, _find_moved(publication, table, swap.old)))
         if publication.stored(entry.target) is not None:
             publication.refresh()
@@ -93,6 +96,23 @@ class Partitions:
         while publication.is_version(parent(folder)) and not publication.store.names(folder):
             publication.delete(folder)
             folder = parent(folder)
+
+
+def _look(publication: JournaledPublication, swap: PartitionSwap) -> Remains:
+    return publication.look_for_files(swap.new, path_below(swap.new, publication.entry.stage_location))
+
+
+def _give_back(publication: JournaledPublication, swap: PartitionSwap) -> bool:
+    """Whether a partition goes back to where it lay. Files that somebody has added go with it; a partition that
+    somebody has overwritten stays theirs, and so does a new one to which somebody has added rows."""
+    remains = _look(publication, swap)
+    if remains.is_taken:
+        return False
+    for name in remains.others if swap.old is not None else ():
+        publication.move(join(swap.new, name), join(str(swap.old), name))
+    for name in remains.there if swap.old is None and remains.others else ():
+        publication.delete(join(swap.new, name))
+    return swap.old is not None or not remains.others
 
 
 def list_switched(publication: JournaledPublication) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from planproof.publish.transaction.content import is_whole
+from planproof.publish.transaction.content import Remains
 from planproof.publish.transaction.deletion import Holdings, has_detour, is_version_of
 from planproof.publish.transaction.journal import Prior
 from planproof.publish.transaction.lock import Evicted
@@ -62,22 +62,21 @@ class Rename:
         return any(is_within(location, place) for place in (entry.place, entry.stage_location) if place)
 
     def is_swapped(self, publication: JournaledPublication) -> bool:
-        return self._has_name(publication) and self._is_whole(publication)
+        if not self._has_name(publication):
+            return False
+        remains, is_done = self._look(publication), publication.entry.step == "clean"
+        if remains is None or remains.is_taken:
+            return is_done
+        return remains.is_final or (bool(remains.there) and not self._has_old(publication))
 
     def _has_name(self, publication: JournaledPublication) -> bool:
         entry = publication.entry
         return publication.stored(entry.target) is not None and publication.stored(entry.staging) is None
 
-    def _is_whole(self, publication: JournaledPublication) -> bool:
-        """Whether the files that were audited lie where the target does now."""
-        entry, location = publication.entry, publication.location(publication.entry.target)
-        return location is not None and is_whole(publication.store, location, entry.content)
-
-    def _has_some(self, publication: JournaledPublication) -> bool:
-        """Whether any file that was audited lies where the target does now."""
-        entry, location = publication.entry, publication.location(publication.entry.target)
-        names = publication.store.contents(location) if location is not None else {}
-        return any(name in names for name, _ in entry.content or ())
+    def _look(self, publication: JournaledPublication) -> Remains | None:
+        """What of the audited files lies where the target does now; None where that is no table."""
+        location = publication.location(publication.entry.target)
+        return None if location is None else publication.look_for_files(location)
 
     def finish(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
@@ -96,8 +95,14 @@ class Rename:
             # The staged files were never moved there: what lies there now is another table's.
             publication.step(entry.step, place=None)
             entry = publication.entry
-        if self._has_name(publication) and not self._is_whole(publication):
-            self._give_name_up(publication)
+        if self._has_name(publication):
+            remains = self._look(publication)
+            if remains is None or remains.is_taken:
+                # Somebody has given the name to rows of theirs: the old relation waits under the name that it got.
+                publication.discard()
+                return
+            if remains.missing:
+                self._give_name_up(publication)
         self._return_directories(publication)
         if prior is not None:
             _give_name_back(publication, prior)
@@ -106,14 +111,17 @@ class Rename:
             publication.delete_unused(entry.place)
         publication.discard()
 
+    def _has_old(self, publication: JournaledPublication) -> bool:
+        """Whether there is a state before this publish: nothing at all, or a relation that waits under its other
+        name."""
+        entry = publication.entry
+        return entry.prior is None or publication.stored(entry.away) is not None
+
     def _give_name_up(self, publication: JournaledPublication) -> None:
-        """Files of the new table were deleted by somebody: it gets its staging name back, and the old one returns."""
-        entry, prior = publication.entry, publication.entry.prior
-        if prior is not None and publication.stored(entry.away) is None:
-            if not self._has_some(publication):
-                return  # The old table has never stepped aside, or has its name back.
-            raise SparkFailure(f"files that were audited for {entry.model} are missing, and its old rows are dropped")
-        publication.rename(entry.target, entry.staging)
+        """Files of the new table were deleted by somebody: it gets its staging name back, and the old one returns,
+        unless that has never stepped aside, or has its name back."""
+        if self._has_old(publication):
+            publication.rename(publication.entry.target, publication.entry.staging)
 
     def _return_directories(self, publication: JournaledPublication) -> None:
         """A rename that died in the metastore may have moved a managed table's directory and not its name."""

@@ -20,15 +20,37 @@ def list_content(store: Store, location: str) -> Content | None:
         return None
 
 
-def is_whole(store: Store, location: str, content: Content | None) -> bool:
-    """Whether every file of the content is in a folder, with its size. Files of others may lie beside them.
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What lies in a folder by now, of the files that a publish audited for it: those that are `missing` (or have
+    another size), those that are `there`, and the `others`, which somebody has written since. Paths from the folder
+    on."""
 
-    True where it is not known what was there.
-    """
-    if content is None:
-        return True
+    missing: frozenset[str]
+    there: frozenset[str]
+    others: frozenset[str]
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether all that lies there is somebody else's."""
+        return bool(self.others) and not self.there
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the folder is what a writer left there; else audited files are lost, and nothing has come instead."""
+        return not self.missing or bool(self.others)
+
+
+def look_for(store: Store, location: str, content: Content | None, below: str = "") -> Remains:
+    """`below` is the folder of the content that lies at the location. Where the content is not known, whatever is
+    there is taken for it."""
     found = store.contents(location)
-    return all(found.get(name) == size for name, size in content)
+    if content is None:
+        return Remains(frozenset(), frozenset(found), frozenset())
+    start = f"{below}/" if below else ""
+    audited = {name.removeprefix(start): size for name, size in content if name.startswith(start)}
+    there = frozenset(name for name, size in audited.items() if found.get(name) == size)
+    return Remains(frozenset(audited) - there, there, frozenset(found) - frozenset(audited))
 
 
 @dataclass(frozen=True, slots=True)

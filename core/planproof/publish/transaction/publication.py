@@ -9,7 +9,14 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.transaction.content import TableFiles, is_whole, list_content, list_table_files, path_from_root
+from planproof.publish.transaction.content import (
+    Remains,
+    TableFiles,
+    list_content,
+    list_table_files,
+    look_for,
+    path_from_root,
+)
 from planproof.publish.transaction.deletion import Holdings, data_of, is_in_versions_of
 from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
@@ -390,6 +397,13 @@ class JournaledPublication:
         self.lock.fence()
         self.journal.close()
 
+    def leave(self) -> None:
+        """Gives the publish up: its files stay as they lie, and nothing but them tells of it."""
+        staging = self.stored(self.entry.staging)
+        if staging is not None and not staging.managed:
+            self.drop(self.entry.staging)
+        self.close()
+
     def drop_rejected(self) -> None:
         """Removes what earlier rejections kept: the newest one is there to be looked at."""
         for name, location in self.list_rejected():
@@ -411,9 +425,10 @@ class JournaledPublication:
         if self.unregistered is None:
             self.drop(self.entry.staging)
 
-    def is_whole(self) -> bool:
-        """Whether all files that were audited lie where they were staged."""
-        return is_whole(self.store, self.entry.stage_location, self.entry.content)
+    def look_for_files(self, location: str | None = None, below: str = "") -> Remains:
+        """Which of the files that were audited, all or those `below` a folder, lie at a location, or where they were
+        staged."""
+        return look_for(self.store, location or self.entry.stage_location, self.entry.content, below)
 
     def refuse_incomplete(self) -> None:
         """Raises `Refused` where the files that were audited are not all that lies there now."""

@@ -144,6 +144,7 @@ class _Entry:
     def __init__(self, asked: _Asked, held: Lock, publish: str) -> None:
         self.asked, self.held, self.publish = asked, held, publish
         self.location = f"{join(folder(held.root), publish)}.*.json"
+        self.guest: str | None = None
 
     def read(self) -> Journal | None:
         return read(self.asked.store, self.held.root, self.publish)
@@ -154,12 +155,17 @@ class _Entry:
     def verify(self, found: Journal) -> None:
         asked = self.asked
         root, is_chosen = self.held.root, asked.is_chosen
-        Verification(asked.session, asked.holdings, root, self.publish, found.entry, is_chosen).verify()
+        verification = Verification(asked.session, asked.holdings, root, self.publish, found.entry, is_chosen)
+        verification.verify()
+        self.guest = verification.guest
 
     def settle(self, found: Journal) -> tuple[str, str]:
         asked, entry = self.asked, found.entry
+        publication = JournaledPublication(asked.session, asked.store, found, self.held)
         try:
-            publication = JournaledPublication(asked.session, asked.store, found, self.held)
+            if self.guest is not None:
+                publication.leave()
+                return "left", f"{self.guest} has its rows by now: somebody renamed the table. They stay as they lie"
             ending = settle(publication, asked.force)
         finally:
             asked.holdings.forget()
@@ -173,5 +179,15 @@ class _Entry:
             return ending, "there is no view now: run its model again"
         waiting = publication.tell_prior() if ending == "undone" else ""
         said = f"{ending}; {waiting}another relation has its name" if waiting else ending
-        beside = tell_found(publication)
-        return ending, f"{said}; {beside}" if beside else said
+        lost = _tell_lost(publication) if ending == "finished" else ""
+        return ending, "; ".join(filter(None, (said, lost, tell_found(publication))))
+
+
+def _tell_lost(publication: JournaledPublication) -> str:
+    """Says where audited files are missing from a table whose old rows are gone, too; empty where none is."""
+    location = publication.location(publication.entry.target)
+    remains = None if location is None else publication.look_for_files(location)
+    if remains is None or remains.is_final or publication.entry.effect is not Effect.REPLACES:
+        return ""
+    count = f"{len(remains.missing)} of its {len(remains.missing | remains.there)} audited files"
+    return f"somebody deleted {count}, and its old rows are gone: run its model again"

@@ -34,7 +34,8 @@ class Disbelieved(Exception):
 
 class Verification:
     """What one entry may name. `publish` and `root` are where it was found. `is_chosen`: the user named this root; else
-    it is the folder of one database, and its entries are about that database's tables."""
+    it is the folder of one database, and its entries are about that database's tables. `guest`, once it is verified, is
+    the table (quoted) that has by now what was staged, because somebody has renamed the target."""
 
     def __init__(
         self, session: Session, holdings: Holdings, root: str, publish: str, entry: Entry, is_chosen: bool
@@ -43,6 +44,7 @@ class Verification:
         self._root, self._publish, self._is_chosen = root, publish, is_chosen
         self._target = RelationName.parse(entry.target)
         self._homes_known: list[str] = []
+        self.guest: str | None = None
 
     def verify(self) -> None:
         """Raises `Disbelieved` with the first thing that is not as it would be, and `SparkFailure` where the catalog
@@ -102,7 +104,7 @@ class Verification:
         if not (is_version and entry.stage_location.rstrip("/").endswith(f".{names.stamp}")):
             self._expect_place("stage_location", entry.stage_location, managed)
         self._refuse_link("stage_location", entry.stage_location, parent(entry.stage_location))
-        self._refuse_held("stage_location", entry.stage_location)
+        self.guest = self._holdings.holder(entry.stage_location, self._list_own_names())
         if entry.place is not None:
             data = entry.stage_location.partition(f"/{PREFIX}/")[0]
             self._expect_place("place", entry.place, [join(data, self._target.last)])
