@@ -26,7 +26,7 @@ from planproof.publish.transaction.journal import (
     list_publishes,
     read,
 )
-from planproof.publish.transaction.leave import move_home
+from planproof.publish.transaction.leave import Departure, move_home
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES
@@ -450,7 +450,7 @@ def test_a_note_of_leaving_moves_no_folder_of_others(every: bool, scene: Scene) 
     )
     for number, (version, home) in enumerate(places):
         for name in names if every else (names[number % 3],):
-            scene.store.write(note, json.dumps({"table": name, "version": version, "home": home, "form": 1}))
+            scene.store.write(note, json.dumps(asdict(Departure(name, version, home))))
             for force in (False, True) if every else (True,):
                 reports = move_home(scene.session, scene.store, [scene.home], force)
                 assert scene.rows() == before, (version, home, name)
@@ -462,11 +462,27 @@ def test_a_note_of_leaving_deletes_no_version_of_others(scene: Scene) -> None:
     """Versions of one mark go together, and a note may name one that is not there, beside those of another table."""
     before, note = scene.rows(), f"{scene.home}/.planproof/leaving/{scene.database}.t.json"
     version = f"{scene.version.rpartition('.')[0]}.zz_9"
-    form = {"table": f"`{scene.database}`.`t`", "version": version, "home": f"{scene.home}/t", "form": 1}
-    scene.store.write(note, json.dumps(form))
     for force in (False, True):
+        scene.store.write(note, json.dumps(asdict(Departure(f"`{scene.database}`.`t`", version, f"{scene.home}/t"))))
         move_home(scene.session, scene.store, [scene.home], force)
         assert scene.rows() == before
+
+
+def test_a_note_of_leaving_deletes_no_file_outside_of_the_home(scene: Scene) -> None:
+    """What was copied home is deleted again where its version has lost it: a path may lead out of there."""
+    before, note = scene.rows(), f"{scene.home}/.planproof/leaving/{scene.database}.t.json"
+    home, link = f"{scene.home}/t", Path(scene.home) / "t" / "aside"
+    version = Path(scene.home) / "__planproof" / "t" / "0a1b2c3d.zz_9"
+    version.mkdir(parents=True)
+    link.symlink_to(scene.folder / "deep")
+    for path in (f"{'../' * 30}{scene.folder}/deep/file", "aside/file"):
+        form = asdict(Departure(f"`{scene.database}`.`t`", str(version), home, (path,)))
+        scene.store.write(note, json.dumps(form))
+        reports = move_home(scene.session, scene.store, [scene.home])
+        assert "names what no publish" in str(reports[0].error), reports
+        assert scene.rows() == before, path
+    link.unlink()
+    scene.store.delete(f"{scene.home}/__planproof")
 
 
 @EVERY

@@ -57,6 +57,10 @@ class Store(Protocol):
     def move(self, source: str, target: str) -> None:
         """Renames a file or folder. Fails where the target exists. Makes the target's parent."""
 
+    def copy(self, source: str, target: str) -> None:
+        """Copies a file, or gives it a second name: data files are never changed. Fails where the target exists. Makes
+        the target's parent."""
+
 
 def decode_uri(uri: str) -> str:
     """A location of a catalog's URI.
@@ -224,6 +228,19 @@ class LocalStore:
                 os.replace(checksum, _checksum_path(new))
         except OSError as error:
             raise SparkFailure(f"cannot move {source} to {target}: {error}") from error
+
+    def copy(self, source: str, target: str) -> None:
+        old, new = _path(source), _path(target)
+        try:
+            os.makedirs(os.path.dirname(new), exist_ok=True)
+            try:
+                os.link(old, new)
+            except OSError as error:
+                if error.errno not in (*_LINKLESS, errno.EXDEV):
+                    raise
+                shutil.copyfile(old, new)
+        except OSError as error:
+            raise SparkFailure(f"cannot copy {source} to {target}: {error}") from error
 
 
 def _path(location: str) -> str:
@@ -398,6 +415,16 @@ class HadoopStore:
             if not files.rename(old, new):
                 raise SparkFailure(f"cannot move {source} to {target}")
 
+    def copy(self, source: str, target: str) -> None:
+        from planproof.session.failures import translate_errors
+
+        with translate_errors():
+            files, old = self._open(source)
+            others, new = self._open(target)
+            copy = getattr(self._jvm, "org.apache.hadoop.fs.FileUtil").copy
+            if not copy(files, old, others, new, False, False, self._conf):
+                raise SparkFailure(f"cannot copy {source} to {target}")
+
 
 def _prune(files: Any, folder: Any) -> None:
     for status in files.listStatus(folder):
@@ -449,3 +476,6 @@ class RoutedStore:
 
     def move(self, source: str, target: str) -> None:
         self._route(source).move(source, target)
+
+    def copy(self, source: str, target: str) -> None:
+        self._route(source).copy(source, target)

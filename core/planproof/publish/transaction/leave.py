@@ -1,9 +1,9 @@
 """How to leave planproof: every table's files move to where they would lie without it, and its folders are deleted.
 
 A table that was published by its location lies in `__planproof/<table>/<version>`. Its home is the table's own folder
-beside it. The files move there by one rename, and then the catalog is told by one call. A note is written before and
-deleted at the end, so that a run that was killed is finished by the next one: no file is deleted before the catalog
-knows its new place.
+beside it. The files are copied there (on this machine they get a second name), and then the catalog is told by one
+call. Only then the version is deleted: whoever reads or writes the table at any moment finds all of its rows, also
+where the run was killed. A note is written before and deleted at the end, by which the next run finishes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from planproof.publish.notes.notebook import list_notes
 from planproof.publish.transaction import journal, lock
@@ -53,17 +53,19 @@ from planproof_engine.quoting import quote_literal
 
 _LASTING = (".past", ".renewed", ".tmp")
 """What locks leave, and writes that were killed: files that nobody needs where nobody is at work."""
-_FORM = 1
+_FORM = 2
 """The version of a note's form. Another version of planproof finishes what another form says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """One table that moves: its name in backticks, the version directory it leaves, and its home."""
+    """One table that moves: its name in backticks, the version directory it leaves, and its home. `files`: what is
+    copied there, None where nothing is, or all of it was."""
 
     table: str
     version: str
     home: str
+    files: tuple[str, ...] | None = None
     form: int = _FORM
 
     @property
@@ -134,7 +136,7 @@ class _Move:
 
     def verify(self, found: Departure) -> None:
         if self.note is None:
-            refusal = _refusal(self.session, self.holdings, self.root, self.name, found)
+            refusal = _refusal(self.session, self.root, self.name, found)
             if refusal is not None:
                 raise Disbelieved(refusal)
 
@@ -164,7 +166,7 @@ def _home_of(table: StoredTable, data: str) -> str:
     return join(data, RelationName.parse(table.name).last) if _version_of(location) is not None else location
 
 
-def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: Departure) -> str | None:
+def _refusal(session: Session, root: str, name: str, note: Departure) -> str | None:
     """Why a note is not believed: whoever can write below a database's folder can write one."""
     table = note.name
     if len(table.parts) != 2 or name != _file_of(table):
@@ -181,13 +183,14 @@ def _refusal(session: Session, holdings: Holdings, root: str, name: str, note: D
     lies = data_of(session, note.table)[:1]
     if note.home != home and not any(is_within(note.home, one) and is_within(one, note.home) for one in lies):
         return f"{note.home} is not where the files of {note.table} would lie"
-    for location in (note.version, note.home):
+    copied = [join(note.home, name) for name in note.files or ()]
+    if any(map(has_detour, copied)):
+        return f"not all of its files lie in {note.home}"
+    for location in (note.version, note.home, *copied):
         link = link_in(location, own if is_within(location, own) else parent(parent(parent(note.version))))
         if link is not None:
             return f"{link} is a link"
-    holder = holdings.sharer(note.version, [table]) or holdings.holder(note.version, [table])
-    holder = holder or holdings.holder(note.home, [table])
-    return None if holder is None else f"{note.version} or {note.home} holds data of {holder}"
+    return None
 
 
 def _list_guarded(session: Session) -> Iterator[tuple[RelationName, StoredTable, list[str]]]:
@@ -220,27 +223,32 @@ def _root_of(session: Session, table: RelationName, roots: list[str]) -> str:
 
 def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, note: Departure) -> tuple[str, str]:
     """A killed move may have done some steps: each step looks first whether it is needed."""
-    table = session.table(note.table)
-    location = decode_uri(table.location or "") if table is not None else ""
-    if not is_within(location, note.version) and not is_within(location, note.home):
-        store.delete(file)
-        return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
-    holder = holdings.holder(note.version, [note.name]) if is_within(location, note.version) else None
-    if holder is not None:
-        return "refused", f"{note.version} holds data of {holder}, too: drop it, or give it files of its own"
-    refuse_unspeakable(session, [note.home], "its home")
-    store.write(file, json.dumps(asdict(note)))
-    if not is_within(location, note.home) or not store.exists(note.home):
-        if store.exists(note.version):
-            if store.names(note.home):
-                return "refused", f"{note.home}, its home, holds files that belong to no table; move or delete them"
-            store.prune(note.home)
-            store.move(note.version, note.home)
-        if not is_within(location, note.home):
+    own = [note.name]
+    holder = holdings.sharer(note.version, own) or holdings.holder(note.version, own) or holdings.holder(note.home, own)
+    if holder is None and is_within(_location(session, note.table), note.version):
+        refuse_unspeakable(session, [note.home], "its home")
+        if store.names(note.home) and not _is_copied(store, note):
+            return "refused", f"{note.home}, its home, holds files that belong to no table; move or delete them"
+        store.delete(note.home)
+        note = replace(note, files=tuple(store.contents(note.version)))
+        store.write(file, json.dumps(asdict(note)))
+        _copy(store, note.version, note.home, note.files or ())
+        if is_within(_location(session, note.table), note.version):
             session.rows(f"ALTER TABLE {note.table} SET LOCATION {quote_literal(note.home)}")
-            session.rows(f"REFRESH TABLE {note.table}")
-    if table is not None and table.partition_by:
-        _bring_partitions_home(session, store, holdings, note)
+    if holder is not None or not is_within(_location(session, note.table), note.home):
+        holdings.forget()
+        if _is_copied(store, note) and holdings.holder(note.home) is None:
+            store.delete(note.home)
+        store.delete(file)
+        if holder is not None:
+            said = f"{note.version} or {note.home} holds data of {holder}"
+            return "refused", f"{said}, too: drop it, or give it files of its own"
+        return "refused", "it was published anew, or dropped, since its move began; run `planproof clean` again"
+    if note.files is not None:
+        _follow(store, note.version, note.home, note.files)
+    store.write(file, json.dumps(asdict(replace(note, files=None))))
+    _bring_partitions_home(session, store, holdings, note)
+    session.rows(f"REFRESH TABLE {note.table}")
     mark, folder = mark_of(note.version), parent(note.version)
     held = data_of(session, note.table)
     for version in store.names(folder):
@@ -251,8 +259,34 @@ def _carry_home(session: Session, store: Store, holdings: Holdings, file: str, n
     return "moved home", f"its files lie in {note.home} now"
 
 
+def _location(session: Session, name: str) -> str:
+    """Where a table lies now; an empty text where there is none."""
+    table = session.registered_table(name)
+    return decode_uri(table.location or "") if table is not None else ""
+
+
+def _copy(store: Store, version: str, home: str, names: Iterable[str]) -> None:
+    for name in names:
+        store.copy(join(version, name), join(home, name))
+
+
+def _is_copied(store: Store, note: Departure) -> bool:
+    """Whether no file lies in the home but what was copied there."""
+    return note.files is not None and store.contents(note.home).keys() <= {*note.files}
+
+
+def _follow(store: Store, version: str, home: str, copied: Sequence[str]) -> None:
+    """Does to the copy what others did to the version before the catalog knew of the copy."""
+    if not store.exists(version):
+        return
+    there = store.contents(version)
+    _copy(store, version, home, there.keys() - {*copied} - store.contents(home).keys())
+    for name in {*copied} - there.keys():
+        store.delete(join(home, name))
+
+
 def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, note: Departure) -> None:
-    """Moves the partitions that lie in version directories below their table's home, and tells the catalog.
+    """Copies the partitions that lie in version directories below their table's home, and tells the catalog.
 
     A partition stays where it is, as does its version, where another table has data there, or a partition at its place.
     """
@@ -260,22 +294,19 @@ def _bring_partitions_home(session: Session, store: Store, holdings: Holdings, n
         new = join(note.home, old.partition)
         if not old.partition or _version_of(old.location) is None or is_within(old.location, note.home):
             continue
-        if store.exists(old.location):
-            if holdings.holder(old.location, [note.name]) is not None:
-                continue
-            if store.exists(new):
-                # What lies there was replaced: no partition of the table, nor another table, has its data in it.
-                if holdings.holder(new, [note.name]) is not None or any(
-                    is_within(one, new) or is_within(new, one) for one in data_of(session, note.table)[1:]
-                ):
-                    continue
-                store.delete(new)
-            store.move(old.location, new)
-        if store.exists(new):
-            session.rows(
-                f"ALTER TABLE {note.table} PARTITION ({format_spec(old.partition)}) SET LOCATION {quote_literal(new)}"
-            )
-    session.rows(f"REFRESH TABLE {note.table}")
+        if holdings.holder(old.location, [note.name]) is not None or holdings.holder(new, [note.name]) is not None:
+            continue
+        # What lies there was replaced, or is a copy that was not finished, if no partition of the table has it.
+        if any(is_within(one, new) or is_within(new, one) for one in data_of(session, note.table)[1:]):
+            continue
+        store.delete(new)
+        copied = tuple(store.contents(old.location))
+        _copy(store, old.location, new, copied)
+        session.rows(
+            f"ALTER TABLE {note.table} PARTITION ({format_spec(old.partition)}) SET LOCATION {quote_literal(new)}"
+        )
+        _follow(store, old.location, new, copied)
+        store.delete(old.location)
 
 
 def _sweep_folder(store: Store, holdings: Holdings, data: str, roots: Sequence[str], force: bool) -> list[Report]:
