@@ -54,11 +54,14 @@ class View:
         if prior is None or prior.kind == "view":
             return entry.step == "clean" or self._has_query(publication)
         found = publication.stored(entry.target)
-        is_view = found is not None and found.kind == "view"
-        if prior.kind == "table":
-            return is_view
-        # The old view and the new one look the same: it is the new one once the old one is aside.
-        return is_view and (entry.step == "clean" or publication.stored(entry.away) is not None)
+        if found is None or found.kind != "view":
+            return False
+        if entry.step == "clean":
+            return True
+        # Somebody else may have taken the name: only the new view has what stood aside dropped.
+        is_new = found.text is None or self._has_query(publication)
+        # An old view of Iceberg's and the new one look the same: it is the new one once the old one is aside.
+        return is_new and (prior.kind == "table" or publication.stored(entry.away) is not None)
 
     def undo(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior
