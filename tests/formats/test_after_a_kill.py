@@ -51,7 +51,8 @@ def test_what_others_do_after_a_kill_is_not_undone(name: str, case: str, act: st
         at += every
         if killed is None:
             continue
-        there.carry_out(ACTS[act])
+        # Delta has no TRUNCATE.
+        there.carry_out(["delete from {t}"] if act == "truncated" and name == "delta" else ACTS[act])
         left, moved = there.rows(), there.rows(f"{there.t}_moved")
         there.recover()
         where = f"died at {at - every} with {killed}, {act}: left {left}, moved {moved}"
