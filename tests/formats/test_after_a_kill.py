@@ -34,6 +34,8 @@ ACTS = {
 @pytest.mark.parametrize("act", keep_quick(ACTS, "renamed and made anew", "overwritten"))
 @cases("location", "replace", "rename", but=("view",))
 def test_what_others_do_after_a_kill_is_not_undone(name: str, case: str, act: str, every: int, place: Make) -> None:
+    if name == "iceberg" and "renamed" in act:
+        pytest.skip("a catalog of folders renames no table")
     # Before that, nothing is staged.
     at = 12 if every > 1 else 0
     while True:

@@ -56,9 +56,8 @@ class Walk:
         self.create()
 
     def rows(self) -> Rows:
-        """The first two columns: others add some."""
-        found = self.there.rows()
-        return None if found is None else sorted((row[:2] for row in found), key=str)
+        """Without the columns that others add."""
+        return self.there.rows(columns="id, d")
 
     # --- what others do ---------------------------------------------------------------------------------------------
 
@@ -157,7 +156,9 @@ class Walk:
         patch.undo()
         killed, either = self.rows(), [before, written(kind, row, before)]
         acts = (None, self.insert, self.drop, self.fill_anew, self.overwrite, self.maintain)
-        act = self.random.choice(acts if killed is not None else (None,))
+        # A catalog in memory dies with its process, and partitions of a renamed table are found by the names of before.
+        is_lost = self.shape == "partitioned" and self.spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
+        act = self.random.choice((None, self.drop) if is_lost else acts) if killed is not None else None
         if act is not None:
             act()
         left = self.rows()
@@ -172,7 +173,7 @@ class Walk:
         else:
             kind, model, row = self.model()
             report = Guard(self.random.choice(self.sessions)).publish(model)
-            assert report.outcome != "failed", f"seed {self.seed}: {report.error}; {self.said}"
+            assert report.outcome != "failed" or report.details.transient, f"seed {self.seed}: {report.error}"
             if report.outcome == "published":
                 allowed = [written(kind, row, rows) for rows in allowed]
         done = act.__name__ if act else "nothing"
