@@ -34,6 +34,8 @@ ACTS = {
 @pytest.mark.parametrize("act", keep_quick(ACTS, "renamed and made anew", "overwritten"))
 @cases("location", "replace", "rename", but=("view",))
 def test_what_others_do_after_a_kill_is_not_undone(name: str, case: str, act: str, every: int, place: Make) -> None:
+    if name == "iceberg" and "renamed" in act:
+        pytest.skip("a catalog of folders renames no table")
     # Before that, nothing is staged.
     at = 12 if every > 1 else 0
     while True:
@@ -51,7 +53,8 @@ def test_what_others_do_after_a_kill_is_not_undone(name: str, case: str, act: st
         at += every
         if killed is None:
             continue
-        there.carry_out(ACTS[act])
+        # Delta has no TRUNCATE.
+        there.carry_out(["delete from {t}"] if act == "truncated" and name == "delta" else ACTS[act])
         left, moved = there.rows(), there.rows(f"{there.t}_moved")
         there.recover()
         where = f"died at {at - every} with {killed}, {act}: left {left}, moved {moved}"

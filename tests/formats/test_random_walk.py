@@ -1,4 +1,5 @@
-"""Random walks of two guards, a bare writer, DDL, maintenance, recoveries and leaving over one table of each format.
+"""Random walks of two guards, a bare writer, DDL, maintenance, kills, recoveries and leaving over one table of each
+format.
 
 Whatever happens at any moment, the table is what one of the writers left, each report says what became of its rows, and
 nobody's files are deleted but one's own."""
@@ -12,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from test_every_format import Killed, dying
 from under_test import FORMATS, Place, meanwhile
 
 from planproof import Guard, Model, Report
+from planproof.publish.transaction import owner
 from planproof.publish.transaction.leave import move_home
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
@@ -53,9 +56,8 @@ class Walk:
         self.create()
 
     def rows(self) -> Rows:
-        """The first two columns: others add some."""
-        found = self.there.rows()
-        return None if found is None else sorted((row[:2] for row in found), key=str)
+        """Without the columns that others add."""
+        return self.there.rows(columns="id, d")
 
     # --- what others do ---------------------------------------------------------------------------------------------
 
@@ -76,6 +78,14 @@ class Walk:
         # Spark makes no table over the files of another.
         if not folder.exists() or not any(folder.iterdir()):
             self.create()
+
+    def fill_anew(self) -> None:
+        self.make_anew()
+        self.insert()
+
+    def overwrite(self) -> None:
+        if self.rows() is not None:
+            self.sql(f"insert overwrite {self.t} (id, d) values ({next(self.numbers)}, 'x')")
 
     def widen(self) -> None:
         if self.rows() is not None:
@@ -130,6 +140,49 @@ class Walk:
         self.said.append(where)
         self.judge(kind, row, report, [before, *after], where)
 
+    def die(self, patch: pytest.MonkeyPatch) -> None:
+        """A publish is killed, others go on, and somebody recovers it or publishes."""
+        kind, model, row = self.model()
+        before, at = self.rows(), self.random.randrange(40)
+        guard = dying(at, self.there, patch)
+        try:
+            report = guard.publish(model)
+        except Killed:
+            owner._running.clear()
+        else:
+            patch.undo()
+            self.judge(kind, row, report, [before], f"seed {self.seed}: {kind} {row}, not killed at {at}; {self.said}")
+            return
+        patch.undo()
+        killed, either = self.rows(), [before, written(kind, row, before)]
+        acts = (None, self.insert, self.drop, self.fill_anew, self.overwrite, self.maintain)
+        # A catalog in memory dies with its process, and partitions of a renamed table are found by the names of before.
+        is_lost = self.shape == "partitioned" and self.spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
+        act = self.random.choice((None, self.drop) if is_lost else acts) if killed is not None else None
+        if act is not None:
+            act()
+        left = self.rows()
+        allowed = [left]
+        if act == self.insert:
+            added = [other for other in left or [] if other not in (killed or [])]
+            allowed = [sorted([*(rows or []), *added], key=str) for rows in either]
+        elif act not in (self.fill_anew, self.overwrite):
+            allowed += either
+        if self.random.random() < 0.5:
+            self.force()
+        else:
+            kind, model, row = self.model()
+            report = Guard(self.random.choice(self.sessions)).publish(model)
+            assert report.outcome != "failed" or report.details.transient, f"seed {self.seed}: {report.error}"
+            if report.outcome == "published":
+                allowed = [written(kind, row, rows) for rows in allowed]
+        done = act.__name__ if act else "nothing"
+        where = (
+            f"seed {self.seed}: killed at {at}, {done}: {before} -> {killed} -> {left} -> {self.rows()}; {self.said}"
+        )
+        self.said.append(where)
+        assert self.rows() in allowed, where
+
     def judge(self, kind: str, row: tuple[Any, ...], report: Report, stood: list[Rows], where: str) -> None:
         """`stood`: the table's rows before the publish, and after what somebody did meanwhile."""
         found, told = self.rows(), {f.code for f in report.findings}
@@ -181,7 +234,7 @@ def test_the_table_is_what_one_of_the_writers_left(name: str, seeds: range, plac
         walk = Walk(there, seed)
         for _ in range(4):
             with pytest.MonkeyPatch.context() as patch:
-                walk.publish(patch)
+                walk.random.choice((walk.publish, walk.die))(patch)
             walk.check()
             walk.random.choice((walk.insert, walk.leave, walk.force, walk.maintain, walk.check))()
         walk.force()

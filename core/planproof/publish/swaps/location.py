@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from planproof.publish.transaction.names import is_within
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.transaction.versions import sweep
 
 RETENTION = 900.0
 """For so many seconds a replaced version stays on disk, because sessions may have listed its files."""
@@ -66,4 +67,4 @@ class Location:
             publication.delete_replaced(entry.native)
         # The version before stays whatever its age; so do those that were replaced a moment ago.
         kept = [entry.stage_location, prior.location if prior and prior.location else ""]
-        publication.sweep(entry.stage_location, kept, RETENTION)
+        sweep(publication, entry.stage_location, kept, RETENTION)

@@ -16,6 +16,7 @@ from planproof.publish.transaction.names import FOUND, Refused, is_within, join
 from planproof.publish.transaction.partition import format_spec, list_locations, list_names, partitions_of
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.verification import parent_version
+from planproof.publish.transaction.versions import drop_prior
 from planproof.session.protocol import SparkFailure, StoredTable
 from planproof.session.store import decode_uri
 from planproof_engine.catalog import RelationName
@@ -87,7 +88,7 @@ class Rename:
         if prior.managed and publication.is_in_memory():
             repoint_partitions(publication, entry.away, prior.location, publication.stored(entry.away))
         _delete_overwritten(publication)
-        publication.drop_prior(now)
+        drop_prior(publication, now)
 
     def undo(self, publication: JournaledPublication) -> None:
         entry, prior = publication.entry, publication.entry.prior

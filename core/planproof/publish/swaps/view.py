@@ -16,6 +16,7 @@ from planproof.publish.materialize.stage import format_properties, own_propertie
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import UNDO
+from planproof.publish.transaction.versions import drop_prior
 from planproof.session.protocol import StoredTable
 from planproof_engine.quoting import quote_literal, quote_parts
 from planproof_engine.texts import drop_terminators
@@ -86,7 +87,7 @@ class View:
         prior = publication.entry.prior
         if prior is not None and prior.kind != "view":
             publication.step("clean")
-            publication.drop_prior()
+            drop_prior(publication)
 
 
 def digest_of(query: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -20,7 +19,7 @@ from planproof.publish.transaction.content import (
 from planproof.publish.transaction.deletion import Holdings, data_of, is_in_versions_of
 from planproof.publish.transaction.journal import Content, Entry, Journal, Prior
 from planproof.publish.transaction.lock import Lock
-from planproof.publish.transaction.names import PREFIX, Refused, is_within, join, mark_of, parent, refuse_unspeakable
+from planproof.publish.transaction.names import PREFIX, Refused, is_within, join, parent, refuse_unspeakable
 from planproof.publish.transaction.partition import format_spec
 from planproof.publish.transaction.states import STATES, UNDO, UNDONE, Target
 from planproof.session.absence import is_listed
@@ -354,26 +353,6 @@ class JournaledPublication:
         known = ColumnNames(table.schema.names if table else ())
         return [(name, kind) for name, kind in self.entry.columns if name not in known]
 
-    def sweep(self, version: str | None, kept: Iterable[str] = (), seconds: float = 0) -> None:
-        """Removes the versions that bear the mark of `version`, but those `kept` and what was kept after a rejection.
-
-        A table of the same name in another metastore has a mark of its own. A version that was replaced less than
-        `seconds` ago stays for those who listed its files: it was, when the next one was written.
-        """
-        mark = mark_of(version) if version is not None and self.is_version(version) else None
-        if version is None or mark is None:
-            return
-        folder = parent(version)
-        own = [join(folder, name) for name in self.store.names(folder) if mark_of(name) == mark]
-        written = sorted((self.store.modification_time(location) or 0.0, location) for location in own)
-        until = time.time() - seconds
-        replaced = [one for (_, one), (then, _) in zip(written, [*written[1:], (0.0, "")]) if then <= until]
-        spare = [location for location in replaced if not any(is_within(one, location) for one in kept if one)]
-        rejected = [location for _, location in self.list_rejected()] if spare else []
-        for location in spare:
-            if not any(is_within(one, location) for one in rejected):
-                self.delete_unused(location)
-
     def list_rejected(self) -> list[tuple[str, str]]:
         """The staging tables of this target that were kept for a look, quoted, each with its location."""
         entry = self.entry
@@ -473,28 +452,6 @@ class JournaledPublication:
         if self.stored(bad_rows.table) is not None:
             self.change(f"ALTER TABLE {bad_rows.table} DROP IF EXISTS PARTITION ({format_spec(bad_rows.partition)})")
         self.delete(bad_rows.location)
-
-    def drop_prior(self, now: StoredTable | None = None) -> None:
-        """Removes the old relation, which stands aside: nothing, where the catalog does not know it.
-
-        A managed table's data go with it; of an external table's, only what planproof itself had written.
-        """
-        entry, prior = self.entry, self.entry.prior
-        if prior is None or self.stored(entry.away) is None:
-            return
-        if self.replaced is not None:
-            self.count_others(self._prior_names())
-        if prior.location is not None and self.is_version(prior.location):
-            self.delete_unused(prior.location, now)
-            self.sweep(prior.location)
-        elif prior.location is not None and prior.managed:
-            self.delete_replaced(prior.location)
-        is_elsewhere = prior.managed and prior.location is not None and not is_within(prior.location, entry.native)
-        if prior.kind == "table" and is_elsewhere and not self.is_in_memory():
-            # DROP deletes the folder that Hive holds, which may be one that somebody set right before the rename; Spark
-            # shows the default one. It passes on only a location that differs from the one it shows.
-            self.set_location(entry.away, f"{self.away_home}_dropped")
-        self.drop(entry.away, prior.kind)
 
 
 def column_list(columns: Iterable[tuple[str, str]]) -> str:
