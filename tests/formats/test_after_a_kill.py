@@ -54,9 +54,17 @@ def test_what_others_do_after_a_kill_is_not_undone(name: str, case: str, act: st
         if killed is None:
             continue
         # Delta has no TRUNCATE.
-        there.carry_out(["delete from {t}"] if act == "truncated" and name == "delta" else ACTS[act])
+        acts = ["delete from {t}"] if act == "truncated" and name == "delta" else ACTS[act]
+        try:
+            there.carry_out(acts)
+        except Exception as error:
+            # Spark makes no table where files of the killed publish lie.
+            if "LOCATION_ALREADY_EXISTS" in str(error):
+                continue
+            raise
         left, moved = there.rows(), there.rows(f"{there.t}_moved")
-        there.recover()
+        reports = Guard(there.other).recover(force=True)
+        assert "failed" not in [r.outcome for r in reports], [r.error for r in reports]
         where = f"died at {at - every} with {killed}, {act}: left {left}, moved {moved}"
         found = there.rows()
         either = [there.case.old or [], there.case.new]
@@ -70,6 +78,8 @@ def test_what_others_do_after_a_kill_is_not_undone(name: str, case: str, act: st
             allowed += [there.case.old, *([row] for row in there.case.old or [])]
         assert found in allowed, f"{where}; then {found}"
         assert there.rows(f"{there.t}_moved") == moved, where
-        assert there.left() == [], where
+        # Where only the files could tell that the new table had its name by then, the old one is kept, and named.
+        said_of = " ".join(f.message or "" for r in reports for f in r.findings)
+        assert [name for name in there.left() if f"`{name}`; " not in said_of] == [], f"{where}: {said_of}"
         Guard(there.other).recover(force=True)
         assert there.rows() == found, where
