@@ -1,4 +1,4 @@
-"""A process that was killed after any of its changes, and what others then do with bare Spark."""
+"""A process that was killed before or after any of its changes, and what others then do with bare Spark."""
 
 from __future__ import annotations
 
@@ -30,27 +30,33 @@ class Killed(BaseException):
     """No `except Exception` catches it, and no clean-up that a killed process could not do runs on it."""
 
 
-def dies_after(at: int, there: Place, patch: pytest.MonkeyPatch, act: Callable[[Guard], Any]) -> Any:
-    """What `act` gives, with a guard that dies after number `at` of its calls that change more than locks; None where
-    it has died: nothing of it is at work any more then."""
+def dying(at: int, there: Place, patch: pytest.MonkeyPatch) -> Guard:
+    """A guard that dies at number `at` of the calls that change something, each counted before it is carried out and
+    once more after it. From then on it changes nothing any more."""
     guard, told = Guard(there.spark.newSession()), list[str]()
 
     def dies(plain: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*given: Any, **more: Any) -> Any:
-            found = plain(*given, **more) if len(told) <= at else None
-            if not any("/locks/" in str(one) for one in given):
-                told.append(plain.__name__)
-            if len(told) > at:
-                raise Killed
+            for moment in ("before", "after"):
+                told.append(f"{moment} {plain.__name__}")
+                if len(told) > at:
+                    raise Killed
+                if moment == "before":
+                    found = plain(*given, **more)
             return found
 
         return counted
 
     watch_changes(guard, there.format, patch, dies)
-    try:
-        return act(guard)
-    except Killed:
-        owner._running.clear()
-        return None
-    finally:
-        patch.undo()
+    return guard
+
+
+def kill(at: int, there: Place, act: Callable[[Guard], Any]) -> Any:
+    """What `act` gives, with a guard that dies at number `at`; None where it has died: nothing of it is at work any
+    more then."""
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            return act(dying(at, there, patch))
+        except Killed:
+            owner._running.clear()
+            return None

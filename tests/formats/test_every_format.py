@@ -8,6 +8,7 @@ PYTEST_ARGS=tests/formats`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from killed import Killed, kill
 from quick import keep_quick
 from under_test import (
     BAD,
@@ -26,7 +28,6 @@ from under_test import (
     Rows,
     caught,
     meanwhile,
-    watch_changes,
 )
 
 from planproof import Contract, Guard, Report
@@ -34,7 +35,7 @@ from planproof.publish.data_tests.trial import DataTest, run_tests
 from planproof.publish.kernel import Publish
 from planproof.publish.parquet import Parquet
 from planproof.publish.protocol import Steps
-from planproof.publish.transaction import lock, owner
+from planproof.publish.transaction import lock
 from planproof.publish.transaction.leave import move_home
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
@@ -55,31 +56,6 @@ def cases(*quick: str, but: Iterable[str] = ()) -> Any:
         if case not in but
     ]
     return pytest.mark.parametrize(("name", "case"), found)
-
-
-class Killed(BaseException):
-    """No `except Exception` catches it, and no clean-up that a killed process could not do runs on it."""
-
-
-def dying(at: int, there: Place, patch: pytest.MonkeyPatch) -> Guard:
-    """A guard that dies at number `at` of the calls that change something, each counted before it is carried out and
-    once more after it. From then on it changes nothing any more."""
-    guard, told = Guard(there.spark.newSession()), list[str]()
-
-    def dies(plain: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*given: Any, **more: Any) -> Any:
-            for moment in ("before", "after"):
-                told.append(f"{moment} {plain.__name__}")
-                if len(told) > at:
-                    raise Killed
-                if moment == "before":
-                    found = plain(*given, **more)
-            return found
-
-        return counted
-
-    watch_changes(guard, there.format, patch, dies)
-    return guard
 
 
 def once(patch: pytest.MonkeyPatch, point: str, act: Callable[[], Any]) -> list[bool]:
@@ -131,15 +107,10 @@ def test_killed_at_any_call_the_table_is_old_or_new(name: str, case: str, every:
     outcomes, at = set[bool](), 0
     while True:
         there = place(name, case)
-        with pytest.MonkeyPatch.context() as patch:
-            guard = dying(at, there, patch)
-            try:
-                report = there.publish(guard)
-            except Killed:
-                owner._running.clear()  # A process that was killed works on nothing any more.
-            else:
-                assert report.outcome == "published", said(report)
-                break
+        report = kill(at, there, there.publish)
+        if report is not None:
+            assert report.outcome == "published", said(report)
+            break
         there.recover()
         found = there.rows()
         assert found in (there.case.old, there.case.new), f"died at {at}: {found}"
@@ -356,13 +327,7 @@ def test_bad_rows_are_quarantined_once_or_not_at_all(name: str, case: str, every
     while True:
         there = place(name, case)
         new = sorted([*(there.case.old or [] if case == "append" else []), (2, "b")], key=str)
-        with pytest.MonkeyPatch.context() as patch:
-            guard = dying(at, there, patch)
-            try:
-                report = there.publish(guard, **broken_by(there))
-            except Killed:
-                owner._running.clear()
-                report = None
+        report = kill(at, there, functools.partial(there.publish, **broken_by(there)))
         if report is None:
             there.recover()
         else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from killed import dies_after
+from killed import kill
 from quick import keep_quick
 from test_every_format import said
 from under_test import OLD, PARQUET, Place
@@ -83,7 +83,7 @@ def is_table(there: Place, name: str) -> bool:
     return name not in views
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.faults)])
 @pytest.mark.parametrize("follow", ["recover", "publish"])
 @pytest.mark.parametrize("act", keep_quick(ACTS, "made a view"))
 @pytest.mark.parametrize("case", keep_quick(CASES, "view over a table"))
@@ -94,11 +94,11 @@ def test_what_others_put_in_a_views_place_stands(case: str, act: str, follow: st
 def find_harm(spark: Any, case: str, act: str, follow: str, every: int = 1) -> list[str]:
     at, harms, format = 0, list[str](), replace(PARQUET, cases=CASES)
     while True:
-        with format.database(spark) as database, pytest.MonkeyPatch.context() as patch:
+        with format.database(spark) as database:
             there = Place(spark, format, case, database)
-            report = dies_after(at, there, patch, there.publish)
+            report = kill(at, there, there.publish)
             if report is not None:
                 assert report.outcome == "published", said(report)
                 return harms
-            harms += [f"died after {at}: {harm}" for harm in play(there, act, follow)]
+            harms += [f"killed at {at}: {harm}" for harm in play(there, act, follow)]
         at += every

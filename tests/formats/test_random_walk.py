@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_every_format import Killed, dying
+from killed import kill
 from under_test import FORMATS, Place, meanwhile
 
 from planproof import Guard, Model, Report
-from planproof.publish.transaction import owner
 from planproof.publish.transaction.leave import move_home
 from planproof.publish.transaction.places import database_root
 from planproof.session import open as opened
@@ -146,20 +145,14 @@ class Walk:
         self.said.append(where)
         self.judge(kind, row, report, [before, *after], where)
 
-    def die(self, patch: pytest.MonkeyPatch) -> None:
+    def die(self, _: pytest.MonkeyPatch) -> None:
         """A publish is killed, others go on, and somebody recovers it or publishes."""
         kind, model, row = self.model()
         before, at = self.rows(), self.random.randrange(40)
-        guard = dying(at, self.there, patch)
-        try:
-            report = guard.publish(model)
-        except Killed:
-            owner._running.clear()
-        else:
-            patch.undo()
+        report = kill(at, self.there, lambda guard: guard.publish(model))
+        if report is not None:
             self.judge(kind, row, report, [before], f"seed {self.seed}: {kind} {row}, not killed at {at}; {self.said}")
             return
-        patch.undo()
         killed, either = self.rows(), [before, written(kind, row, before)]
         acts = (None, self.insert, self.drop, self.fill_anew, self.overwrite, self.maintain)
         act = self.random.choice((None,) if killed is None or self.forgets else acts)
