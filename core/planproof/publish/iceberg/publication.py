@@ -202,7 +202,6 @@ def begin_publication(
         transaction.is_new,
         transaction.location,
         branch=transaction.branch,
-        created=transaction.created,
     )
     stage = Stage(model, target, transaction.staged, strategy, effect)
     return IcebergPublication(transaction, stage, Notebook(store, root, note))

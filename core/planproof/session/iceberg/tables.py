@@ -273,7 +273,6 @@ def _stored_table(name: str, table: Any, properties: dict[str, str]) -> StoredTa
         True,
         properties,
         properties.get("comment"),
-        created=str(table.operations().current().uuid()),
     )
 
 
