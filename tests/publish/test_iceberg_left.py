@@ -35,8 +35,8 @@ class Lakes:
     """A session whose Iceberg catalogs name the files or do not, or (None) have no such table. The database lies at
     `root`, its tables in folders of their names; `fenced` are those that were committed to."""
 
-    def __init__(self, names: bool | None, root: Path = Path("/nowhere")) -> None:
-        self.names, self.root, self.fenced = names, root, list[str]()
+    def __init__(self, names: bool | None, root: Path = Path("/nowhere"), created: str = "first") -> None:
+        self.names, self.root, self.fenced, self.created = names, root, list[str](), created
 
     def transactions(self) -> Any:
         return SimpleNamespace(
@@ -49,7 +49,7 @@ class Lakes:
 
     def table(self, name: str) -> Any:
         location = str(self.root / split_name(name)[-1])
-        return None if self.names is None else SimpleNamespace(location=location, properties={})
+        return None if self.names is None else SimpleNamespace(location=location, properties={}, created=self.created)
 
     def rows(self, sql: str) -> list[Any]:
         return []
@@ -96,10 +96,13 @@ def test_what_a_snapshot_names_stays(tmp_path: Path) -> None:
     assert files(tmp_path) == {f"t/{name}" for name in before}
 
 
-@pytest.mark.parametrize("case", ["renamed or dropped", "made, and renamed", "commit on its way"])
+@pytest.mark.parametrize(
+    "case", ["renamed or dropped", "made, and renamed", "renamed and made anew", "commit on its way"]
+)
 def test_what_may_be_needed_stays_until_it_is_given_up(tmp_path: Path, case: str) -> None:
-    names = False if case == "commit on its way" else None
-    _, location = left(tmp_path, is_new=case == "made, and renamed", step="commit")
+    names = None if case in ("renamed or dropped", "made, and renamed") else False
+    created = "before" if case == "renamed and made anew" else "first"
+    _, location = left(tmp_path, is_new=case == "made, and renamed", step="commit", created=created)
     if case == "made, and renamed":
         (tmp_path / "t/metadata/00000-a.metadata.json").write_text("{}")
     before = files(tmp_path)

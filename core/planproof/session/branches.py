@@ -164,6 +164,10 @@ class BranchChange:
         return None if self._base is None else str(self._base)
 
     @property
+    def created(self) -> None:
+        return None
+
+    @property
     def branch(self) -> str:
         return self._branch
 

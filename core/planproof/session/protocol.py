@@ -195,6 +195,11 @@ class Transaction(Protocol):
         """The name of the state of the table on which the change was opened; None where there was no table."""
 
     @property
+    def created(self) -> str | None:
+        """What tells the table from any other one that ever had its name, as `StoredTable.created`; None where that is
+        not told."""
+
+    @property
     def branch(self) -> str | None:
         """The branch of the table that holds the change until it is committed; None for an open transaction."""
 

@@ -40,12 +40,20 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
     table = tables.table(complete.quoted)
     if table is None and note.staging is not None:
         table = tables.table(note.staging)
-    if table is not None:
+    if is_another(table, note):
+        pass  # Nothing that the note names is touched then.
+    elif table is not None:
         _verify_files(table, note.owner.run, note.folder, note.others)
     elif note.is_new:
         _verify_new(names, home, note)
     if note.quarantine is not None:
         _verify_quarantine(tables, complete, note)
+
+
+def is_another(table: StoredTable | None, note: Note) -> bool:
+    """Whether a table is not the one that the publish began on, or was about to make, but has its name by now: that one
+    may have another name, and the files of the publish."""
+    return table is not None and note.created is not None and table.created != note.created
 
 
 def _verify_new(names: Names, home: str | None, note: Note) -> None:

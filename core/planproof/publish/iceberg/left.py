@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planproof.publish.iceberg.believed import verify
+from planproof.publish.iceberg.believed import is_another, verify
 from planproof.publish.notes.note import Note, QuarantinedFiles
 from planproof.publish.notes.notebook import SETTLES, Left, forget, give_up_if_forced, is_young, remove, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
@@ -39,12 +39,9 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
     if named:
         forget(store, location)
         return "finished", "it had been committed"
-    if named is None and not note.is_new:
-        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
-    if named is None and _was_registered(store, note):
-        return give_up_if_forced(
-            store, location, force, f"no table {note.target} is there, and one was made at {note.location}"
-        )
+    gone = _explain_gone(tables, store, note, named)
+    if gone is not None:
+        return give_up_if_forced(store, location, force, gone)
     wait = _explain_wait(store, location, note, named, force)
     if wait is not None:
         return "left", wait
@@ -65,6 +62,17 @@ def _settle_exchange(
         remove(store, note)
     forget(store, location)
     return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
+
+
+def _explain_gone(tables: Transactional, store: Store, note: Note, named: bool | None) -> str | None:
+    """Why the table may be there under a name that nobody knows; None where it is not."""
+    if is_another(tables.table(note.target), note):
+        return f"{note.target} is another table by now"
+    if named is None and not note.is_new:
+        return f"{note.target} is not there any more, or has another name"
+    if named is None and _was_registered(store, note):
+        return f"no table {note.target} is there, and one was made at {note.location}"
+    return None
 
 
 def _explain_wait(store: Store, location: str, note: Note, named: bool | None, force: bool) -> str | None:

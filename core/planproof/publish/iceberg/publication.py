@@ -202,6 +202,7 @@ def begin_publication(
         transaction.is_new,
         transaction.location,
         branch=transaction.branch,
+        created=transaction.created,
     )
     stage = Stage(model, target, transaction.staged, strategy, effect)
     return IcebergPublication(transaction, stage, Notebook(store, root, note))

@@ -31,7 +31,8 @@ class Note:
     them elsewhere; `others` are its manifests. `is_new`: there was no table yet; `location` is the table's.
     A table that takes a view's place is made as `staging` first, and the view steps aside to `away`. A publish by SQL
     alone has in their place a `branch`, and the `snapshot` that it wrote there. `base` is the version of a Delta log
-    that the publish began on, -1 for none."""
+    that the publish began on, -1 for none. `created` tells an Iceberg table from any other one that ever had its
+    name."""
 
     model: str
     target: str
@@ -50,6 +51,7 @@ class Note:
     snapshot: int | None = None
     format: str = "iceberg"
     base: int | None = None
+    created: str | None = None
     form: int = _FORM
 
     def to_json(self) -> str:

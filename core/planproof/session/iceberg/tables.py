@@ -273,6 +273,7 @@ def _stored_table(name: str, table: Any, properties: dict[str, str]) -> StoredTa
         True,
         properties,
         properties.get("comment"),
+        created=str(table.table().operations().current().uuid()),
     )
 
 

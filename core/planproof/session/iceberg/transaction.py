@@ -204,6 +204,11 @@ class IcebergTransaction:
                     operations.commit(current, current.replaceSortOrder(read(schema, json.dumps(form))))
 
     @property
+    def created(self) -> str:
+        with translate_errors():
+            return str(self._transaction.currentMetadata().uuid())
+
+    @property
     def location(self) -> str:
         with translate_errors():
             return str(self._table.location())
