@@ -229,32 +229,6 @@ def test_what_was_read_before_the_lock_is_read_again_under_it(spark: Any, databa
     assert [row[0] for row in found] == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_staged_folder_that_somebody_deleted_is_not_finished(
-    place: Callable[[str], Place], dying: Any, killed: Any, session: Any
-) -> None:
-    """It died right after the swap; recovery finds the table there, and not its files."""
-    there = place("location")
-    frail, doom = dying(None)
-    plain = frail.rows
-
-    def rows(sql: str) -> Any:
-        found = plain(sql)
-        if "SET LOCATION" in sql:
-            doom.at = doom.calls
-        return found
-
-    frail.rows = rows
-    with pytest.raises(killed):
-        Guard(frail).publish(there.model)
-    location = session.registered_table(there.name).location
-    store = store_of(session)
-    for name in store.contents(location):
-        store.delete(f"{location}/{name}")
-    [report] = Guard(there.spark).recover()
-    assert report.outcome == "rejected", "not `finished`: none of its files is there"
-    assert there.rows() == there.old
-
-
 @pytest.mark.parametrize(
     "name", keep_quick(["location", "rename", "partitions", "table to view"], "location", "partitions")
 )

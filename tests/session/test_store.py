@@ -45,6 +45,20 @@ def test_a_file_without_end_is_not_read(store: Any, tmp_path: Path, monkeypatch:
         store.read(place)
 
 
+def test_a_file_is_copied_once_and_stays(store: Any, tmp_path: Path) -> None:
+    old, new = f"file:{tmp_path}/a b/ü", f"file:{tmp_path}/c/d/ü"
+    store.write(old, "eins")
+    store.copy(old, new)
+    assert (store.read(old), store.read(new)) == ("eins", "eins")
+    store.write(old, "zwei")
+    with pytest.raises(SparkFailure):
+        store.copy(old, new)
+    store.delete(old)
+    assert store.read(new) == "eins"
+    with pytest.raises(SparkFailure):
+        store.copy(old, f"file:{tmp_path}/e")
+
+
 def test_a_file_is_created_once(store: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "lock.json")
     assert [store.create(place, text) for text in ("mine", "yours")] == [True, False]

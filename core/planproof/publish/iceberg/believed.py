@@ -40,19 +40,18 @@ def verify(tables: Changing, location: str, note: Note, is_chosen: bool) -> None
     table = tables.table(complete.quoted)
     if table is None and note.staging is not None:
         table = tables.table(note.staging)
-    if is_another(table, note):
-        pass  # Nothing that the note names is touched then.
-    elif table is not None:
+    # Nothing that the note says of another table's files is acted on.
+    if table is not None and not is_another(table, note):
         _verify_files(table, note.owner.run, note.folder, note.others)
-    elif note.is_new:
+    elif table is None and note.is_new:
         _verify_new(names, home, note)
     if note.quarantine is not None:
         _verify_quarantine(tables, complete, note)
 
 
 def is_another(table: StoredTable | None, note: Note) -> bool:
-    """Whether a table is not the one that the publish began on, or was about to make, but has its name by now: that one
-    may have another name, and the files of the publish."""
+    """Whether the table of that name is another one than the publish began on, or was about to make. Its own one may
+    have been renamed, and still need the files of the publish."""
     return table is not None and note.created is not None and table.created != note.created
 
 

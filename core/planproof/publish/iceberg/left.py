@@ -30,12 +30,7 @@ def settle(session: Session, store: Store, location: str, note: Note, force: boo
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
         return _settle_exchange(session, tables, store, location, note)
-    named = tables.has_files_in(note.target, note.folder, note.others)
-    if named is False and store.exists(taken_mark(location)):
-        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
-        for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
-            tables.fence(table, note.owner.run)
-        named = tables.has_files_in(note.target, note.folder, note.others)
+    named = _is_committed(tables, store, location, note)
     if named:
         forget(store, location)
         return "finished", "it had been committed"
@@ -64,8 +59,19 @@ def _settle_exchange(
     return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
 
 
+def _is_committed(tables: Transactional, store: Store, location: str, note: Note) -> bool | None:
+    """Whether the table of that name has the publish's files; None where there is no such table."""
+    named = tables.has_files_in(note.target, note.folder, note.others)
+    if named is False and store.exists(taken_mark(location)) and not is_another(tables.table(note.target), note):
+        # Its owner may be at its commit. From here on the table refuses it, or has it by now.
+        for table in (note.target, *([note.quarantine.table] if note.quarantine is not None else [])):
+            tables.fence(table, note.owner.run)
+        named = tables.has_files_in(note.target, note.folder, note.others)
+    return named
+
+
 def _explain_gone(tables: Transactional, store: Store, note: Note, named: bool | None) -> str | None:
-    """Why the table may be there under a name that nobody knows; None where it is not."""
+    """Why the publish's own table may be there under another name; None where it is not."""
     if is_another(tables.table(note.target), note):
         return f"{note.target} is another table by now"
     if named is None and not note.is_new:

@@ -40,7 +40,8 @@ class Location:
             return False
         prior = publication.entry.prior
         has_old = prior is not None and prior.location is not None and publication.store.contents(prior.location)
-        return publication.look_for_files().is_final or not has_old
+        remains = publication.look_for_files()
+        return remains.is_final or (bool(remains.there) and not has_old)
 
     def _points_to_staging(self, publication: JournaledPublication) -> bool:
         current = publication.location(publication.entry.target)

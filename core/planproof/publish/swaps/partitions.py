@@ -43,15 +43,19 @@ class Partitions:
     def is_swapped(self, publication: JournaledPublication) -> bool:
         if publication.entry.step == "partitions" and publication.is_exchanged():
             return False
-        if not (all(self.are_switched(publication)) and publication.has_columns()):
+        switched = self.are_switched(publication)
+        # Since `clean` the target is the new one: a partition that lies elsewhere now was changed by somebody later.
+        if publication.entry.step != "clean" and not (all(switched) and publication.has_columns()):
             return False
-        return all(_look(publication, swap).is_final for swap in publication.entry.partitions)
+        swaps = publication.entry.partitions
+        return all(_look(publication, swap).is_final for swap, is_here in zip(swaps, switched) if is_here)
 
     def undo(self, publication: JournaledPublication) -> None:
         entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
         for swap, done in zip(entry.partitions, self.are_switched(publication, table)):
-            if done and _give_back(publication, swap):
-                publication.change(_point_back(table, swap, _find_moved(publication, table, swap.old)))
+            old = _find_moved(publication, table, swap.old)
+            if done and _give_back(publication, swap, old):
+                publication.change(_point_back(table, swap, old))
         if publication.stored(entry.target) is not None:
             publication.refresh()
         publication.discard()
@@ -102,17 +106,20 @@ def _look(publication: JournaledPublication, swap: PartitionSwap) -> Remains:
     return publication.look_for_files(swap.new, path_below(swap.new, publication.entry.stage_location))
 
 
-def _give_back(publication: JournaledPublication, swap: PartitionSwap) -> bool:
-    """Whether a partition goes back to where it lay. Files that somebody has added go with it; a partition that
-    somebody has overwritten stays theirs, and so does a new one to which somebody has added rows."""
+def _give_back(publication: JournaledPublication, swap: PartitionSwap, old: str | None) -> bool:
+    """Whether a partition goes back to where its old files lie: `old`, None for a new one. Files that somebody has
+    added go with it. A partition that somebody has overwritten stays theirs, and so does a new one to which somebody
+    has added rows."""
     remains = _look(publication, swap)
     if remains.is_taken:
         return False
-    for name in remains.others if swap.old is not None else ():
-        publication.move(join(swap.new, name), join(str(swap.old), name))
-    for name in remains.there if swap.old is None and remains.others else ():
-        publication.delete(join(swap.new, name))
-    return swap.old is not None or not remains.others
+    if old is not None:
+        for name in remains.others:
+            publication.move(join(swap.new, name), join(old, name))
+    elif remains.others:
+        for name in remains.there:
+            publication.delete(join(swap.new, name))
+    return old is not None or not remains.others
 
 
 def list_switched(publication: JournaledPublication) -> list[str]:

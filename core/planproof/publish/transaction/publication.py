@@ -226,7 +226,7 @@ class JournaledPublication:
         if self.replaced is not None:
             self.others = len(frozenset(found) - self.replaced.own)
 
-    def _prior_names(self) -> list[str]:
+    def list_prior_files(self) -> list[str]:
         """The files of the old table, which stands aside. Hive leaves them where they lay if that was no table's
         default place."""
         files = list_table_files(self.session, self.store, self.stored(self.entry.away))
@@ -377,7 +377,8 @@ class JournaledPublication:
         self.journal.close()
 
     def leave(self) -> None:
-        """Gives the publish up: its files stay as they lie, and nothing but them tells of it."""
+        """Gives the publish up: its files stay where they are; its journal goes, and a staging table that only points
+        to them."""
         staging = self.stored(self.entry.staging)
         if staging is not None and not staging.managed:
             self.drop(self.entry.staging)

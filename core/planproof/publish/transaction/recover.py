@@ -164,8 +164,10 @@ class _Entry:
         publication = JournaledPublication(asked.session, asked.store, found, self.held)
         try:
             if self.guest is not None:
+                waiting = publication.tell_prior()
                 publication.leave()
-                return "left", f"{self.guest} has its rows by now: somebody renamed the table. They stay as they lie"
+                where = f"{self.guest} has its data where this publish wrote, as if somebody had renamed the table"
+                return "left", f"{waiting}{where}: nothing of it was touched"
             ending = settle(publication, asked.force)
         finally:
             asked.holdings.forget()
@@ -184,10 +186,11 @@ class _Entry:
 
 
 def _tell_lost(publication: JournaledPublication) -> str:
-    """Says where audited files are missing from a table whose old rows are gone, too; empty where none is."""
+    """Says where audited files are missing from the folder of a table that was replaced as a whole; empty where none
+    is."""
     location = publication.location(publication.entry.target)
-    remains = None if location is None else publication.look_for_files(location)
-    if remains is None or remains.is_final or publication.entry.effect is not Effect.REPLACES:
+    if location is None or publication.entry.effect is not Effect.REPLACES:
         return ""
-    count = f"{len(remains.missing)} of its {len(remains.missing | remains.there)} audited files"
-    return f"somebody deleted {count}, and its old rows are gone: run its model again"
+    remains = publication.look_for_files(location)
+    count = f"{len(remains.missing)} of the {len(remains.missing | remains.there)} files that were audited"
+    return f"{count} are not there any more: somebody deleted or overwrote them" if remains.missing else ""

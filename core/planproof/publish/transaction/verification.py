@@ -35,7 +35,7 @@ class Disbelieved(Exception):
 class Verification:
     """What one entry may name. `publish` and `root` are where it was found. `is_chosen`: the user named this root; else
     it is the folder of one database, and its entries are about that database's tables. `guest`, once it is verified, is
-    the table (quoted) that has by now what was staged, because somebody has renamed the target."""
+    a table of another name (quoted) that has its data where this publish wrote: most likely the target, renamed."""
 
     def __init__(
         self, session: Session, holdings: Holdings, root: str, publish: str, entry: Entry, is_chosen: bool
@@ -108,7 +108,7 @@ class Verification:
         if entry.place is not None:
             data = entry.stage_location.partition(f"/{PREFIX}/")[0]
             self._expect_place("place", entry.place, [join(data, self._target.last)])
-            self._refuse_held("place", entry.place)
+            self.guest = self.guest or self._holdings.holder(entry.place, self._list_own_names())
 
     def _verify_prior(self, homes: list[str]) -> None:
         prior = self._entry.prior

@@ -40,7 +40,7 @@ def drop_prior(publication: JournaledPublication, now: StoredTable | None = None
     if prior is None or publication.stored(entry.away) is None:
         return
     if publication.replaced is not None:
-        publication.count_others(publication._prior_names())
+        publication.count_others(publication.list_prior_files())
     if prior.location is not None and publication.is_version(prior.location):
         publication.delete_unused(prior.location, now)
         sweep(publication, prior.location)
