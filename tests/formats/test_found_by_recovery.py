@@ -112,10 +112,21 @@ def test_rows_in_a_partition_of_a_swap_that_stopped_half_way_are_kept(
 
 def test_rows_in_a_new_partition_of_a_swap_that_stopped_half_way_are_kept(place: Make) -> None:
     there = place("parquet", "partitions")
-    kill(there, Partitions, "_point", 1, sql="select * from values (4, 'v'), (3, 'x') as v(id, d)")
-    there.carry_out(["refresh table {t}", "insert into {t} values (9, 'v')"])
+    kill(there, Partitions, "_point", 1, sql="select * from values (4, 'm'), (3, 'x') as v(id, d)")
+    assert there.rows() == [(1, "x"), (2, "y"), (4, "m")]
+    there.carry_out(["refresh table {t}", "insert into {t} values (9, 'm')"])
     recover(there)
-    assert there.rows() == [(1, "x"), (2, "y"), (9, "v")]
+    assert there.rows() == [(1, "x"), (2, "y"), (9, "m")]
+
+
+def test_a_first_table_that_was_renamed_is_left_at_its_place(place: Make, tmp_path: Path) -> None:
+    there = place("parquet", "first")
+    kill(there, Rename, "finish", options={"location_root": str(tmp_path)})
+    there.carry_out(["alter table {t} rename to {t}_moved"])
+    report = recover(there)
+    assert [f.code for f in report.findings] == ["PP609"], report
+    assert there.rows(f"{there.t}_moved") == there.case.new
+    assert Guard(there.other).recover() == []
 
 
 def test_a_table_that_was_renamed_with_its_new_files_is_left_and_the_old_one_is_named(
