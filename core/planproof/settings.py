@@ -253,6 +253,11 @@ class Settings:
         return cls(**check_settings(given, where))
 
     @property
+    def unenforced(self) -> tuple[str, ...]:
+        """The terms that `enforce` leaves out. The order is none of them: dbt binds columns by name."""
+        return tuple(term for term in ENFORCEABLE if term not in (*self.enforce, "order"))
+
+    @property
     def in_force(self) -> Settings:
         """The settings by which a model is judged: no finding and no error of planproof's own stops one that is only
         watched, and no row of it is set aside."""

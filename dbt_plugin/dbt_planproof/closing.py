@@ -51,7 +51,11 @@ def _list_outcomes(reports: Sequence[Report]) -> list[str]:
 def _count_contracts(published: Sequence[Report]) -> str:
     """How the contracts of the published models were found to hold: each model counts once, by its weakest term."""
     found = Counter(_describe_proof(report) for report in published if report.has_contract)
-    words = [f"{found[word]:,} {word}" for word in ("proved", "counted", "unproved", "violated") if found[word]]
+    words = [
+        f"{found[word]:,} {word}"
+        for word in ("proved", "counted", "enforced in part", "unproved", "violated")
+        if found[word]
+    ]
     if words:
         first, _, how = words[0].partition(" ")
         words[0] = f"{first} {'contract' if first == '1' else 'contracts'} {how}"
@@ -70,6 +74,8 @@ def _describe_watched(reports: Sequence[Report]) -> str:
 def _describe_proof(report: Report) -> str:
     if report.verdict is not Verdict.PROVED:
         return str(report.verdict)
+    if report.details.unenforced:
+        return "enforced in part"
     return "counted" if any(is_counted(finding) for finding in report.of(Verdict.PROVED)) else "proved"
 
 

@@ -28,8 +28,12 @@ def debug(message: str) -> None:
 
 
 def _note(message: str, level: str) -> None:
+    """Says it without what a terminal, or a runner that reads the log, would take for a command: names, and what a
+    model's config holds, are text of others."""
     from dbt_common.events.base_types import EventLevel
     from dbt_common.events.functions import fire_event
     from dbt_common.events.types import Note
 
-    fire_event(Note(msg=message), level=EventLevel[level])
+    from planproof.report.parts import neutralize
+
+    fire_event(Note(msg=neutralize(message)), level=EventLevel[level])

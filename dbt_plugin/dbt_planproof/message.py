@@ -14,7 +14,6 @@ from planproof.report.parts import (
     format_promise,
     join_lines,
     message_of,
-    neutralize,
     next_steps,
     samples_of,
     short_query,
@@ -56,7 +55,7 @@ def _write_message(report: Report, what: str, path: Path) -> str:
         lines += [f"    {join_lines(row)}" for row in rows]
         lines += [f"    {line}" for line in query.strip().splitlines()]
     lines.append(f"  report: {shorten_path(path)}")
-    return neutralize("\n".join(lines))
+    return "\n".join(lines)
 
 
 def list_remarks(report: Report) -> list[str]:
@@ -67,7 +66,7 @@ def list_remarks(report: Report) -> list[str]:
         return []
     first = min(found, key=lambda finding: (_ORDER.index(finding.verdict), is_secondary(finding)))
     more = f" (and {len(found) - 1} more in planproof/report.json)" if len(found) > 1 else ""
-    return [neutralize(join_lines(f"planproof: {report.model}: {first}{more}"))]
+    return [join_lines(f"planproof: {report.model}: {first}{more}")]
 
 
 def list_changes(report: Report) -> list[str]:
@@ -75,7 +74,7 @@ def list_changes(report: Report) -> list[str]:
     change = report.details.change
     told = [] if change is None or not change.is_any else [f"planproof: {report.model}: {join_lines(change.line())}"]
     told += [f"planproof: {join_lines(f.message)}" for f in report.findings if f.code == "PP607"]
-    return [neutralize(join_lines(line)) for line in told]
+    return [join_lines(line) for line in told]
 
 
 def list_suggestions(report: Report) -> list[str]:
@@ -83,7 +82,7 @@ def list_suggestions(report: Report) -> list[str]:
     count = sum(f.code == "PP210" for f in report.findings)
     ways = "rewriting gives" if count == 1 else "rewritings give"
     said = f"planproof: {report.model}: {count} {ways} the same rows faster; see planproof/report.json, `rewrite: on`"
-    return [neutralize(join_lines(said))] if count else []
+    return [join_lines(said)] if count else []
 
 
 def _format_table(findings: Sequence[Finding]) -> list[str]:

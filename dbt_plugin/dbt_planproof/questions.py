@@ -28,7 +28,7 @@ from planproof.project.errors import ProjectError
 from planproof.project.promised import Promises
 from planproof.report.details import Details
 from planproof.report.model import Report
-from planproof.report.parts import join_lines, would_stop
+from planproof.report.parts import join_lines, neutralize, would_stop
 from planproof_engine.finding import Finding, Verdict
 from planproof_engine.texts import drop_terminators
 from planproof_engine.types import as_nullable, drop_lengths
@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
 
 class Stopped(DbtRuntimeError):
-    """planproof did not publish the node: dbt fails it with this message and skips its children."""
+    """planproof did not publish the node: dbt fails it with this message, in which names are text of others, and skips
+    its children."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(neutralize(message))
 
 
 class Questions:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import Asset
 
+from airflow_planproof import message
+
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
@@ -28,7 +30,7 @@ def announce(task: Any, context: Context) -> None:
         late = [report.model for report in own if report.outcome != "published"]
         if late:
             task.log.warning(
-                "no event of %s goes out, because these were not published: %s", outlet.uri, ", ".join(late)
+                "no event of %s goes out, because these were not published: %s", outlet.uri, message.join_names(late)
             )
             continue
         context["outlet_events"][outlet].extra = make_extra(own)

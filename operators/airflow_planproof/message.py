@@ -56,6 +56,13 @@ def describe_dbt_failure(command: str, said: str, url: str | None = None) -> str
     return _neutralize([f"dbt {command} failed: {said}", *_link(url)])
 
 
+def join_names(names: Iterable[str]) -> str:
+    """Names of models or tables on one line of the task's log."""
+    from planproof.report.parts import join_lines
+
+    return _neutralize([join_lines(", ".join(names))])
+
+
 def summary(reports: Iterable[Report]) -> list[str]:
     """One line per model, for the task's log."""
     from planproof.report.parts import format_count, join_lines, neutralize

@@ -75,6 +75,10 @@ TOO_LARGE = {
     "CUBEs in GROUPING SETS": (f"{TWENTY} grouping sets (cube({names(20)}))", SETS),
     "ROLLUPs": ("select a from (select 1 a, 2 b, 3 c) group by " + ", ".join(["rollup(a, b, c)"] * 9), SETS),
     "aliases on the left": ("select 1 as a0" + "".join(f", a{i - 1} + a{i - 1} as a{i}" for i in range(1, 40)), PARTS),
+    "1,000 aliases, each of the one before": (
+        "select 1 as a0" + "".join(f", a{i - 1} + 1 as a{i}" for i in range(1, 1000)),
+        "a SELECT list of more than 200,000 parts",
+    ),
     "structs of structs": (doubling(40, "select struct(a as x, a as y) as a from {p}"), TYPE),
     "structs in lambdas": (f"select {'transform(' * 30}array(1){', x -> struct(x as a, x as b))' * 30} as a", TYPE),
     "a deep type": ("select cast(null as " + "array<" * 3000 + "int" + ">" * 3000 + ") as a", TYPE),
@@ -101,6 +105,8 @@ HELD = {
     "ROLLUP of 1,000": f"select count(*) as n from (select {columns(1000)}) group by rollup({names(1000)})",
     "USING of 2,000": f"select a0 from (select {columns(2000)}) join (select {columns(2000)}) using ({names(2000)})",
     "a union of 4,000": " union ".join(f"select {i} as a" for i in range(4000)),
+    "a concatenation of 10,000": f"select {' || '.join(['a'] * 10_000)} as x from (select 'x' as a)",
+    "the fields of a struct of 3,000": f"select s.* from (select struct({columns(3000)}) as s)",
     "text like 20,000 variables": "select '" + "${a:" * 20_000 + "' as a",
     "a CASE of 10,000 branches": "select case "
     + " ".join(f"when a = {i} then {i}" for i in range(10_000))

@@ -20,7 +20,9 @@ from planproof.project.errors import ProjectError
 from planproof.project.infer import find_property_file
 from planproof.project.manifest import read_project
 from planproof.project.reads import read_within
+from planproof.project.seeds import find_seeds, read_seed
 from planproof.project.sources import read_frozen, schema_of_source
+from planproof.project.stale import Files
 from planproof.regular import read_regular
 from planproof.report.model import Report
 
@@ -114,6 +116,36 @@ def test_a_seeds_header_tells_nothing_of_other_files(name: str, home: Path, dbt_
         found = schema_of_source(project, project.nodes["seed.shop.codes"], read_frozen(project))
         assert "TOKEN" not in str(found)
         assert "hunter2" not in str(found)
+
+
+@pytest.mark.parametrize("package", ["../..", "../../", "x/../../..", "{tmp}", "x" * 300, "..", ".", "a\0b"])
+@pytest.mark.parametrize("version", ["1.11.16", "2.0.0"])
+def test_a_package_is_installed_below_dbt_packages_alone(
+    package: str, version: str, home: Path, dbt_manifest: Any
+) -> None:
+    """Else the rows of a seed that a run publishes would be those of any file."""
+    (home / "dbt_packages").mkdir()
+    named = package.replace("{tmp}", str(home.parent))
+    seed = {"package_name": named, "original_file_path": "secret.csv", "config": {"column_types": {}}}
+    manifest = dbt_manifest({"m": {"sql": "select 1", **seed, "config": {}}}, seeds={"codes": seed})
+    manifest["metadata"]["dbt_version"] = version
+    project = replace(read_project(manifest), directory=home)
+    codes = project.nodes["seed.shop.codes"]
+    assert find_seeds(project, [codes]) == []
+    with pytest.raises(ProjectError):
+        read_seed(project, codes)
+    assert Files(project).find_change(project.nodes["model.shop.m"]) is None
+
+
+@pytest.mark.parametrize("patch", ["../other.yml", "linked/other.yml", "{tmp}/other.yml"])
+def test_yaml_that_lies_elsewhere_is_not_compared(patch: str, home: Path, dbt_manifest: Any) -> None:
+    (home.parent / "other.yml").write_text("models: [{name: m, columns: [{name: hunter2}]}]")
+    (home / "models").mkdir()
+    (home / "models" / "m.sql").write_text("select 1 as a")
+    path = f"shop://{patch}".replace("{tmp}", str(home.parent))
+    manifest = dbt_manifest({"m": {"sql": "select 1 as a", "raw_code": "select 1 as a", "patch_path": path}})
+    project = replace(read_project(manifest), directory=home)
+    assert Files(project).find_change(project.nodes["model.shop.m"]) is None
 
 
 def test_the_parquet_files_of_an_external_location_lie_in_the_project(home: Path, dbt_manifest: Any) -> None:

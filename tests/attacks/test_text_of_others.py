@@ -96,6 +96,7 @@ def test_a_task_of_airflow_logs_text(text: str) -> None:
         message.describe_violation(reports, reports),
         message.describe_failure(reports, reports),
         message.describe_breaking([text], text),
+        message.join_names([text, "fine"]),
     ]
     for shown in (*said, message.describe_dbt_failure("build", text), *message.summary(reports)):
         assert not [line for line in shown.splitlines() if line.strip().startswith("::") or re.search(r"##\w*\[", line)]

@@ -11,6 +11,7 @@ import pytest
 from planproof.project.audit import audit_all, select_promises
 from planproof.project.check import check_project
 from planproof.project.diff import compare_projects
+from planproof.project.errors import ProjectError
 from planproof.project.manifest import read_project
 from planproof.report.model import Report, Verdict
 
@@ -102,3 +103,11 @@ def test_an_error_of_our_own_over_a_source_is_its_readers_matter(
     found = by_name(list(check_project(read_project(dbt_manifest(models, {"raw.t": {"a": "int"}})))))
     assert found["healthy"].verdict is Verdict.PROVED
     assert "the source raw.t: internal error in planproof: ZeroDivisionError" in str(found["reader"].findings)
+
+
+@pytest.mark.parametrize("names", [True, 5, float("nan"), {"a": "b"}])
+def test_grants_to_nobody_are_named(names: Any, dbt_manifest: Any) -> None:
+    """Before anything is run, and not as an error of planproof's own."""
+    manifest = dbt_manifest({"m": {"sql": "select 1 as a", "config": {"grants": {"select": names}}}})
+    with pytest.raises(ProjectError, match=r"grants: `select`"):
+        read_project(manifest)

@@ -49,9 +49,8 @@ DOORS: dict[str, Callable[[Project], Any]] = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _uncollected() -> Iterator[None]:
-    gc.collect()
     gc.disable()
     yield
     gc.enable()

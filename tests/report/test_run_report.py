@@ -144,6 +144,7 @@ def test_what_is_written_fits_the_schema_that_is_shipped_and_reads_back():
         "quarantine": aside,
         "uncounted": ("unique(id)",),
         "known": ("PP504 violated: id: promised int, found string",),
+        "unenforced": ("types",),
     }
     details = Details(**{**known, "guard": "watch", "fail_on": "never", **parts})
     planes = (

@@ -61,7 +61,8 @@ class Draft:
         self.rows: int | None = None
         self.strategy: str | None = None
         self.effect: Effect | None = None
-        self.details = Details(guard="watch" if settings.guard == "watch" else None)
+        left_out = settings.unenforced if model.contract is not None else ()
+        self.details = Details(guard="watch" if settings.guard == "watch" else None, unenforced=left_out or None)
         self.uncountable: frozenset[str] = frozenset()
         self.sources: dict[str, StoredTable] = {}
         self.lowered: Lowered | None = None

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planproof.project.reads import read_within
+from planproof.project.reads import package_folder, read_within
 from planproof.project.texts import convert_line_ends
 from planproof.report.model import Report
 from planproof_engine.finding import Finding
@@ -210,10 +210,8 @@ def _read_template(
     if file in opened and opened[file].strip() == raw:
         return opened[file], file
     package = str(node.get("package_name") or "")
-    # A local package is a link to a folder beside the project.
-    below = f"dbt_packages/{package}"
-    is_named = directory and re.fullmatch(r"\w+", package)
-    installed = [(os.path.join(str(directory), below), f"{below}/{file}")] if is_named else []
+    below = package_folder(package)
+    installed = [(os.path.join(str(directory), below), f"{below}/{file}")] if directory and below else []
     for root, path in ((directory, file), *installed, (node.get("root_path"), file)):
         if not root or not raw:
             continue

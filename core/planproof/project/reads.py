@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,6 +103,12 @@ def _resolve_below(root: str, home: File, name: str) -> str:
         note_unrepeatable()  # A link that points elsewhere later is not noted.
         return real
     return path
+
+
+def package_folder(package: str) -> str | None:
+    """Where dbt installs a package, from the project's folder; a local package is a link there. None for a name that no
+    package has: it may lead elsewhere."""
+    return f"dbt_packages/{package}" if re.fullmatch(r"\w+", package) else None
 
 
 def is_within(real: str, root: str) -> bool:

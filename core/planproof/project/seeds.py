@@ -8,6 +8,7 @@ dbt takes a value that Spark would not hold as it stands, such as one beyond big
 from __future__ import annotations
 
 import csv
+import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ from pathlib import Path
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import read_mapping
-from planproof.project.reads import is_file, read_within
+from planproof.project.reads import is_file, package_folder, read_within
 from planproof.publish.transaction.names import refuse_unspeakable
 from planproof.session.protocol import Session, SparkFailure
 from planproof_engine.quoting import quote_literal, quote_name
@@ -143,8 +144,9 @@ def _home_folder(project: Project, node: ProjectNode) -> Path | None:
     """The folder from which the seed's path counts; a package's is the package's."""
     if project.directory is None:
         return None
-    installed = project.directory / "dbt_packages" / node.package
-    return installed if node.package not in ("", project.name) and installed.is_dir() else project.directory
+    below = package_folder(node.package) if node.package != project.name else None
+    installed = below is not None and os.path.isdir(project.directory / below)
+    return project.directory / str(below) if installed else project.directory
 
 
 def _check_type(name: str, given: str) -> None:

@@ -38,6 +38,8 @@ def check_node(node: Mapping[str, Any], where: str) -> None:
     _check(node, NODE, where)
     config = node.get("config") or {}
     _check(config, CONFIG, f"{where}: config")
+    grants = config.get("grants") or {}
+    _check(grants, dict.fromkeys(grants, (*_TEXT, *_LIST)), f"{where}: config: grants")
     for name, column in (node.get("columns") or {}).items():
         if not isinstance(column, Mapping):
             raise ProjectError(f"{where}: column {name!r} is {column!r}, not a mapping")

@@ -18,7 +18,7 @@ from planproof.project.contracts import load_file
 from planproof.project.errors import ProjectError
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import patch_of
-from planproof.project.reads import is_file, is_later, list_yaml_files, read_within
+from planproof.project.reads import is_file, is_later, list_yaml_files, package_folder, read_within, resolve_within
 from planproof.project.texts import convert_line_ends, is_text_of
 
 _BLANK = re.compile(r"\s+")
@@ -45,7 +45,10 @@ class Files:
         if directory is None or node.file is None:
             return None
         own = node.package == self.project.name
-        home = directory if own else directory / "dbt_packages" / node.package
+        installed = "" if own else package_folder(node.package)
+        if installed is None:
+            return None
+        home = directory / installed
         path = os.path.join(home, node.file)
         text = _read_text(home, node.file)
         if text is None and not is_file(path):
@@ -104,7 +107,7 @@ class Files:
     def _find_newer_yaml(self, name: str, directory: Path) -> Path | None:
         if name not in self._later:
             yaml = directory / name
-            self._later[name] = yaml if is_file(yaml) and self._is_newer(yaml) else None
+            self._later[name] = yaml if is_file(yaml) and _is_inside(directory, name) and self._is_newer(yaml) else None
         return self._later[name]
 
     def _is_newer(self, path: Path) -> bool:
@@ -147,6 +150,14 @@ class Files:
                 return f"the macro {macro.get('name')} changed ({macro.get('original_file_path')})"
             waiting += _list_ids(macro)
         return None
+
+
+def _is_inside(directory: Path, name: str) -> bool:
+    try:
+        resolve_within(directory, name)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _read_text(directory: Path, name: str) -> str | None:

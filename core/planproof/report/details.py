@@ -86,7 +86,8 @@ class BrokenRows:
 @record(frozen=True, slots=True)
 class Details:
     """The model: `unique_id` and `name` of dbt's node, its `file`, how it is `materialized`, its `guard` where
-    that is `watch`, its `fail_on`, whether it has a `contract`, with which `contract_hash`.
+    that is `watch`, its `fail_on`, whether it has a `contract`, with which `contract_hash`; `unenforced` are the terms
+    of one that its settings leave out.
 
     The judgement: `uncounted` are the contract's keys, checks and references, which only rows decide, where nobody
     looked at rows; `known` are the findings that a baseline names, which the report leaves out and does not fail for;
@@ -111,6 +112,7 @@ class Details:
     fail_on: str | None = None
     contract: bool | None = None
     contract_hash: str | None = None
+    unenforced: tuple[str, ...] | None = None
     inputs: Mapping[str, str] | None = None
     uncounted: tuple[str, ...] | None = None
     known: tuple[str, ...] | None = None
@@ -187,7 +189,7 @@ class Details:
 
 
 _FIELDS = tuple(f.name for f in fields(Details))
-_LISTS = ("uncounted", "known")
+_LISTS = ("uncounted", "known", "unenforced")
 _TYPED = frozenset(("files", "change", "comparison", *_LISTS, "quarantine", "broken", "tests"))
 """Fields that are not the same in JSON's types."""
 

@@ -188,6 +188,7 @@ def _describe(report: Report) -> Part:
     parts += [_describe_proved(report)]
     left = len(report.details.uncounted or ())
     parts += [f"{left} for a run to count"] if left and report.outcome == "checked" else []
+    parts += [f"not enforced: {', '.join(report.details.unenforced)}"] if report.details.unenforced else []
     parts += [f"{plane} sampled" for plane in (p.plane for p in report.planes if p.looked_at == "sample")]
     parts += [f"{p.plane} read in part" for p in report.planes if p.looked_at == "part"]
     applied, suggested = _list_rules(report, applied=True), _list_rules(report, applied=False)
@@ -211,6 +212,7 @@ def _describe_proved(report: Report) -> str:
         return ", ".join([*without, " + ".join(parts)] if parts else [])
     holds = report.details.contract or any(p.plane == "contract" and p.status == "read" for p in report.planes)
     held = "columns hold" if report.details.uncounted else "contract holds"
+    held = "what is enforced holds" if report.details.unenforced else held
     return ", ".join(without) or (held if holds else "")
 
 
@@ -365,6 +367,8 @@ def render_summary(reports: Sequence[Report], seconds: float | None = None, comm
     ]
     left = sum(r.outcome == "checked" and bool(r.details.uncounted) for r in reports)
     parts += [f"keys and checks of {left} for a run to count"] if left else []
+    partly = sum(bool(r.details.unenforced) for r in reports)
+    parts += [f"{format_count(partly, 'contract')} enforced in part"] if partly else []
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
     bad = any(is_stopped(r) for r in reports)

@@ -18,6 +18,8 @@ MOST_SETS = 65_536
 """Grouping sets of one GROUP BY: a CUBE of sixteen columns."""
 MOST_PARTS = 10_000
 """Parts of one expression, once aliases on its left stand for what they name."""
+MOST_LIST_PARTS = 200_000
+"""Parts of all expressions of one SELECT list, counted so."""
 
 MOST_PROBED = 10_000
 """Nodes of the text that are bound anew, after an error, to find one that Spark reports before it."""
@@ -65,7 +67,10 @@ def refuse_many_sets(count: int) -> None:
         raise Unknown(f"a GROUP BY of more than {MOST_SETS:,} grouping sets")
 
 
-def refuse_long(parts: int) -> None:
-    """Raises `Unknown` for a select item that becomes longer than planproof looks at."""
+def refuse_long(parts: int, of_list: int) -> None:
+    """Raises `Unknown` for a select item that becomes longer than planproof looks at, or a list of them (`of_list`)."""
+    counted = "parts, an alias on its left counted as what it names"
     if parts > MOST_PARTS:
-        raise Unknown(f"an expression of more than {MOST_PARTS:,} parts, an alias on its left counted as what it names")
+        raise Unknown(f"an expression of more than {MOST_PARTS:,} {counted}")
+    if of_list > MOST_LIST_PARTS:
+        raise Unknown(f"a SELECT list of more than {MOST_LIST_PARTS:,} {counted}")

@@ -66,6 +66,7 @@ def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
     """By the id of each column of the plan: the positions of the output columns whose values it reaches."""
     trace = walked or Trace.of(root)
     found: dict[int, set[int]] = {}
+    reads: dict[int, list[int]] = {}
     for position, column in enumerate(root.output):
         waiting, seen = [column.id], set[int]()
         while waiting:
@@ -73,7 +74,9 @@ def feeds(root: p.Plan, walked: Trace | None = None) -> dict[int, set[int]]:
             if key not in seen:
                 seen.add(key)
                 found.setdefault(key, set()).add(position)
-                waiting += [read for expr in trace.made.get(key, ()) for read, _ in _read(expr, IDENTITY)]
+                if key not in reads:
+                    reads[key] = [read for expr in trace.made.get(key, ()) for read, _ in _read(expr, IDENTITY)]
+                waiting += reads[key]
     return found
 
 
@@ -170,25 +173,32 @@ def _pair_columns(output: Iterable[Column], below: Iterable[Column]) -> Iterator
     return ((column.id, source) for column, source in zip(output, below) if column.id != source.id)
 
 
-def _read(expr: Expr, does: str) -> Iterator[tuple[int, str]]:
+def _read(expr: Expr, does: str) -> Iterable[tuple[int, str]]:
     """The ids of the columns whose values reach the expression's value, and what is done to them."""
-    if isinstance(expr, Column):
-        yield expr.id, does
-    elif isinstance(expr, Outer):
-        yield expr.column.id, does
-    elif isinstance(expr, Alias):
-        yield from _read(expr.child, does)
-    elif isinstance(expr, Nulled):
-        yield from _read(expr.expr, does)
-    elif isinstance(expr, ScalarSubquery):
-        yield expr.plan.output[0].id, max(does, TRANSFORMATION, key=_STRENGTH.index)
-    elif isinstance(expr, Window):
-        yield from _read(expr.call, does)
-    else:
-        aggregates = is_aggregate(expr)
-        does = max(does, AGGREGATION if aggregates else TRANSFORMATION, key=_STRENGTH.index)
-        for child in expr.args if isinstance(expr, Call) else expr.children:
-            yield from _read(child, does)
+    found: dict[tuple[int, str], None] = {}
+    waiting, seen = [(expr, does)], set[tuple[int, str]]()
+    while waiting:
+        expr, does = waiting.pop()
+        if isinstance(expr, (Column, Outer)):
+            found[expr.id if isinstance(expr, Column) else expr.column.id, does] = None
+        elif (id(expr), does) not in seen:
+            seen.add((id(expr), does))
+            waiting += _list_parts(expr, does)
+    return found
+
+
+def _list_parts(expr: Expr, does: str) -> Iterable[tuple[Expr, str]]:
+    """The parts whose values reach the expression's value, and what is done to them."""
+    if isinstance(expr, Alias):
+        return ((expr.child, does),)
+    if isinstance(expr, Nulled):
+        return ((expr.expr, does),)
+    if isinstance(expr, Window):
+        return ((expr.call, does),)
+    does = max(does, AGGREGATION if is_aggregate(expr) else TRANSFORMATION, key=_STRENGTH.index)
+    if isinstance(expr, ScalarSubquery):
+        return ((expr.plan.output[0], does),)
+    return ((child, does) for child in (expr.args if isinstance(expr, Call) else expr.children))
 
 
 def _conditions(node: p.Plan) -> list[tuple[Expr, str]]:

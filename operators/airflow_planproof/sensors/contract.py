@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseSensorOperator, PokeReturnValue
 
+from airflow_planproof import message
 from airflow_planproof.operators.audit import PlanproofAuditOperator
 from airflow_planproof.operators.operator import environment, failing_at_once
 from airflow_planproof.operators.spark import request_session
@@ -60,7 +61,7 @@ class PlanproofContractSensor(PlanproofAuditOperator, BaseSensorOperator):
         if broken and self.wait_on_violation:
             waiting += [f"{report.model} ({len(report.findings)} findings)" for report in broken]
         if waiting and (self.wait_on_violation or not broken):
-            self.log.info("waiting for: %s", ", ".join(waiting))
+            self.log.info("waiting for: %s", message.join_names(waiting))
             self.publish_report(context, reports, started)
             return False
         return PokeReturnValue(True, self.conclude(context, reports, started))

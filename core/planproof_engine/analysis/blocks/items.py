@@ -248,10 +248,12 @@ def _inline_aliases(
     done: list[Expr] = []
     referring: set[int] = set()
     late: AnalysisError | None = None
+    of_all = 0
     for item in items:
         if isinstance(item, Alias):
             sizes[item.id] = sum(sizes.get(e.id, 1) if isinstance(e, Column) else 1 for e in item.child.walk())
-            refuse_long(sizes[item.id])
+            of_all += sizes[item.id]
+            refuse_long(sizes[item.id], of_all)
             late = late or _find_lateral_error(item.child, set(by_id), nodes, ctx)
             child = substitute(item.child, by_id)
             if child is not item.child:

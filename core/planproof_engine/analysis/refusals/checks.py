@@ -44,23 +44,25 @@ Subquery = Exists | InSubquery | ScalarSubquery
 def content(expr: Expr) -> int:
     """What the expression holds, as a sum of the constants above. The function of a window does not count as
     AGGREGATE."""
-    kind = type(expr)
-    if kind is Column:
-        return 0
-    found = _OF_TYPE.get(kind, 0)
-    if kind is Call:
-        found = _OF_CATEGORY.get(expr.function.category, 0)  # type: ignore[attr-defined]
-    children = (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
-    for child in children:
-        found |= content(child)
-    return found
+    return contents((expr,))
 
 
 def contents(exprs: Iterable[Expr]) -> int:
-    """What the expressions hold, as bits: `WINDOW`, `GENERATOR` and their kin."""
-    found = 0
-    for expr in exprs:
-        found |= content(expr)
+    """What the expressions hold, as bits: `WINDOW`, `GENERATOR` and their kin. What stands in several of them, as an
+    alias on the left does, is looked at once."""
+    found, seen = 0, set[int]()
+    waiting = list(exprs)
+    while waiting:
+        expr = waiting.pop()
+        kind = type(expr)
+        if kind is Column or id(expr) in seen:
+            continue
+        seen.add(id(expr))
+        if kind is Call:
+            found |= _OF_CATEGORY.get(expr.function.category, 0)  # type: ignore[attr-defined]
+        else:
+            found |= _OF_TYPE.get(kind, 0)
+        waiting += (*expr.call.children, *expr.partition, *expr.order) if isinstance(expr, Window) else expr.children
     return found
 
 
