@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
@@ -34,6 +34,30 @@ def test_a_record_compares_and_hashes_as_a_frozen_dataclass() -> None:
     assert hash(Point(1, 2)) == hash(Frozen(1, 2))
     assert repr(Point(1)) == "Point(x=1, y=0)"
     assert not hasattr(Point(1), "__dict__")
+
+
+def test_a_record_compiles_its_init_when_the_first_object_is_made() -> None:
+    @record(frozen=True, slots=True)
+    class Made:
+        """All that `dataclass` lets a field be."""
+
+        x: int
+        fresh: list[int] = field(default_factory=list)
+        y: int = 1
+        counted: int = field(init=False)
+        known: str = field(init=False, default="k")
+        by_name: int = field(kw_only=True)
+
+        def __post_init__(self) -> None:
+            self.counted = self.y + 1  # type: ignore[misc]
+
+    before, one, after, other = Made.__init__, Made(1, by_name=2), Made.__init__, Made(1, y=1, by_name=2)
+    assert before is not after is Made.__init__
+    assert repr(one) == repr(other)
+    assert repr(one).endswith("Made(x=1, fresh=[], y=1, counted=2, known='k', by_name=2)")
+    assert one.fresh is not other.fresh
+    with pytest.raises(TypeError, match=r"missing 1 required keyword-only argument: 'by_name'"):
+        Made(1)  # type: ignore[call-arg]
 
 
 def test_a_record_does_not_watch_its_fields_and_a_frozen_dataclass_does() -> None:

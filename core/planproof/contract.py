@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planproof.settings import Settings
+from planproof_engine.records import record
 from planproof_engine.schema import ColumnNames, PhysicalField, PhysicalSchema
 from planproof_engine.types import DataType, from_json, parse_type
 
@@ -25,7 +26,7 @@ class ContractError(ValueError):
     """A contract or model that cannot be read; the message names the column and the next step."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Constraint:
     """A declared constraint. `expression` is the check's SQL, or the foreign key's target `relation (columns)`. A null
     satisfies a check, as in SQL, unless `takes_null` is False: a CHECK of Delta's own takes it for broken."""

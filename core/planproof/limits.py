@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from planproof_engine.records import record
 
 _PERCENT = r"([+-]?\d+(?:\.\d+)?)\s*%"
 _CHANGE = re.compile(rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?")
@@ -25,7 +26,7 @@ class LimitError(ValueError):
     """Raised for what cannot be read as limits. The message names the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Nulls:
     """How many nulls a column may hold: a `count`, or else a `share` of the rows, in percent."""
 
@@ -37,7 +38,7 @@ class Nulls:
         return f"at most {self.count:,}" if self.count is not None else f"at most {self.share:g} %"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Fresh:
     """How old the latest value of a column may be, in seconds; `said` is that as it was written."""
 
@@ -46,7 +47,7 @@ class Fresh:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Limits:
     """How many rows the table may have after a publish, and by how many percent (down, up) their number may change, in
     the table and in each partition that is overwritten."""

@@ -11,6 +11,7 @@ from planproof.limits import LimitError, Limits
 from planproof.quarantine import Quarantine, QuarantineError
 from planproof_engine.conf import SPARKS, UnknownSpark, spark_version
 from planproof_engine.finding import CODES
+from planproof_engine.records import record
 
 NO_LIMITS = Limits()
 ANY_ROWS = Quarantine()
@@ -25,7 +26,7 @@ class SettingsError(ValueError):
     """A key or a value that planproof does not know; the message suggests the nearest one that it does."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Setting:
     """One setting as every door offers it: its name, what it takes, its default, one sentence about it.
 

@@ -39,7 +39,7 @@ from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
 from planproof_engine.origin import AnalysisError, Origin, Unknown, place
-from planproof_engine.records import evolve
+from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof_engine.sql.parse import Tree, parse
 from planproof_engine.sql.splice import splice
@@ -67,7 +67,7 @@ _OF_DATABRICKS_TOO = (
 _NO_FUNCTION = ("UNRESOLVED_ROUTINE", "UNRESOLVABLE_TABLE_VALUED_FUNCTION")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Check:
     """A hazard that data can decide: `sql` counts, in one row, the rows that show it (None where no count can be cut
     out of the query, and only statistics may tell); `what` says what they show.
@@ -258,7 +258,7 @@ def _make_checks(suspected: Sequence[Suspicion], tree: Tree, sql: str, env: Envi
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Rewriting:
     """What the optimizer made of a plan.
 

@@ -21,7 +21,8 @@ else:
 
         A dataclass that is frozen sets its fields by `object.__setattr__`, and a node of twelve fields takes five times
         as long to make. And `dataclass` compiles a text for each method of each class, which took a fifth of the time
-        of a small check: here `__init__` alone is compiled.
+        of a small check: here `__init__` alone is compiled, where the first object is made. Most nodes of the grammar
+        stand in no text of a small project.
         """
         return _record
 
@@ -48,11 +49,20 @@ else:
 
     def slotted(kind):
         """The class with slots and an `__init__` for its fields; one that declares no field has those of its parent."""
-        own = vars(kind)
-        if kind.__annotations__ or "__post_init__" in own or not dataclasses.is_dataclass(kind):
-            return dataclasses.dataclass(slots=True, eq=False, repr=False)(kind)
-        kept = {name: value for name, value in own.items() if name not in ("__dict__", "__weakref__")}
-        return type(kind)(kind.__name__, kind.__bases__, {**kept, "__slots__": ()})
+        own = dict(vars(kind))
+        if not (kind.__annotations__ or "__post_init__" in own or not dataclasses.is_dataclass(kind)):
+            kept = {name: value for name, value in own.items() if name not in ("__dict__", "__weakref__")}
+            return type(kind)(kind.__name__, kind.__bases__, {**kept, "__slots__": ()})
+        made = dataclasses.dataclass(slots=True, init=False, eq=False, repr=False)(kind)
+
+        def __init__(self, *given, **named):
+            whole = type(kind)(kind.__name__, kind.__bases__, own)
+            made.__init__ = dataclasses.dataclass(slots=True, eq=False, repr=False)(whole).__init__
+            made.__init__(self, *given, **named)
+
+        if "__init__" not in own:
+            made.__init__ = __init__
+        return made
 
     def evolve(node, **changes):
         """`dataclasses.replace`, for dataclasses whose fields may be given by place, in a third of the time."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planproof.arrow.isolated import GIB, CannotRead, run_isolated
+from planproof_engine.records import record
 from planproof_engine.types import DataType
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ MOST_COLUMNS = 20_000
 """Of one file: each costs some 50 microseconds here, and more where it is planned with."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Columns:
     """What the footers of several files say together: the columns of them all, the rows, and which columns hold no null
     in any of these."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from planproof.regular import open_anew
-from planproof.session.command_line import has_confidential, shown_settings
 
 _SHOWN = 5
 _file: ContextVar[Callable[[], Path] | None] = ContextVar("file", default=None)
@@ -33,6 +32,8 @@ def launch(settings: Mapping[str, str]) -> Path | None:
     error where it does not start."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
+
+    from planproof.session.command_line import has_confidential, shown_settings
 
     asked = _file.get()
     context: Any = SparkContext

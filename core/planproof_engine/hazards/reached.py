@@ -37,7 +37,9 @@ def find_reached(root: Plan) -> dict[int, Reached]:
     """By the identity of each expression of the plan, what becomes of its value. What decides about rows, about groups
     or about a branch alone becomes a part of nothing."""
     made = Trace.of(root).made
-    found: dict[int, Reached] = {}
+    # Names in the order of the output: the keys of dicts.
+    columns: dict[int, dict[str, None]] = {}
+    exact: dict[int, dict[str, None]] = {}
     for column in root.output:
         waiting, seen = [_Wanted(column.id, True)], set[_Wanted]()
         while waiting:
@@ -47,12 +49,11 @@ def find_reached(root: Plan) -> dict[int, Reached]:
             seen.add(wanted)
             for expr in made.get(wanted.column, ()):
                 for part, same, path in _list_parts(expr, wanted.alone, wanted.path):
-                    known = found.get(id(part), Reached())
-                    columns = tuple(dict.fromkeys((*known.columns, column.name)))
-                    exact = (*known.alone, column.name) if same else known.alone
-                    found[id(part)] = Reached(columns, tuple(dict.fromkeys(exact)))
+                    columns.setdefault(id(part), {})[column.name] = None
+                    if same:
+                        exact.setdefault(id(part), {})[column.name] = None
                     waiting += _list_wanted(part, same, path)
-    return found
+    return {part: Reached(tuple(names), tuple(exact.get(part, ()))) for part, names in columns.items()}
 
 
 class _Wanted(NamedTuple):

@@ -20,9 +20,11 @@ def map_expressions(plan: p.Plan, change: Rewriting) -> p.Plan:
 
     def everywhere(expr: Expr) -> Expr:
         # Most of what a plan evaluates is a column.
-        return change(
-            expr if type(expr) is Column else _change_subqueries(expr, partial(map_expressions, change=change))
-        )
+        if type(expr) is Column:
+            return change(expr)
+        if type(expr) is Sort:
+            return rebuild(expr, everywhere)
+        return change(_change_subqueries(expr, partial(map_expressions, change=change)))
 
     return _map(plan, everywhere, _MADE)
 
@@ -33,6 +35,8 @@ def map_lambdas(plan: p.Plan, change: Rewriting) -> p.Plan:
     def with_lambdas(expr: Expr) -> Expr:
         if type(expr) is Column or not expr.holds(Lambda, Subquery):
             return expr
+        if type(expr) is Sort:
+            return rebuild(expr, with_lambdas)
         return change(_change_subqueries(expr, partial(map_lambdas, change=change)))
 
     return _map(plan, with_lambdas, {})
@@ -46,11 +50,11 @@ _LEFT_ALONE = (p.Values, p.Limit, p.Pivot)
 
 
 def _map(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) -> p.Plan:
-    """`makes` names the field of a kind of node whose columns are changed too."""
+    """`change` is given sort keys, too. `makes` names the field of a kind of node whose columns are changed."""
     changes = change_parts(plan, p.Plan, lambda child: _map(child, change, makes))
     # Over grouping sets, the expressions around a group that a set leaves out see a column.
     if not isinstance(plan, _LEFT_ALONE) and not (isinstance(plan, p.Aggregate) and plan.grouping_sets is not None):
-        changes.update(change_parts(plan, Expr, lambda expr: _change_key(expr, change)))
+        changes.update(change_parts(plan, Expr, change))
     made = makes.get(type(plan))
     if made is not None:
         old = getattr(plan, made)
@@ -58,11 +62,6 @@ def _map(plan: p.Plan, change: Rewriting, makes: Mapping[type[p.Plan], str]) -> 
         if new is not old:
             changes[made] = new
     return evolve(plan, **changes) if changes else plan  # type: ignore[type-var]  # each kind of node is a record
-
-
-def _change_key(expr: Expr, change: Rewriting) -> Expr:
-    """What is changed of a sort key is what it sorts by."""
-    return rebuild(expr, change) if type(expr) is Sort else change(expr)
 
 
 def _change_subqueries(expr: Expr, change: Callable[[p.Plan], p.Plan]) -> Expr:

@@ -140,9 +140,9 @@ def run(
 
     A plan that computes with collated strings stays as it is.
     """
-    if not laws.has_plain_strings(plan):
-        return Optimized(plan, (), ())
     expressions = [*plan.all_expressions()]
+    if not laws.has_plain_strings(expressions):
+        return Optimized(plan, (), ())
     made = _Run(conf, registry, plan, _collect_calls(expressions), _PASSES + len(expressions), form)
     seen = [plan]
     for _ in range(made.passes):

@@ -17,7 +17,7 @@ the division from failing. `find_early_operand` says which operands these are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from planproof_engine.conf import Conf
@@ -40,7 +40,6 @@ from planproof_engine.expr import (
 from planproof_engine.expr.function import Category
 from planproof_engine.expr.traits import Elements, Evaluates, Loop
 from planproof_engine.functions.families.casts import CASTS
-from planproof_engine.logical.nodes import Plan
 from planproof_engine.optimizer.equivalence import is_alike
 from planproof_engine.types import (
     BOOLEAN,
@@ -293,13 +292,14 @@ def _depends_on_codegen(call: Call) -> bool:
     return call.function.name == "concat" and not isinstance(call.type, Array)
 
 
-def has_plain_strings(plan: Plan) -> bool:
-    """Whether nothing in the plan computes with a string, or a struct of strings, that has a collation of its own.
+def has_plain_strings(expressions: Iterable[Expr]) -> bool:
+    """Whether none of a plan's expressions computes with a string, or a struct of strings, that has a collation of its
+    own.
 
     Where two collations meet, which one wins depends on how the operands are written: a column gives way to an
     expression.
     """
-    computed = (e for e in plan.all_expressions() if isinstance(e, (Call, Cast)))
+    computed = (e for e in expressions if isinstance(e, (Call, Cast)))
     types = {id(t): t for e in computed for t in (e.type, *(c.type for c in e.children))}
     return not any(map(_is_collated, types.values()))
 

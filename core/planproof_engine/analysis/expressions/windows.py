@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 from planproof_engine.analysis.blocks.evidence import prove_over_rows
@@ -17,6 +16,7 @@ from planproof_engine.expr.pretty import pretty
 from planproof_engine.expr.traits import Frame
 from planproof_engine.functions.constants import constant
 from planproof_engine.functions.families.rules import is_foldable
+from planproof_engine.records import record
 from planproof_engine.sql import nodes as q
 from planproof_engine.types import (
     CALENDAR_INTERVAL,
@@ -178,7 +178,7 @@ def _check_frame(
         _check_range(order, [e.type for e in ends if isinstance(e, _Distance)], shown, ctx, node)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Distance:
     """A bound that is a value: its type after Spark cast it to the sort key's, and how far it lies behind the current
     row, where that is known."""
