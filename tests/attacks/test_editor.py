@@ -7,18 +7,22 @@ import json
 import re
 import subprocess
 import sys
+import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("pygls")
 
 from planproof.lsp import answers
 from planproof.lsp.framing import bound_input
 from planproof.lsp.server import make_diagnostic
+from planproof.lsp.texts import find_edits, move_line
 from planproof.lsp.workspace import Workspace
 from planproof.project.location import ProjectLocation
 
@@ -168,3 +172,32 @@ def test_a_header_without_end_is_not_waited_for(header: bytes, capsys: pytest.Ca
     given = bound_input(io.BytesIO(header))
     assert given.readline() == b""
     assert "planproof lsp ends" in capsys.readouterr().err
+
+
+LINES = st.lists(st.sampled_from(["x\n", "y\n", "\n", "zz\n", "x", "a\u2028b\n"]), max_size=12).map("".join)
+
+
+@given(LINES, LINES)
+def test_edits_make_the_new_text_of_the_old_one(old: str, new: str) -> None:
+    made = old
+    for start, stop, text in reversed(find_edits(old, new)):
+        made = made[:start] + text + made[stop:]
+    assert made == new
+    assert all(0 <= move_line(old, new, line) <= new.count("\n") for line in range(old.count("\n") + 1))
+
+
+MANY = [str(i % 27) for i in range(3600)]
+TEXTS_OF_MANY_LINES = {
+    "lines that are alike": ("\n" * 20_000, "a" + "\n" * 20_000 + "b"),
+    "a long line": ("a" * 10**7, "b" + "a" * 10**7 + "c"),
+    "lines in another order": ("\n".join(MANY), "x\n" + "\n".join(MANY[i * 7 % 3600] for i in range(3600)) + "\ny"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS_OF_MANY_LINES)
+def test_an_edit_of_many_lines_is_soon_found(name: str) -> None:
+    old, new = TEXTS_OF_MANY_LINES[name]
+    began = time.process_time()
+    assert find_edits(old, new)
+    move_line(old, new, 3)
+    assert time.process_time() - began < 5

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planproof.project.compiled import TemplateMap
@@ -36,26 +38,55 @@ class Lines:
         return start + len(content.encode("utf-16-le")[: column * 2].decode("utf-16-le", "ignore"))
 
 
+_MOST_PAIRS = 100_000
+"""Pairs of equal lines among which those that were kept are looked for: twenty thousand empty lines took minutes."""
+
+
+def compare_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[bool, int, int, int, int]]:
+    """What became of the lines: whether they are the same, from and to before, from and to after. Where too many lines
+    are alike, all between the first and the last one that differ counts as changed."""
+    head = _count_same(before, after)
+    tail = _count_same(before[head:][::-1], after[head:][::-1])
+    ends = len(before) - tail, len(after) - tail
+    old, new = before[head : ends[0]], after[head : ends[1]]
+    counts, others = Counter(old), Counter(new)
+    found = [(True, 0, head, 0, head)]
+    if sum(count * others[line] for line, count in counts.items()) > _MOST_PAIRS:
+        found.append((False, head, ends[0], head, ends[1]))
+    else:
+        codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        found += [(tag == "equal", head + i, head + j, head + k, head + m) for tag, i, j, k, m in codes]
+    return [*found, (True, ends[0], len(before), ends[1], len(after))]
+
+
+def _count_same(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines, or characters, both begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def find_edits(old: str, new: str) -> list[Edit]:
     """What was changed, line by line, each change as short as it can be."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts = [0]
     for line in before:
         starts.append(starts[-1] + len(line))
-    found = []
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag != "equal":
-            found.append(_shorten("".join(before[i:j]), "".join(after[k:m]), starts[i]))
-    return found
+    return [
+        _shorten("".join(before[i:j]), "".join(after[k:m]), starts[i])
+        for is_same, i, j, k, m in compare_lines(before, after)
+        if not is_same
+    ]
 
 
 def _shorten(old: str, new: str, at: int) -> Edit:
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head = _count_same(old, new)
+    tail = _count_same(old[head:][::-1], new[head:][::-1])
     return at + head, at + len(old) - tail, new[head : len(new) - tail]
 
 
@@ -100,9 +131,7 @@ def _compiled_span(mapped: TemplateMap, start: int, stop: int) -> tuple[int, int
 
 def move_line(old: str, new: str, line: int) -> int:
     """Where a line of the old text, from 0, stands in the new one; a line that is gone, where it was."""
-    for tag, i, j, k, m in difflib.SequenceMatcher(
-        None, old.split("\n"), new.split("\n"), autojunk=False
-    ).get_opcodes():
+    for is_same, i, j, k, m in compare_lines(old.split("\n"), new.split("\n")):
         if i <= line < j:
-            return k + line - i if tag == "equal" else max(0, min(k + line - i, m - 1))
+            return k + line - i if is_same else max(0, min(k + line - i, m - 1))
     return line

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 MOST_BYTES = 2**24
-MOST_VALUES = 1_000_000
+MOST_VALUES = 300_000
 """Values of one text, what an alias stands for counted wherever it stands."""
 MOST_LEVELS = 100
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
