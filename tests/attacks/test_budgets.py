@@ -32,6 +32,7 @@ from planproof_engine.catalog import Catalog, Relation, relation
 from planproof_engine.conf import Conf
 from planproof_engine.depth import deeply
 from planproof_engine.origin import AnalysisError, Unknown
+from planproof_engine.sql.parse import parse
 from planproof_engine.types import TypeSyntaxError, from_json, parse_type
 
 SECONDS = 5
@@ -396,3 +397,12 @@ def test_a_damaged_footer_ends_no_check(tmp_path: Path, dbt_manifest: Any) -> No
     file.write_bytes(sound)
     found = schema_of_source(project, project.nodes["source.shop.raw.orders"], read_frozen(project))
     assert "hidden" in str(found)
+
+
+@pytest.mark.parametrize("text", ["'{}'", '"{}"', "`{}`", "--{}\n1", "/*{}*/ 1"])
+def test_a_long_text_takes_little_memory(text: str) -> None:
+    """A literal of ten megabytes took more than a gigabyte to read."""
+    sql = f"select {text.format('x' * 10_000_000)} as a"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    parse(sql, Conf())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000

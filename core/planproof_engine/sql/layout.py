@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(
-    r"'(?:[^'\\]|\\.|'')*(?:'|\\?\Z)|\"(?:[^\"\\]|\\.|\"\")*(?:\"|\\?\Z)|`(?:[^`]|``)*(?:`|\Z)|[()]|[^\s()'\"`]+", re.S
+    r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)"
+    r"|\"[^\"\\]*(?:(?:\\.|\"\")[^\"\\]*)*(?:\"|\\?\Z)"
+    r"|`[^`]*(?:``[^`]*)*(?:`|\Z)|[()]|[^\s()'\"`]+",
+    re.S,
 )
 _JOINS = ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "ANTI", "SEMI", "OUTER", "LATERAL")
 _CLAUSES = ("SELECT", "FROM", "WHERE", "HAVING", "LIMIT", "UNION", "INTERSECT", "EXCEPT", "WINDOW", *_JOINS)

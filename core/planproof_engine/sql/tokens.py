@@ -18,15 +18,15 @@ from planproof_engine.sql.versions import list_lacking
 
 _TOKEN = r"""
   [\s\u00a0]*(?:
-    (?P<STRING_LITERAL>[rR]'[^']*'|'(?:[^'\\]|\\.|'')*')
-  | (?P<DOUBLE>[rR]"[^"]*"|"(?:[^"\\]|\\.|"")*")
+    (?P<STRING_LITERAL>[rR]'[^']*'|'[^'\\]*(?:(?:\\.|'')[^'\\]*)*')
+  | (?P<DOUBLE>[rR]"[^"]*"|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")
   | (?P<number>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+[eE][+-]?[0-9]+(?:[bB][dD]|[dDfF])?(?!\w)
               |[0-9]+(?:[bB][dD]|[dDfFlLsSyY])?(?!\w))
   | (?P<uri>[^\W\d_]+://[\w/\-.?=&\#%]+)
   | (?P<word>\w+)
-  | (?P<BACKQUOTED>`(?:[^`]|``)*`)
-  | (?P<comment>--(?:\\\n|[^\r\n])*|/\*(?!\+))
+  | (?P<BACKQUOTED>`[^`]*(?:``[^`]*)*`)
+  | (?P<comment>--[^\r\n\\]*(?:\\\n?[^\r\n\\]*)*|/\*(?!\+))
   | (?P<dollar>\$[A-Za-z_]*\$)
   | (?P<HINT>/\*\+)
   | (?P<HINT_END>\*/)
@@ -34,6 +34,8 @@ _TOKEN = r"""
   | (?P<end>\Z)
   )
 """
+
+# A repetition of choices would keep a hundred bytes for each character of a text: each run of characters is one step.
 
 _YOUNGER = {
     "shifts": ((">>>|", ""), ("<<|>>|", "")),

@@ -9,7 +9,7 @@ from typing import Any
 
 from planproof_engine.types import nodes as n
 
-_TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)*`)|([A-Za-z_0-9]\w*)|('(?:[^'\\]|\\.|'')*')|(.))", re.S)
+_TOKEN = re.compile(r"\s*(?:(`[^`]*(?:``[^`]*)*`)|([A-Za-z_0-9]\w*)|('[^'\\]*(?:(?:\\.|'')[^'\\]*)*')|(.))", re.S)
 
 _ATOMS: dict[str, n.DataType] = {
     "void": n.VOID,
