@@ -30,6 +30,8 @@ from planproof.project.profile import render_value
 from planproof.project.promised import Promises
 from planproof.project.sources import read_frozen
 from planproof.project.yaml_text import load_yaml
+from planproof.publish.delta.actions import UnknownAction, count_rows
+from planproof.publish.delta.actions import read as read_commits
 from planproof.publish.notes.note import Note
 from planproof.publish.transaction.journal import Entry
 from planproof.publish.transaction.owner import Owner
@@ -180,6 +182,21 @@ TYPES = (
     "struct<a:char(3),b:interval day to second>",
 )
 YAML = "models:\n- name: m\n  columns: &c\n  - {name: a, data_type: int}\n- name: n\n  columns: *c\n"
+COMMIT = [
+    {"commitInfo": {"operation": "WRITE", "tags": {"planproof": "planproof_run_1"}}},
+    {"metaData": {"id": "x", "schemaString": "{}", "partitionColumns": ["d"]}},
+    {
+        "add": {
+            "path": "d=1/part-0.parquet",
+            "partitionValues": {"d": "1"},
+            "size": 1,
+            "stats": '{"numRecords": 3}',
+            "deletionVector": {"storageType": "u", "pathOrInlineDv": "ab" + "x" * 20, "offset": 1, "cardinality": 1},
+        }
+    },
+    {"remove": {"path": "file:/lake/t/part-1.parquet"}},
+    {"cdc": {"path": "_change_data/a.parquet", "size": 1}},
+]
 COLUMN = {"name": "a", "type": "int", "nullable": True, "id": 1}
 FROZEN = {"version": 1, "spark": "4.3", "sources": {"r.t": {"kind": "table", "columns": [COLUMN]}}}
 
@@ -191,6 +208,11 @@ def _sql(text: str) -> None:
 
 def _type(form: Any) -> None:
     parse_type(form) if isinstance(form, str) else from_json(form)
+
+
+def _commit(text: str) -> None:
+    rows = count_rows(read_commits([text], "planproof_run_1", "file:/lake/t").files)
+    assert rows is None or rows >= 0
 
 
 def _profile(text: str) -> None:
@@ -217,6 +239,12 @@ FUZZERS = {
         (ProjectError,),
     ),
     "journals": Fuzzer(changed(ENTRY).map(json.dumps) | st.text(max_size=30), Entry.from_json, (ValueError,)),
+    "delta commits": Fuzzer(
+        changed(COMMIT).map(lambda form: "\n".join(map(json.dumps, form if isinstance(form, list) else [form])))
+        | st.text(max_size=30),
+        _commit,
+        (UnknownAction,),
+    ),
     "notes": Fuzzer(changed(NOTE).map(json.dumps) | st.text(max_size=30), Note.from_json, (ValueError,)),
 }  # fmt: skip
 ON_DISK = ("manifests", "freeze files", "model files", "footers")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planproof.publish.delta.actions import UnknownAction, read
+from planproof.publish.delta.actions import UnknownAction, count_rows, read
 
 AT = "file:/lake/my%20db/t"
 
@@ -70,3 +70,27 @@ def test_new_metadata_are_told_and_what_is_unknown_is_refused() -> None:
     assert found.metadata == {"id": "1"}
     with pytest.raises(UnknownAction, match="domainMetadata"):
         read([commit({"domainMetadata": {"domain": "delta.clustering"}})], "planproof_1", AT)
+
+
+@pytest.mark.parametrize(
+    "stats", ["", "[]", "x", "null", '{"numRecords": -1}', '{"numRecords": "3"}', '{"numRecords": true}', "[" * 100_000]
+)
+def test_statistics_that_say_no_number_are_none(stats: str) -> None:
+    assert count_rows([{"path": "a", "stats": stats}]) is None
+
+
+def test_more_deleted_rows_than_there_are_is_no_number() -> None:
+    vector = {"storageType": "i", "pathOrInlineDv": "x", "cardinality": 4}
+    assert count_rows([{"path": "a", "stats": '{"numRecords": 3}', "deletionVector": vector}]) is None
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"add": null}', '{"add": {"path": 1}}', "1", "[" * 100_000])
+def test_a_damaged_commit_is_refused_by_name(text: str) -> None:
+    with pytest.raises(UnknownAction, match="is damaged"):
+        read([text], "planproof_1", "file:/lake/t")
+
+
+def test_a_value_may_hold_what_unicode_takes_for_the_end_of_a_line() -> None:
+    values = {"d": "a\u2028b\x85c\x0bd"}
+    text = json.dumps(add("d=1/a.parquet", partitionValues=values), ensure_ascii=False)
+    assert read([text], "planproof_1", AT).files[0]["partitionValues"] == values

@@ -41,8 +41,13 @@ def count_rows(files: Iterable[Mapping[str, Any]]) -> int | None:
 
 
 def _count_rows_of_file(form: Mapping[str, Any]) -> int | None:
-    rows = json.loads(form.get("stats") or "{}").get("numRecords")
-    return None if rows is None else int(rows) - int((form.get("deletionVector") or {}).get("cardinality", 0))
+    """Statistics are another writer's text, and may say anything."""
+    try:
+        rows = json.loads(form.get("stats") or "{}").get("numRecords")
+        deleted = (form.get("deletionVector") or {}).get("cardinality", 0)
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return None
+    return rows - deleted if type(rows) is int and type(deleted) is int and rows >= deleted >= 0 else None
 
 
 class UnknownAction(Exception):
@@ -51,7 +56,14 @@ class UnknownAction(Exception):
 
 def read(commits: Iterable[str], folder: str, location: str) -> Staged:
     """The commits of a staged table, as texts, the oldest first. `folder` is its name in the target's folder
-    `location`. Raises `UnknownAction`."""
+    `location`. Raises `UnknownAction`, for what is no commit too."""
+    try:
+        return _sum_up(commits, folder, location)
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
+        raise UnknownAction(f"a commit of the staged rows is damaged ({error!r:.200})") from error
+
+
+def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
     added: dict[tuple[str, str], dict[str, Any]] = {}
     removed: list[str] = []
     changes: list[dict[str, Any]] = []
@@ -72,9 +84,14 @@ def read(commits: Iterable[str], folder: str, location: str) -> Staged:
     return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata)
 
 
+def list_lines(commit: str) -> list[str]:
+    """A commit's actions as texts. A value may hold what else Unicode takes for the end of a line."""
+    return commit.split("\n")
+
+
 def _parse_actions(commits: Iterable[str]) -> Iterator[dict[str, Any]]:
     for text in commits:
-        yield from (json.loads(line) for line in text.splitlines() if line.strip())
+        yield from (json.loads(line) for line in list_lines(text) if line.strip())
 
 
 def _file_key(form: Mapping[str, Any]) -> tuple[str, str]:

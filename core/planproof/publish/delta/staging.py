@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
 
-from planproof.publish.delta.actions import LOG, Staged, UnknownAction, count_rows, read
+from planproof.publish.delta.actions import LOG, Staged, UnknownAction, count_rows, list_lines, read
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import Session, SparkFailure
@@ -50,8 +50,8 @@ class StagedTable:
     def written(self) -> Staged:
         """What the log says of the rows that were written. Raises `Refused`."""
         log = join(self.location, LOG)
-        names = sorted(name for name in self.store.names(log) if name.endswith(".json") and name[:1].isdigit())
-        texts = [self.store.read(join(log, name)) or "" for name in names if int(name.partition(".")[0]) >= self._first]
+        names = sorted(name for name in self.store.names(log) if _COMMIT.fullmatch(name))
+        texts = [self.store.read(join(log, name)) or "" for name in names if int(name[:20]) >= self._first]
         try:
             return read(texts, self.folder, self.base.location)
         except UnknownAction as unknown:
@@ -141,4 +141,4 @@ def is_committed_since(tables: DeltaTables, store: Store, location: str, base: i
 def is_made_by_publish(commit: str | None, folder: str) -> bool:
     """Whether the text of a commit says that a publish made it, by the folder of its files."""
     said = f'"planproof":"{folder}"'
-    return any(said in line for line in (commit or "").splitlines() if line.startswith('{"commitInfo"'))
+    return any(said in line for line in list_lines(commit or "") if line.startswith('{"commitInfo"'))
