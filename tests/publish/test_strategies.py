@@ -140,7 +140,7 @@ CASES = {
 
 
 SLOW = pytest.mark.conformance
-PLAYED = {"another schema": 5, "partitions": 9, "view over a table": 3}
+PLAYED = {"another schema": 4, "partitions": 6, "view over a table": 3}
 """The cases that die in each test run, and the step from one call at which they do to the next; tests/formats has
 those of a location and of an append. The conformance run takes every call of every case, and every second one where
 partitions make more calls of one kind."""
