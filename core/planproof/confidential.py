@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 
-_PASSWORD = re.compile(
+_PASSWORD = (
     r"""(://[^/@\s:'"]*:|:thin:[^/@\s'"]{0,100}/)(?:[^/\s'"]{1,500}(?=@)|(?!\d+/)[^@\s'"]{1,500}(?=@))"""
     r"""|(https?://)[^/@\s:'"]+(?=@)"""
 )
 """In a URL, also where it holds a slash or an @; and who is named alone to a web server, which is a token."""
-_SECRET = re.compile(
+_SECRET = (
     r"(?i)secret|password|passwd|passphrase|pwd|token|(?:access|account|api|private)[._-]?key|credential|authorization"
     r"|(?-i:^Signature=)|amz-signature|(?<![a-z0-9])(?:pw|sas|sig)(?![a-z0-9])|[._-]pass(?![a-z0-9])"
 )
-_NAMED = re.compile(
+_NAMED = (
     r"""(?<![\w.-])(?:--[\w.-]+\s+|[\w.-]+(?:["']\s*(?::\s*(?=["'])|=)|\s*(?:=>|->|[=:]))\s*"""
     r"""|(?<=\()[\w-]+\.[\w.-]+,)(["']?)"""
 )
 """A name before its value: `a=b`, `a: b`, `--a b`, `"a": "b"`, and `(a.b,c)` of Scala."""
 _TYPED = r"(?!(?:string|binary|boolean|\w*int|decimal|double|float|date|timestamp\w*|array|map|struct)\b)"
 _VALUES = {
-    "": re.compile(rf"(?i){_TYPED}(?:(?:bearer|basic|digest|token|shared\w+)\s+)?[^&;,\s'\")}}\]]+"),
-    "'": re.compile(r"[^']+"),
-    '"': re.compile(r'[^"]+'),
+    "": rf"(?i){_TYPED}(?:(?:bearer|basic|digest|token|shared\w+)\s+)?[^&;,\s'\")}}\]]+",
+    "'": r"[^']+",
+    '"': r'[^"]+',
 }
 
 
@@ -42,7 +42,7 @@ def secrets_of(name: str, value: str) -> list[str]:
     >>> secrets_of("fs.s3a.secret.key", "a,b"), secrets_of("spark.url", "jdbc:mysql://ada:abc@db"), secrets_of("a", "b")
     (['a,b'], ['abc'], [])
     """
-    if _SECRET.search(name):
+    if re.search(_SECRET, name):
         return [value]
     return [value[start:stop] for start, stop in _find_spans(value)]
 
@@ -62,12 +62,12 @@ def hide_secrets(message: str) -> str:
 
 def _find_spans(message: str) -> list[tuple[int, int]]:
     """Where secrets stand in it, from the first to the last, apart from each other."""
-    found = [(max(url.end(1), url.end(2)), url.end()) for url in _PASSWORD.finditer(message)]
+    found = [(max(url.end(1), url.end(2)), url.end()) for url in re.finditer(_PASSWORD, message)]
     at = 0
-    for name in _NAMED.finditer(message):
-        if name.end() < at or not _SECRET.search(name[0]):
+    for name in re.finditer(_NAMED, message):
+        if name.end() < at or not re.search(_SECRET, name[0]):
             continue
-        value = _VALUES[name[1]].match(message, name.end())
+        value = re.compile(_VALUES[name[1]]).match(message, name.end())
         if value is not None:
             found.append(value.span())
             at = value.end()

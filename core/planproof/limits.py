@@ -13,9 +13,8 @@ from typing import Any
 from planproof_engine.records import record
 
 _PERCENT = r"([+-]?\d+(?:\.\d+)?)\s*%"
-_CHANGE = re.compile(rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?")
-_SHARE = re.compile(_PERCENT)
-_WITHIN = re.compile(r"(\d+)\s*(m|h|d)")
+_CHANGE = rf"(?:{_PERCENT})?\s*\.\.\s*(?:{_PERCENT})?"
+_WITHIN = r"(\d+)\s*(m|h|d)"
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
@@ -126,7 +125,7 @@ def change_text(change: Change) -> str:
 def _change(given: Any, where: str) -> Change | None:
     if given is None:
         return None
-    found = _CHANGE.fullmatch(str(given).strip())
+    found = re.fullmatch(_CHANGE, str(given).strip())
     if found is None or found.groups() == (None, None):
         raise LimitError(f"{where}: {given!r} is not a range such as -20%..+50%, -20%.. or ..+50%")
     low, high = (None if bound is None else float(bound) for bound in found.groups())
@@ -138,7 +137,7 @@ def _change(given: Any, where: str) -> Change | None:
 def _read_nulls(column: str, given: Any, where: str) -> Nulls:
     if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
         return Nulls(column, given, None)
-    found = _SHARE.fullmatch(str(given).strip())
+    found = re.fullmatch(_PERCENT, str(given).strip())
     share = float(found[1]) if found else -1
     if not 0 <= share <= 100:
         raise LimitError(f"{where}: {given!r} is neither a share such as 1% nor a number of rows")
@@ -150,7 +149,7 @@ def _read_fresh(given: Any, where: str) -> Fresh:
     column, said = form.get("column"), form.get("within")
     if not isinstance(column, str) or not column:
         raise LimitError(f"{where}.column: {column!r} is not the name of a column")
-    found = _WITHIN.fullmatch(str(said).strip())
+    found = re.fullmatch(_WITHIN, str(said).strip())
     if found is None:
         raise LimitError(f"{where}.within: {said!r} is not an age such as 90m, 26h or 2d")
     return Fresh(column, int(found[1]) * _SECONDS[found[2]], str(said).strip())

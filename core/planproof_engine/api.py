@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import DecimalException
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -147,6 +146,8 @@ class LogicalPlan:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the text."""
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"
 
 

@@ -284,7 +284,7 @@ CASES: dict[str, tuple[str | None, dict[str, Any], list[Any], list[Any]]] = {
 SLOW = pytest.mark.conformance
 
 
-@pytest.mark.parametrize(("name", "every"), [("same", 7), *(pytest.param(name, 1, marks=SLOW) for name in CASES)])
+@pytest.mark.parametrize(("name", "every"), [("same", 15), *(pytest.param(name, 1, marks=SLOW) for name in CASES)])
 def test_a_publish_that_dies_anywhere_quarantines_rows_once_or_not_at_all(
     name: str, every: int, shop: Shop, dying: Any, killed: Any
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
-from html import escape
 from typing import Any
 
 from planproof.report.details import Details
@@ -188,6 +187,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the text."""
+        from html import escape
+
         return f"<pre>{escape(self.to_text())}</pre>"
 
     def to_text(self) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timezone
 from functools import cache
-from html import escape
 from typing import Any
 
 from planproof.report.model import WRITERS, Report, find_worst
@@ -56,6 +55,8 @@ class RunReport:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the text."""
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from planproof.report import compared
@@ -45,6 +44,11 @@ from planproof.report.parts import (
 from planproof_engine.finding import CODES, Finding, Verdict
 from planproof_engine.origin import Origin
 from planproof_engine.types import quote_if_needed
+
+# They take a while to import: healthy models are shown without.
+if TYPE_CHECKING:
+    from rich.panel import Panel
+    from rich.table import Table
 
 WIDTH = 110
 _AT_ONCE = 200
@@ -219,6 +223,8 @@ def _describe_proved(report: Report) -> str:
 def render_panel(report: Report, others: Sequence[Report] = (), following: Sequence[str] = ()) -> Panel:
     """Why a model was stopped: promised and found, the line itself, the next step, and what became of the table.
     `others` are models that are stopped by the same cause, `following` those that cannot be judged because of it."""
+    from rich.panel import Panel
+
     message, parts = Parts.of(report), list[RenderableType]()
     # A model that could not run leaves its promises open, and its error says why.
     shown = [f for f in message.findings if report.outcome != "failed" or f.verdict is Verdict.VIOLATED]
@@ -244,6 +250,8 @@ def render_panel(report: Report, others: Sequence[Report] = (), following: Seque
 
 
 def _make_table(findings: Sequence[Finding]) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("column", "promised", "found", "plane"):
         table.add_column(heading, overflow="fold")

@@ -142,7 +142,7 @@ class Entries:
     unread: tuple[str, ...] = ()
 
 
-_LASTING = re.compile(
+_LASTING = (
     r"\bPermission denied\b|PERMISSION_DENIED|INSUFFICIENT_PERMISSION|AccessControlException"
     r"|\b[Aa]ccess ?(is )?[Dd]enied|\bForbidden\b|\bnot authorized\b"
     r"|UnsupportedOperationException|^(UNSUPPORTED|NOT_SUPPORTED)"
@@ -164,7 +164,7 @@ class SparkFailure(Exception):
     def transient(self) -> bool:
         """Whether a second try may succeed: not where something is denied to this user, or this catalog cannot do
         it."""
-        return self.outside and not _LASTING.search(f"{self.condition or ''} {self}")
+        return self.outside and not re.search(_LASTING, f"{self.condition or ''} {self}")
 
 
 class Moved(SparkFailure):

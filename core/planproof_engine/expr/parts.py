@@ -88,13 +88,17 @@ class _Parts:
 
 def _parts_of(kind: type, family: type) -> Iterator[tuple[str, Any]]:
     """The fields that are parts, each with its declared type."""
-    hints = typing.get_type_hints(kind)
+    hints = _read_hints(kind)
     for field in dataclasses.fields(kind):
         hint = hints[field.name]
         if field.init and field.metadata.get("is_part", True) and _mentions(hint, family):
             if not _is_walked(hint, family):
                 raise TypeError(f"{kind.__name__}.{field.name} holds nodes in a form that no walk knows: {field.type}")
             yield field.name, hint
+
+
+_read_hints = cache(typing.get_type_hints)
+"""A class is asked for each family of its parts."""
 
 
 def _mentions(hint: Any, family: type) -> bool:

@@ -32,8 +32,8 @@ from planproof_engine.sql.queries import ctes, query, relation_name
 from planproof_engine.sql.relations import properties_text
 
 _SPACE = r"(?:\s|--[^\n]*\n|/\*(?!\+)(?:[^*]|\*(?!/))*\*/)"
-_SETTING = re.compile(rf"{_SPACE}*(SET|RESET)\b{_SPACE}*(.*)", re.I | re.S)
-_NO_SETTING = re.compile(rf"(?:VAR|VARIABLE|ROLE|CATALOG|PATH)\b(?!\s*=|\s*\.)|TIME{_SPACE}+ZONE\b", re.I)
+_SETTING = rf"(?is){_SPACE}*(SET|RESET)\b{_SPACE}*(.*)"
+_NO_SETTING = rf"(?i)(?:VAR|VARIABLE|ROLE|CATALOG|PATH)\b(?!\s*=|\s*\.)|TIME{_SPACE}+ZONE\b"
 
 
 def parse_setting(text: str) -> q.Node | None:
@@ -41,14 +41,14 @@ def parse_setting(text: str) -> q.Node | None:
 
     Read from the raw text, as Spark does: a value need not be made of SQL tokens.
     """
-    found = _SETTING.match(text)
+    found = re.match(_SETTING, text)
     if found is None:
         return None
     word, rest, end = found.group(1).upper(), found.group(2), len(found.group(2))
     while end and (rest[end - 1] == ";" or rest[end - 1].isspace()):
         end -= 1
     rest = rest[:end]
-    if word == "SET" and _NO_SETTING.match(rest):
+    if word == "SET" and re.match(_NO_SETTING, rest):
         return None
     key, equals, value = rest.partition("=")
     name = key.strip().strip("`") or None

@@ -13,15 +13,15 @@ from planproof_engine.expr import Literal
 from planproof_engine.origin import AnalysisError, Origin, Unknown
 from planproof_engine.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-_DATE = re.compile(r"\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*", re.S)
+_DATE = r"(?s)\s*([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[T ].*)?)?)?\s*"
 _CLOCK = r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?(\D.*)?)?)?"
-_STAMP = re.compile(rf"([+-]?\d{{4,6}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]{_CLOCK})?)?)?", re.S)
+_STAMP = rf"(?s)([+-]?\d{{4,6}})(?:-(\d{{1,2}})(?:-(\d{{1,2}})(?:[T ]{_CLOCK})?)?)?"
 """A timestamp's text, without blanks around it: a zone only after seconds, and one `T` or blank before the hours."""
 
-_ONLY_CLOCK = re.compile(rf"(?:T(?=\d)|(?=\d{{1,2}}:)){_CLOCK}", re.S)
-_SPECIAL = re.compile(r"(epoch|now|yesterday|today|tomorrow)[ \t]*(.*)", re.S | re.I)
+_ONLY_CLOCK = rf"(?s)(?:T(?=\d)|(?=\d{{1,2}}:)){_CLOCK}"
+_SPECIAL = r"(?is)(epoch|now|yesterday|today|tomorrow)[ \t]*(.*)"
 _DAYS = {"yesterday": -1, "tomorrow": 1}
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?")
+_OFFSET = r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?"
 _MOST = dt.timedelta(hours=18)
 """The largest offset that Java's ZoneOffset takes."""
 
@@ -38,7 +38,7 @@ def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
     word = _find_special_word("DATE", text, conf, origin)
     if word is not None:
         return _special_date(word, conf)
-    found = _DATE.fullmatch(text)
+    found = re.fullmatch(_DATE, text)
     if not found:
         raise make_invalid_error("DATE", text, origin)
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
@@ -49,14 +49,14 @@ def date(text: str, conf: Conf, origin: Origin | None = None) -> Literal:
 
 def is_date(text: str) -> bool:
     """Whether a cast makes a date of the text. Words such as `today` are dates in literals alone."""
-    found = _DATE.fullmatch(text)
+    found = re.fullmatch(_DATE, text)
     return found is not None and _is_valid_day(int(found[1]), int(found[2] or 1), int(found[3] or 1))
 
 
 def _find_special_word(kind: str, text: str, conf: Conf, origin: Origin | None) -> str | None:
     """The special word of a text such as `epoch` or `today CET`; None for any other text. Spark looks up the zone and
     does not use it."""
-    found = _SPECIAL.fullmatch(text.strip())
+    found = re.fullmatch(_SPECIAL, text.strip())
     if found is None:
         return None
     word = found[1].lower()
@@ -91,11 +91,11 @@ def timestamp(kind: str, text: str, conf: Conf, origin: Origin | None = None) ->
     if word is not None:
         data_type = TIMESTAMP_NTZ if kind == "TIMESTAMP_NTZ" else _plain_timestamp(kind, conf)
         return _make_literal(_special_moment(word, data_type, conf), data_type, text)
-    found = _STAMP.fullmatch(text.strip())
+    found = re.fullmatch(_STAMP, text.strip())
     if found is not None:
         day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
         return _stamp(kind, text, day, found.groups()[3:], conf, origin)
-    found = _ONLY_CLOCK.fullmatch(text.strip())
+    found = re.fullmatch(_ONLY_CLOCK, text.strip())
     if found is None or kind == "TIMESTAMP_NTZ":
         raise make_invalid_error(kind, text, origin)
     today = dt.datetime.now(_parse_zone(conf.time_zone)).date()
@@ -185,7 +185,7 @@ def _parse_zone(name: str) -> dt.tzinfo | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     text = name.strip()
-    found = _OFFSET.fullmatch(text)
+    found = re.fullmatch(_OFFSET, text)
     if found:
         offset = dt.timedelta(hours=int(found[2]), minutes=int(found[3] or 0), seconds=int(found[4] or 0))
         if offset > _MOST or int(found[3] or 0) > 59 or int(found[4] or 0) > 59:

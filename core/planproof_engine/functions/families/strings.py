@@ -47,7 +47,7 @@ _LOCALES = (
     "my|nb|ne|nl|nn|no|nso|om|or|pa|pl|ps|pt|ro|ru|sa|se|si|sk|sl|smn|sq|sr|st|sv|sw|ta|te|th|tk|tn|to|tr|ug|uk|ur|uz|"
     "vi|wae|wo|xh|yi|yo|zh|zu"
 )
-_COLLATION = re.compile(rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?", re.IGNORECASE)
+_COLLATION = rf"(UTF8_(BINARY|LCASE)|(UNICODE|{_LOCALES})(_C[IS])?(_A[IS])?)(_RTRIM)?"
 
 
 def _collate_type(args: Args, conf: Conf) -> DataType:
@@ -65,7 +65,7 @@ def _collate_operands(args: list[Expr], conf: Conf) -> list[Expr]:
         raise Mismatch("UNEXPECTED_INPUT_TYPE", "The second parameter of `collate` requires a string.", whole=True)
     if not is_foldable(args[1]):
         raise Mismatch("NON_FOLDABLE_ARGUMENT", "collate needs the name of a collation.")
-    if not _COLLATION.fullmatch(str(constant(args[1], "collate"))):
+    if not re.fullmatch(_COLLATION, str(constant(args[1], "collate")), re.IGNORECASE):
         raise Mismatch("COLLATION_INVALID_NAME", "there is no collation of this name.", whole=True)
     return args
 
