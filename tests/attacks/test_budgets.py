@@ -406,3 +406,9 @@ def test_a_long_text_takes_little_memory(text: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     parse(sql, Conf())
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_a_name_of_thousands_of_columns_is_told_in_short(checked: Callable[..., dict[str, Report]]) -> None:
+    found = checked("select " + ", ".join(["1 as a"] * 2000))["attack"].findings
+    assert "1980 others have one name" in next(f.message for f in found if f.code == "PP102")
+    assert max(len(f.message) for f in found) < 1000

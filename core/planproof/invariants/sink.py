@@ -50,9 +50,15 @@ def _find_repeated(
     ]
 
 
+_NAMED = 20
+"""So many columns of one name are listed."""
+
+
 def _duplicate_finding(names: list[str], at: list[str], below: Path) -> Finding:
     field = join_path((*below, names[0]))
     inside = f" of the struct {join_path(below)}" if below else ""
+    others = len(names) - _NAMED
+    names, at = names[:_NAMED], [*at[:_NAMED], *([f"{others} others"] if others > 0 else [])]
     return Finding(
         Verdict.VIOLATED,
         "PP102",
