@@ -104,14 +104,16 @@ class Guard:
         """
         asked = _Asked(model, full_refresh, over, tests)
         again: FitsByPlace | None = None
+        replaces = False
         for _ in range(STAGINGS):
             work = functools.partial(self._publish, asked, analyzed, again)
             try:
-                return self._report_work(model, work)
+                return _tell_of_replaced(self._report_work(model, work), replaces)
             except FitsByPlace as found:
                 again = found
-            except Moved:
-                pass  # The other writer's rows stay. The model was staged without them, and is staged anew.
+            except Moved as moved:
+                # The other writer's rows stay. The model was staged without them, and is staged anew.
+                replaces = replaces or moved.replaces
             analyzed = None
         return self._report_work(model, self._give_way)
 
@@ -330,3 +332,14 @@ def _refuse_unknown(
             "that was compiled without it may hold all of its rows again. Compile and run the model again",
             transient=True,
         )
+
+
+def _tell_of_replaced(report: Report, replaces: bool) -> Report:
+    """`replaces`: what others have left while the model was staged first has been replaced."""
+    if not replaces or report.outcome != "published":
+        return report
+    message = (
+        f"another writer changed rows of {report.model} while its new rows were staged. They were staged anew, and "
+        "replaced what that writer had left; an older version of the table holds it"
+    )
+    return replace(report, findings=(*report.findings, Finding(Verdict.WARNING, "PP621", "catalog", message=message)))

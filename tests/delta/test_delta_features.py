@@ -211,6 +211,8 @@ def test_maintenance_between_audit_and_commit(
     given = {"append": ADDED, "replace": {}, "overwrite": OVER}[how]
     report = publish(delta, name, "select 9L as id, 'new' as v", **given)
     assert (report.outcome, len(acted)) == ("published", 1), report.findings
+    is_told = "restore" in act and how != "append"
+    assert [f.code for f in report.findings if f.code == "PP621"] == (["PP621"] if is_told else []), report.findings
     others = [(0, "old"), (1, "old")] if "restore" in act else [(0, "old"), (1, "old"), (2, "old")]
     delta.catalog.refreshTable(name)
     assert rows(delta, name) == [*(others if how == "append" else []), (9, "new")]

@@ -168,7 +168,10 @@ class SparkFailure(Exception):
 
 
 class Moved(SparkFailure):
-    """Somebody changed a table after a transaction was opened on it. Nothing was committed."""
+    """Somebody changed a table after a transaction was opened on it. Nothing was committed. `replaces`: what is staged
+    anew takes the place of rows that were changed."""
+
+    replaces = False
 
     def __init__(self, message: str) -> None:
         super().__init__(message, outside=True)

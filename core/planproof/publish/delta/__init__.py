@@ -19,7 +19,7 @@ from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, StoredTable
-from planproof_engine.finding import Finding
+from planproof_engine.finding import Finding, Verdict
 
 
 class DeltaLake:
@@ -64,7 +64,7 @@ class DeltaLake:
 
     def commit(self, publication: DeltaPublication) -> list[Finding]:
         publication.commit()
-        return tell_of_replaced(publication)
+        return _tell_of_others(publication)
 
     def refuse_changed(self, publication: DeltaPublication) -> None:
         """Of the same table, what was staged on another version is not committed (`Moved`)."""
@@ -83,8 +83,21 @@ class DeltaLake:
         ending = publication.settle()
         if ending == "finished":
             # The commit, which tells it else, ended with an error, and the table has it all the same.
-            publication.draft.add(tell_of_replaced(publication))
+            publication.draft.add(_tell_of_others(publication))
         return ending
+
+
+def _tell_of_others(publication: DeltaPublication) -> list[Finding]:
+    """What became of others' rows, and of the publish's own."""
+    found, version = tell_of_replaced(publication), publication.find_undoing()
+    if version is None:
+        return found
+    message = (
+        f"{publication.entry.model} was published, and another writer took back or replaced rows of it right after "
+        f"(version {version} of the table): what stands there now was not checked. If nobody meant to, run the model "
+        "again"
+    )
+    return [*found, Finding(Verdict.WARNING, "PP403", "catalog", message=message)]
 
 
 __all__ = ["DeltaLake"]

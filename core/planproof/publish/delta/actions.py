@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 LOG = "_delta_log"
 _UUID = 20
 """The characters of a deletion vector's id, by which its file is named; what stands before them is its folder."""
+FileKey = tuple[str, str]
 _OWN = ("baseRowId", "defaultRowCommitVersion")
 """What a commit assigns to each file."""
 
@@ -64,7 +66,7 @@ def read(commits: Iterable[str], folder: str, location: str) -> Staged:
 
 
 def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
-    added: dict[tuple[str, str], dict[str, Any]] = {}
+    added: dict[FileKey, dict[str, Any]] = {}
     removed: list[str] = []
     changes: list[dict[str, Any]] = []
     metadata: dict[str, Any] | None = None
@@ -84,6 +86,38 @@ def _sum_up(commits: Iterable[str], folder: str, location: str) -> Staged:
     return Staged(tuple([{"add": form} for form in added.values()] + changes), tuple(removed), metadata)
 
 
+class Effects(NamedTuple):
+    """The files whose rows a commit adds and removes; a file with another deletion vector is another one. Who only
+    writes rows together (OPTIMIZE) has none."""
+
+    added: frozenset[FileKey]
+    removed: frozenset[FileKey]
+
+    def are_undone_by(self, later: Effects) -> bool:
+        """Whether a later commit takes away what this one added, or brings back what it removed."""
+        return bool(self.added & later.removed or self.removed & later.added)
+
+
+def read_effects(commit: str) -> Effects:
+    """The effects of a commit, as far as it can be read."""
+    found: dict[str, set[FileKey]] = {"add": set(), "remove": set()}
+    for kind, form in list_changes(commit):
+        found[kind].add(_file_key(form))
+    return Effects(frozenset(found["add"]), frozenset(found["remove"]))
+
+
+def list_changes(commit: str) -> list[tuple[str, dict[str, Any]]]:
+    """The files that a commit adds or removes, with their rows: what can be read of it, as it may be another writer's
+    text."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        for action in _parse_actions([commit]):
+            for kind in ("add", "remove"):
+                if kind in action and action[kind]["dataChange"] and action[kind]["path"]:
+                    found.append((kind, action[kind]))
+    return found
+
+
 def list_lines(commit: str) -> list[str]:
     """A commit's actions as texts. A value may hold what else Unicode takes for the end of a line."""
     return commit.split("\n")
@@ -94,7 +128,7 @@ def _parse_actions(commits: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield from (json.loads(line) for line in list_lines(text) if line.strip())
 
 
-def _file_key(form: Mapping[str, Any]) -> tuple[str, str]:
+def _file_key(form: Mapping[str, Any]) -> FileKey:
     """A file with another deletion vector is another file to the log."""
     vector = form.get("deletionVector") or {}
     return form["path"], "".join(str(vector.get(key, "")) for key in ("storageType", "pathOrInlineDv", "offset"))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
-from planproof.publish.delta.actions import UnknownAction, count_rows, read
+from planproof.publish.delta.actions import UnknownAction, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.notes.note import Note
@@ -69,6 +69,7 @@ class DeltaPublication(NotedPublication):
         overwrites = self._overwrites and by_rule and not self.whole
         self._goes_on_top = (strategy == "replace" or overwrites) and not job.draft.settings.limits
         self._taken: list[str] = []
+        self._version: int | None = None
         if self.notebook.write() and base.version < 0 and not managed:
             self.staged.say(self.notebook.location)
 
@@ -101,10 +102,11 @@ class DeltaPublication(NotedPublication):
         self.note("commit")
         try:
             self._commit_on_top()
-        except Moved:
+        except Moved as moved:
             if not self.is_committed():
                 self.step("refused")
                 self.stop_if_evicted()
+                moved.replaces = self._is_in_place_of_others()
                 raise
         self._take_back_what_is_gone()
         if not self._is_registered:
@@ -121,7 +123,7 @@ class DeltaPublication(NotedPublication):
         while True:
             self._refuse_gone()
             try:
-                self.tables.commit(self._change(base), self.entry.target, self.staged.folder)
+                self._version = self.tables.commit(self._change(base), self.entry.target, self.staged.folder)
                 return
             except Moved:
                 self.stop_if_evicted()
@@ -153,10 +155,22 @@ class DeltaPublication(NotedPublication):
             return None
         if theirs.metadata is not None or theirs.removed:
             return None
+        return self._keep_own_partitions(theirs.files)
+
+    def _keep_own_partitions(self, theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of others' files that lie where this puts its own."""
         if not (self._overwrites and self.base.partition_by):
-            return theirs.files
+            return theirs
         own = [form["partitionValues"] for form in self.staged.written.files]
-        return [form for form in theirs.files if form["partitionValues"] in own]
+        return [form for form in theirs if form.get("partitionValues") in own]
+
+    def _is_in_place_of_others(self) -> bool:
+        """Whether others have changed rows since this was staged where it would put its own, and has read none."""
+        if self.reads or not (self._overwrites or self.entry.strategy == "replace"):
+            return False
+        said = read_commits_since(self.tables, self.staged.store, self.base.location, self.base.version)
+        theirs = [form for _, commit in said for _, form in list_changes(commit or "")]
+        return bool(self._keep_own_partitions(theirs))
 
     def _refuse_gone(self) -> None:
         gone, files = self.staged.count_gone()
@@ -226,6 +240,13 @@ class DeltaPublication(NotedPublication):
 
     def is_committed(self) -> bool:
         return self.staged.is_committed()
+
+    def find_undoing(self) -> int | None:
+        """The version by which others have taken back what was committed, in part or as a whole, right after it."""
+        with suppress(SparkFailure):
+            if self.tables.state(self.base.location).version != self._version:
+                return self.staged.find_undoing()
+        return None
 
     def _tidy(self) -> None:
         self.staged.forget_log()

@@ -8,7 +8,16 @@ from contextlib import suppress
 from functools import cached_property
 from urllib.parse import unquote
 
-from planproof.publish.delta.actions import LOG, Staged, UnknownAction, count_rows, list_lines, read
+from planproof.publish.delta.actions import (
+    LOG,
+    Effects,
+    Staged,
+    UnknownAction,
+    count_rows,
+    list_lines,
+    read,
+    read_effects,
+)
 from planproof.publish.transaction.names import Refused, join
 from planproof.session.delta.protocol import DeltaTables, LogState
 from planproof.session.protocol import Session, SparkFailure
@@ -87,13 +96,31 @@ class StagedTable:
         return sum(there.get(path.removeprefix(own)) != size for path, size in wanted.items()), len(wanted)
 
     def is_committed(self) -> bool:
-        """Whether the log of the table that it lies in has the commit of its files."""
-        return self.find_committed_version() is not None
+        """Whether the log of the table that it lies in has the commit of its files. Raises `SparkFailure` where commits
+        are gone that would tell (log retention), and the table names no file of it."""
+        base = self.base
+        found = is_committed_since(self.tables, self.store, base.location, base.version, self.folder)
+        if found is None and self.tables.has_files_in(self.tables.state(base.location), self.folder):
+            return True
+        if found is None:
+            raise SparkFailure(
+                f"the log of {base.location} does not say any more whether it was committed", outside=True
+            )
+        return found
 
     def find_committed_version(self) -> int | None:
         """The version by which the table that it lies in has its files."""
         said = read_commits_since(self.tables, self.store, self.base.location, self.base.version)
         return next((version for version, commit in said if is_made_by_publish(commit, self.folder)), None)
+
+    def find_undoing(self) -> int | None:
+        """The version by which others have taken back what the publish's own version did, in part or as a whole."""
+        own: Effects | None = None
+        for version, commit in read_commits_since(self.tables, self.store, self.base.location, self.base.version):
+            if own is not None and own.are_undone_by(read_effects(commit or "")):
+                return version
+            own = read_effects(commit or "") if is_made_by_publish(commit, self.folder) else own
+        return None
 
     def forget_log(self) -> None:
         """The files are the other table's now."""
