@@ -214,8 +214,8 @@ def _offline(matrix: Matrix) -> Iterator[str]:
     releases = ", ".join(f"{rules.spark} ({rules.release})" for rules in matrix.rules)
     tests = sum(len(rules.tests) for rules in matrix.rules)
     yield from textwrap.wrap(
-        f"Without Spark, queries are planned by the rules of one version, and {tests} tests hold these rules to the "
-        f"answers of a release: {releases}.",
+        f"Without Spark, queries are planned by the rules of one version, and {tests} tests compare these rules with "
+        f"the answers of a release: {releases}.",
         100,
     )
     yield ""
