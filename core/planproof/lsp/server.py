@@ -43,6 +43,8 @@ class Server(LanguageServer):
     """Answers an editor. One thread of its own uses the workspace, so that the event loop stays free to read
     messages."""
 
+    protocol: AnsweringProtocol
+
     def __init__(self, workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> None:
         super().__init__("planproof", version("planproof"), protocol_cls=AnsweringProtocol)
         self.models, self.compiles, self._anywhere = workspace, compiles and has_dbt(), anywhere
