@@ -37,7 +37,7 @@ from planproof_engine.hazards.bounds import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
-from planproof_engine.origin import AnalysisError, Origin, Unknown, place
+from planproof_engine.origin import AnalysisError, Origin, Unknown, place, shorten_names
 from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof_engine.sql.parse import Tree, parse
@@ -473,7 +473,7 @@ def _find_duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensit
             r.columns[0].name,
             "a unique (relation, name)",
             f"{many} fields",
-            f"{many} {output}{where} are called {r.name}",
+            shorten_names(f"{many} {output}{where} are called {r.name}"),
             origin,
         )
         found.setdefault(r.name.lower(), finding)
