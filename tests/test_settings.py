@@ -14,8 +14,6 @@ from planproof.cli.options import option_of
 from planproof.project.request import Request
 from planproof.settings import BY_NAME, SETTINGS, Settings, SettingsError
 
-DOCS = Path(__file__).parents[1] / "docs"
-
 
 def test_a_field_for_each_setting_with_its_default() -> None:
     assert [(f.name, f.default) for f in fields(Settings)] == [(s.name, s.default) for s in SETTINGS]
@@ -33,11 +31,6 @@ def test_a_command_has_an_option_for_each_setting_that_matters_to_it(command: st
         assert setting.sentence[1:] in (option.help or "")
         if setting.form == "choice":
             assert tuple(option.type.choices) == setting.choices
-
-
-def test_the_design_names_each_setting() -> None:
-    text = (DOCS / "design.md").read_text()
-    assert [s.name for s in SETTINGS if f"`{s.name}`" not in text and s.name not in text] == []
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,14 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 _HEAD = """# Settings
 
-The command line, the Airflow operators and Python use the same names as `meta: planproof:`. An
-unknown key or value stops its model in `dbt build`, and a whole `check`. **dbt takes the nearest
-`planproof:` as a whole** and merges no keys: a model repeats what it keeps of its folder's.
+Settings stand in dbt's YAML, below `meta: planproof:`; commands, Airflow operators and Python use
+the same names. **dbt takes only the nearest `planproof:`** and merges no keys: a model repeats what
+it keeps of its folder's. An unknown key or value stops its model in `dbt build`, and a whole
+`check`.
 
 | where | how | wins over |
 |---|---|---|
-| a model | `meta: {planproof: {fail_on: unproved}}` below its `config` | its folder's and the project's |
+| a model | `meta: {planproof: {guard: off}}` below its `config` | its folder's and the project's |
 | a folder, a project | `+meta: {planproof: {...}}` in dbt_project.yml | the default |
 | a command | an option: `--fail-on unproved` | what the models say |
 | an Airflow operator | an argument: `fail_on="unproved"` | what the models say |
@@ -34,7 +35,7 @@ models:
       +meta: {planproof: {fail_on: violated, allow: [PP129]}}
 ```
 
-| setting | values | default | what it is |
+| setting | values | default | what it does |
 |---|---|---|---|
 """
 

@@ -191,9 +191,9 @@ def render_page(matrix: Matrix, results: Mapping[str, Result] | None = None) -> 
     lines = [
         "# What was tried",
         "",
-        "Each cell counts its tests, leads to them, and names the last commit at which they were green.",
+        "A cell links to its tests, says how many there are, and at which commit they last passed.",
         "**held**: they publish healthy models there and stop broken ones. Anything less is named.",
-        "**tests**: the same, but no green run is on record. `20 of 26`: it is on record for 20 of them.",
+        "**tests**: they exist, but no passed run is on record. `20 of 26`: it is on record for 20.",
         f"**{_UNTRIED}**: no test. That is no judgement; see [your platform](platforms.md).",
         "",
         "`python tools/support_matrix.py` makes this page from support.yml and suites.yml.",
@@ -214,8 +214,8 @@ def _offline(matrix: Matrix) -> Iterator[str]:
     releases = ", ".join(f"{rules.spark} ({rules.release})" for rules in matrix.rules)
     tests = sum(len(rules.tests) for rules in matrix.rules)
     yield from textwrap.wrap(
-        f"Without Spark, queries are planned by the rules of one version, and {tests} tests hold these rules to the "
-        f"answers of a release: {releases}.",
+        f"Without Spark, queries are planned by the rules of one version, and {tests} tests compare these rules with "
+        f"the answers of a release: {releases}.",
         100,
     )
     yield ""

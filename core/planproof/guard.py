@@ -84,8 +84,9 @@ class Guard:
         self.functions = Functions(self.session, functions or {})
 
     def check(self, model: Model, *, counting: bool = False) -> Report:
-        """Planes 1 to 6; nothing is written, and no row is read but by `counting`, which decides hazards by the rows of
-        the model's sources: for a model that another program writes."""
+        """Compares the contract with planproof's plan and with Spark's (planes 1 to 6), and writes nothing. With
+        `counting`, for a model that another program writes, it counts rows of the model's sources to decide hazards;
+        otherwise it reads no row."""
         return self._report_work(model, functools.partial(self._check, counting))
 
     def publish(
@@ -96,10 +97,10 @@ class Guard:
         analyzed: SparkPlanes | None = None,
         tests: Tests | None = None,
     ) -> Report:
-        """Stages the model, audits what was staged, and puts it in the target's place only when its contract holds.
+        """Stages the model, audits the staged rows, and puts them in the target's place only if the contract holds.
 
-        `over` names the kinds of relation (`table`, `view`) that may stand there already; by default any may.
-        `analyzed` is the model's query as this guard's session has just analyzed it. `tests` run over what was staged,
+        `over` names the kinds of relation (`table`, `view`) that the target may be already; by default any.
+        `analyzed` is the model's query as this guard's session has just analyzed it. `tests` run over the staged rows,
         as `publish.trial` says; one that fails is a violation.
         """
         asked = _Asked(model, full_refresh, over, tests)
@@ -135,9 +136,9 @@ class Guard:
     def audit(
         self, name_or_path: str, contract: Contract, settings: Settings | None = None, at: str | None = None
     ) -> Report:
-        """What is stored now, a table or a Parquet path, against a contract. The guard's own settings win.
+        """Checks what a table or a Parquet path holds now against a contract. The guard's own settings win.
 
-        `at`: what an Iceberg table held at a snapshot (its id), a tag, or the end of a branch.
+        `at` asks for an earlier state: a snapshot's id, a tag or a branch of Iceberg, a version or timestamp of Delta.
         """
         model = Model(name_or_path, "", contract=contract, settings=settings or Settings())
         return self._report_work(model, lambda draft: audit_stored(draft, self.session, at))

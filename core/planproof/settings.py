@@ -86,48 +86,46 @@ SETTINGS = (
         "guard",
         "choice",
         "on",
-        "whether a model is published only when its contract holds (on); is published all the same, and a warning says "
-        "what would have stopped it (watch); or is left to dbt as if planproof were absent (off): dbt may drop the "
-        "table, and then fail",
+        "on: a model is published only if its contract holds; watch: it is published all the same, and a warning says "
+        "what would have stopped it; off: planproof leaves it to dbt, which may drop the table and then fail",
         ("on", "watch", "off"),
     ),
     Setting(
         "fail_on",
         "choice",
         "violated",
-        "the least verdict that fails: the exit code, the dbt node or the task",
+        "the mildest verdict that fails the command, the dbt node or the task",
         ("violated", "unproved", "warning", "never"),
     ),
-    Setting("enforce", "names", ENFORCEABLE, "the terms of a contract that count", ENFORCEABLE),
-    Setting("allow", "names", (), "codes of findings that are accepted, such as PP101"),
+    Setting("enforce", "names", ENFORCEABLE, "which terms of a contract are enforced", ENFORCEABLE),
+    Setting("allow", "names", (), "codes of findings to accept, such as PP101: they become warnings"),
     Setting(
         "planning",
         "choice",
         "warn",
-        "what becomes of a difference between planproof's plan and Spark's: a warning (warn), or a violation (strict)",
+        "what a difference between planproof's plan and Spark's is; warn: a warning; strict: a violation",
         ("warn", "strict"),
     ),
     Setting(
         "unproved",
         "choice",
         "count",
-        "what becomes of a declared term that is still unproved after the audit: a violation (count), or it stays "
-        "unproved (allow)",
+        "a promise that even the audit can neither prove nor break; count: is a violation; allow: stays unproved",
         ("count", "allow"),
     ),
     Setting(
         "rewrite",
         "choice",
         "on",
-        "whether rewritten SQL runs in place of the compiled text (on), is only reported (suggest), or is not looked "
-        "for (off); inside dbt the default is suggest",
+        "on: faster SQL with the same result runs in place of the compiled text; suggest: it is only reported, the "
+        "default inside dbt; off: none is looked for",
         ("off", "suggest", "on"),
     ),
     Setting(
         "batches",
         "choice",
         "sample",
-        "how many of the written row groups are decoded and validated",
+        "how many row groups of the written Parquet files are decoded and validated",
         ("off", "sample", "all"),
         commands=("run", "audit"),
     ),
@@ -135,8 +133,8 @@ SETTINGS = (
         "changes",
         "choice",
         "values",
-        "what a publish says of how it changes the table: rows, nulls and each column's least and greatest value "
-        "(values), the same without those values (counts), or nothing (off)",
+        "what a publish reports of how the table changes; values: rows, nulls, and each column's least and greatest "
+        "value; counts: rows and nulls alone; off: nothing",
         ("off", "counts", "values"),
         commands=("run",),
     ),
@@ -144,16 +142,16 @@ SETTINGS = (
         "limits",
         "limits",
         NO_LIMITS,
-        "what a publish may make of the table, such as {rows: {min: 1, change: -20%..+50%}, nulls: {amount: 1%}, "
-        "partition_rows: -20%.., fresh: {column: loaded_at, within: 26h}}; one that is broken stops it",
+        "bounds for the table as a publish would leave it; a publish that breaks one is stopped. Such as {rows: {min: "
+        "1, change: -20%..+50%}, nulls: {amount: 1%}, partition_rows: -20%.., fresh: {column: loaded_at, within: 26h}}",
         commands=("run",),
     ),
     Setting(
         "on_violation",
         "choice",
         "stop",
-        "what becomes of rows that break a term of the contract: nothing is published (stop), or they are quarantined "
-        "in <table>__quarantine and the others are published (quarantine)",
+        "stop: a row that breaks the contract stops the publish; quarantine: such rows go to <table>__quarantine, and "
+        "the others are published",
         ("stop", "quarantine"),
         commands=("run",),
     ),
@@ -161,7 +159,7 @@ SETTINGS = (
         "quarantine",
         "quarantine",
         ANY_ROWS,
-        "how many rows may be quarantined, above which nothing is published, and for how long they are kept, such as "
+        "how many rows may go to the quarantine before nothing is published, and how long they are kept, such as "
         "{limit: 1%, keep: 30d}",
         commands=("run",),
     ),
@@ -169,26 +167,25 @@ SETTINGS = (
         "overflow",
         "choice",
         "",
-        "what becomes of casts and arithmetic that may lose a value with ANSI off: decided by footers and counts, else "
-        "unproved (count); a warning (warn); or not looked for (off). Without it they are decided where that costs "
-        "little or a contract promises the column",
+        "what happens to casts and arithmetic that may lose a value with ANSI off; count: footers or a count decide, "
+        "else they are unproved; warn: a warning; off: not looked for. Not given: decided where that costs little or a "
+        "contract promises the column",
         ("count", "warn", "off"),
     ),
     Setting(
         "append_only",
         "column",
         "",
-        "a column of an incremental model in which each load of its source brings greater values than all loads "
-        "before: with it, planproof proves that an incremental run makes what a full refresh would, or says what the "
-        "proof lacks",
+        "a column of an incremental model whose values grow with each load of its source; with it, planproof proves "
+        "that an incremental run makes the table that a full refresh would, or says what the proof lacks",
     ),
-    Setting("keep_rejected", "flag", False, "keeps the staged data of a model that was rejected", commands=("run",)),
+    Setting("keep_rejected", "flag", False, "keeps the staged rows of a model that was stopped", commands=("run",)),
     Setting(
         "samples",
         "choice",
         "none",
-        "what a report shows of the rows that break a promise: up to five of their keys (keys), up to five rows "
-        "(rows), or only the query that shows them (none)",
+        "what a report shows of the rows that break a promise; none: only the query that finds them; keys: up to five "
+        "of their keys; rows: up to five rows",
         ("none", "keys", "rows"),
         commands=("run", "audit"),
     ),
@@ -196,8 +193,8 @@ SETTINGS = (
         "tests",
         "choice",
         "after",
-        "when the data tests of a model run: where dbt runs them (after); there, but without a query of their own "
-        "where plan or files decide (answered); or over the staged rows, where a failure stops the publish (before)",
+        "when a model's data tests run; after: where dbt runs them; answered: the same, but a test that plan or files "
+        "decide runs no query; before: over the staged rows, where a failure stops the publish",
         ("after", "answered", "before"),
         commands=("run",),
     ),
@@ -205,7 +202,7 @@ SETTINGS = (
         "on_internal_error",
         "choice",
         "fail",
-        "what an internal error of planproof does to a dbt build: stops the model (fail), or leaves it to dbt (pass)",
+        "what happens in a dbt build when planproof itself fails; fail: the model is stopped; pass: it is left to dbt",
         ("fail", "pass"),
         commands=(),
     ),
@@ -213,8 +210,8 @@ SETTINGS = (
         "spark",
         "spark",
         "",
-        "the version of Spark for which an offline check answers, such as 3.5, or databricks-16.4 for that of a "
-        "Databricks Runtime; without it the one that `planproof freeze` saw, else the newest that planproof knows",
+        "the version of Spark whose rules an offline check follows, such as 3.5, or databricks-16.4 for a Databricks "
+        "Runtime; without it the version that `planproof freeze` saw, else the newest",
         commands=("check",),
     ),
 )
@@ -225,7 +222,7 @@ BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one model, as `SETTINGS` describes them."""
+    """The settings of one model, such as `Settings(fail_on="unproved")`. docs/settings.md describes each."""
 
     guard: str = "on"
     fail_on: str = "violated"
@@ -260,7 +257,7 @@ class Settings:
     @property
     def in_force(self) -> Settings:
         """The settings by which a model is judged: no finding and no error of planproof's own stops one that is only
-        watched, and no row of it is set aside."""
+        watched, and none of its rows is quarantined."""
         if self.guard != "watch":
             return self
         return replace(self, fail_on="never", on_violation="stop", on_internal_error="pass")

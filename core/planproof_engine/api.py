@@ -37,7 +37,7 @@ from planproof_engine.hazards.bounds import Fits
 from planproof_engine.logical.duplicates import find_bare, find_repeated
 from planproof_engine.logical.nodes import Named, field_of
 from planproof_engine.logical.nodes import Plan as Node
-from planproof_engine.origin import AnalysisError, Origin, Unknown, place
+from planproof_engine.origin import AnalysisError, Origin, Unknown, place, shorten_names
 from planproof_engine.records import evolve, record
 from planproof_engine.schema import DuplicateField, LogicalSchema, PhysicalSchema
 from planproof_engine.sql.parse import Tree, parse
@@ -162,8 +162,8 @@ def plan(
 ) -> LogicalPlan:
     """The logical plan of one query, as Spark's analyzer would make it, without Spark.
 
-    `strict` demands I1 as the specification does: a repeated (relation, name) raises `DuplicateField` at the node that
-    creates it. Otherwise only what Spark rejects is rejected, and a repetition is a finding. Raises `AnalysisError`
+    With `strict` a repeated (relation, name) raises `DuplicateField` at the node that creates it (invariant I1).
+    Otherwise a repetition is a finding, and only what Spark rejects is rejected. Raises `AnalysisError`
     where Spark rejects the query and `Unknown` for a construct that planproof does not know; it never guesses.
     """
     if catalog is not None and not isinstance(catalog, Catalog):
@@ -283,13 +283,14 @@ def optimize(
     registry: Registry | None = None,
     form: str | None = None,
 ) -> Rewriting:
-    """The plan and text that run faster with the same result. A rule that breaks I6 is refused by name (PP202).
+    """A plan and SQL text with the same result that run faster. A rule that changes the schema (invariant I6) is
+    refused by name (PP202).
 
-    The rewritten text is planned anew: it must mean the rewritten plan, flag for flag, or it is dropped (PP202). Where
-    the text has no place for a rewriting, or ties what is rewritten to another place, nothing is rewritten.
-    `form` is I6's: `ordered`, or `set`, which lets a rule change the order of columns; by default the set form holds
-    for plans that are not projected. A text gives columns in one order: a lawful swap that it cannot spell is dropped
-    without a finding. Raises `RegistryMismatch` for a `registry` that is not the plan's, `Unknown` for a plan that is
+    The rewritten text is planned anew, and dropped (PP202) unless it gives the rewritten plan, flag for flag. Nothing
+    is rewritten where the text has no place for it, or ties what is rewritten to another place.
+    `form` says how I6 compares schemas: `ordered`, or `set`, which lets a rule change the order of columns; by default
+    `set` only for plans that are not projected. A change of order that SQL text cannot express is dropped without a
+    finding. Raises `RegistryMismatch` for a `registry` that is not the plan's, `Unknown` for a plan that is
     nested too deeply, or costs too much.
     """
     from planproof_engine.optimizer.driver import FORMS
@@ -472,7 +473,7 @@ def _find_duplicates(root: Node, origins: tuple[Origin | None, ...], case_sensit
             r.columns[0].name,
             "a unique (relation, name)",
             f"{many} fields",
-            f"{many} {output}{where} are called {r.name}",
+            shorten_names(f"{many} {output}{where} are called {r.name}"),
             origin,
         )
         found.setdefault(r.name.lower(), finding)

@@ -155,9 +155,9 @@ class Catalog:
     """Relations by name, looked up without case.
 
     `relations` maps a dotted name to `[(column, type, nullable), ...]`; a type is a DDL text or a `DataType`. A name is
-    found by its full spelling, and below `namespace` (what `USE` set, `default` at first) by its last part. `source` is
-    asked, once per name, for what is not registered here: a live catalog, say.
-    Two catalogs are two registries, whatever they hold: schemas are never compared across them.
+    found by its full spelling, and below `namespace` (what `USE` set, `default` at first) by its last part. `source`,
+    such as a live catalog, is asked once for each name that is not registered here. Two catalogs are never equal,
+    whatever they hold.
     """
 
     relations: Mapping[str, Columns] | None = None

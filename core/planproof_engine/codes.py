@@ -42,7 +42,7 @@ _TABLE = (
         "PP111",
         "not understood offline",
         "planproof does not know a construct of this query, and does not guess.",
-        "`planproof run` still reads Spark's own planes; report the construct so that it can be added.",
+        "In a run, Spark's own plan is used. Please report the construct, so that it can be added.",
     ),
     Code(
         "PP112",
@@ -55,7 +55,7 @@ _TABLE = (
         "PP113",
         "too large to judge",
         "Planning its query takes more time or memory than planproof spends on one model. The others are judged.",
-        "Split the model, or read a CTE once instead of many times. `planproof run` still has Spark's own plan.",
+        "Split the model, or read a CTE once instead of many times. In a run, Spark's own plan is used.",
     ),
     Code(
         "PP120",
@@ -83,8 +83,8 @@ _TABLE = (
     ),
     Code(
         "PP124",
-        "join key loses something",
-        "Spark compares the two sides of a join in a type in which one of them loses something.",
+        "join key loses part of its value",
+        "Spark compares the two sides of a join in one type, and a value of one side loses something in it.",
         "Cast the side that is wrong yourself, or store both keys in one type.",
     ),
     Code(

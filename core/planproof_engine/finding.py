@@ -68,8 +68,7 @@ class Finding:
             return "Compile that model, too: `dbt compile`, or `planproof check --compile`; or give it a contract."
         if self.code == "PP111" and self.message.startswith(UNREAD):
             return (
-                "Make that schema known: `planproof freeze` tells a source's, and a seed's that `dbt seed` has loaded; "
-                "a contract tells a model's."
+                "Make that schema known: run `planproof freeze` for sources and loaded seeds; give a model a contract."
             )
         if self.code == "PP111" and any(said in self.message for said in PRINTED):
             return (
@@ -78,17 +77,17 @@ class Finding:
             )
         if self.code == "PP111" and self.found == "TABLE_OR_VIEW_NOT_FOUND":
             if OF_ITSELF in self.message:
-                return "Give the model a contract, which tells its columns, or compile with --full-refresh."
+                return "Give the model a contract, which names its columns, or compile with --full-refresh."
             return (
                 "Read it by `ref` or `source`, so that dbt builds it first and its columns are known here; where only "
-                "a macro names it, add `-- depends_on: {{ ref('its_name') }}`; `planproof freeze` tells a source's "
-                "columns."
+                "a macro names it, add `-- depends_on: {{ ref('its_name') }}`. For a source, run "
+                "`planproof freeze`."
             )
         if self.code == "PP111" and self.found is not None:
             # Spark would reject the query as it is known here.
             return (
-                "Correct the model, if it is as it seems; `planproof freeze` makes a source's columns known for sure, "
-                "and a run asks Spark."
+                "Correct the model if this is right. If a source's columns are out of date, run `planproof freeze`; a "
+                "run asks Spark."
             )
         if self.renamed is None:
             return CODES[self.code].next_step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from planproof_engine.records import record
@@ -35,20 +36,35 @@ def place(text: str, start: int, stop: int | None = None, file: str | None = Non
     return Origin(line, start - text.rfind("\n", 0, start), file, start, stop)
 
 
+_SHOWN = 300
+_MOST = 5_000
+"""Characters of a name or construct that a message shows, and of a message: a type may have a million."""
+_LONG_NAME = re.compile(rf"([^\s<>,:]{{{_SHOWN}}})[^\s<>,:]+")
+
+
+def shorten_names(message: str) -> str:
+    """The message with its long names cut. A type is long by its many names, and stays.
+
+    >>> shorten_names("x" * 400) == "x" * 300 + "..."
+    True
+    """
+    if len(message) <= _SHOWN:
+        return message
+    message = _LONG_NAME.sub(r"\1...", message[: 10 * _MOST])
+    return message if len(message) <= _MOST else f"{message[:_MOST]}..."
+
+
 class AnalysisError(Exception):
     """Spark would reject this query. `condition` is Spark's, such as `UNRESOLVED_COLUMN.WITH_SUGGESTION`."""
 
     def __init__(self, condition: str, message: str, origin: Origin | None = None) -> None:
+        message = shorten_names(message)
         super().__init__(f"[{condition}] {message}" + (f" ({origin})" if origin else ""))
         self.condition, self.message, self.origin = condition, message, origin
 
     def at(self, origin: Origin | None) -> AnalysisError:
         """The same error at a place."""
         return AnalysisError(self.condition, self.message, origin)
-
-
-_SHOWN = 300
-"""Characters of a construct that a message shows: a type may have a million."""
 
 
 class Unknown(Exception):

@@ -202,9 +202,9 @@ class Questions:
             said, self.has_said_lenient = self.has_said_lenient, True
         if not said:
             log.info(
-                f"planproof: dbt-spark sets spark.sql.ansi.enabled to false, and {name} relies on it: what a cast or a "
-                "number cannot hold becomes NULL or another value, without an error. What is counted of that in "
-                "columns of a contract stops a model (PP126, PP138)"
+                f"planproof: dbt-spark sets spark.sql.ansi.enabled to false, and {name} relies on it: a value that "
+                "does not fit its type becomes NULL or another value, without an error. A model is stopped if such "
+                "values are counted in columns that its contract promises (PP126, PP138)"
             )
 
     def _stop(self, report: Report) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 GUARDED = ("build", "run", "retry")
 _LINES = 20
 _MOST_BYTES = 2**30
+_LONGEST = 2**16
+"""Characters of dbt's after which a line of the log ends."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,13 @@ def _find_python(executable: str) -> list[str] | None:
     return [str(beside)] if beside.exists() else None
 
 
+def plain_line(line: str) -> str:
+    """A line of dbt's without its colours, as Airflow's log shows it."""
+    from planproof.report.parts import neutralize
+
+    return neutralize(_COLOUR.sub("", line.rstrip()))
+
+
 class DbtElsewhere:
     """dbt of another environment; the main thread reads its output and stays open for a timeout or a kill."""
 
@@ -158,9 +170,9 @@ class DbtElsewhere:
         last: list[str] = []
         try:
             assert child.stdout is not None
-            for line in child.stdout:
-                self._log.info("%s", line.rstrip())
-                last = [*last[1 - _LINES :], line.rstrip()]
+            for line in iter(partial(child.stdout.readline, _LONGEST), ""):
+                last = [*last[1 - _LINES :], plain_line(line)]
+                self._log.info("%s", last[-1])
             code = child.wait()
         finally:
             self.cancel()

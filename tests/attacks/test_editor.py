@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pygls")
 
-from planproof.lsp import answers
+from planproof.lsp import answers, compiling
 from planproof.lsp.framing import bound_input
 from planproof.lsp.server import make_diagnostic
 from planproof.lsp.texts import find_edits, move_line
@@ -163,6 +164,68 @@ def test_no_message_of_an_editor_ends_the_server_or_reads_elsewhere(tmp_path: Pa
     assert b"internal error" not in ended.stderr
     assert ended.stderr.splitlines()[-1].startswith(b"planproof lsp ends: "), ended.stderr[-2000:]
     assert b"was never retrieved" not in ended.stderr, ended.stderr.decode()[-2000:]
+
+
+def malformed() -> Iterator[bytes]:
+    """Requests that no method takes, of the numbers from 100."""
+    numbers = iter(range(100, 200))
+    good = {"textDocument": {"uri": "file:///x/m.sql"}, "context": {"diagnostics": []}}
+    places: list[Any] = [{"line": -1, "character": 0}, {"line": 0, "character": -1}, {"line": 2**40, "character": 0}]
+    for at in [*places, {"line": "x", "character": 0}, {}, 5, None]:
+        for method in ("hover", "definition", "inlayHint", "codeAction"):
+            where = {"position": at, "range": {"start": at, "end": at}}
+            yield message(f"textDocument/{method}", next(numbers), **good, **where)
+    for rest in (
+        {"params": 5},
+        {"params": []},
+        {"params": None},
+        {"params": {}, "jsonrpc": "1.0"},
+        {"params": {}, "jsonrpc": None},
+        {"method": 5},
+        {"method": None},
+        {"error": 2},
+        {"result": 2, "error": {"code": 1, "message": ""}},
+        {"method": "initialize", "params": {}},
+    ):
+        form = {"jsonrpc": "2.0", "id": next(numbers), "method": "textDocument/hover", **rest}
+        yield framed(json.dumps(form).encode())
+    yield framed(b'{"jsonrpc":"2.0","id":%d}' % next(numbers))
+
+
+def test_each_malformed_request_is_answered_by_an_error(tmp_path: Path) -> None:
+    given = list(malformed())
+    start = message("initialize", 1, processId=None, rootUri=None, capabilities={})
+    late = [message("shutdown", 2), message("textDocument/hover", 3), framed(b"{"), framed(b"[]")]
+    command = [sys.executable, "-m", "planproof", "lsp", "--no-dbt", "--no-cache", "--project-dir", str(tmp_path)]
+    said = subprocess.run(command, input=b"".join([start, *given, *late]), capture_output=True, timeout=60).stdout
+    answers = [json.loads(body) for body in re.findall(rb"\r\n\r\n(\{.*?\})(?=Content-Length|$)", said, re.DOTALL)]
+    refused = [answer["id"] for answer in answers if "error" in answer]
+    assert refused == [*range(100, 100 + len(given)), 3, None, None]
+    assert [answer["id"] for answer in answers if "result" in answer] == [1, 2]
+
+
+def test_thousands_of_saved_files_are_one_command_of_dbt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command line of two megabytes cannot be started: dbt compiles the whole project instead."""
+    given: list[str] = []
+
+    async def run(words: Iterable[str], neutral: str) -> tuple[str, int]:
+        given.extend(words)
+        return "stopped here", 2
+
+    monkeypatch.setattr(compiling, "_run", run)
+    for files, selected in (
+        (["models/a b,[c].sql"], ["--select", "path:models/a?b??c?.sql"]),
+        (["m" * 200] * 10**4, []),
+    ):
+        given.clear()
+        with pytest.raises(compiling.CannotCompile, match="stopped here"):
+            asyncio.run(compiling.compile_files(ProjectLocation(tmp_path), files))
+        assert given[given.index("--target-path") + 2 :] == selected
+
+
+def test_a_dbt_that_cannot_be_started_is_told(tmp_path: Path) -> None:
+    with pytest.raises(compiling.CannotCompile, match="cannot be started"):
+        asyncio.run(compiling._run(["x" * 10**6], str(tmp_path)))
 
 
 @pytest.mark.parametrize(

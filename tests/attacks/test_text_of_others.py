@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 import unicodedata
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import planproof
 from planproof.report.formats import render
 from planproof.report.model import Report
 from planproof.report.run import run_report
@@ -112,3 +115,53 @@ def test_a_text_without_end_is_cut_for_people() -> None:
     shown = render(run_report("check", [foreign(long)], datetime.now(timezone.utc)), "text")
     assert time.process_time() - began < 5
     assert "10,000,000 characters" in shown
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select {name} from t",
+        "select t.`{name}`.`{name}` from t",
+        "select * from {name}",
+        "select b.{name} from t",
+        "select {name}(a) from t",
+        "select a as {name}, a as {name} from t",
+        "select cast(a as {name}) from t",
+        "select sum(1), `{name}` from (select 1 as `{name}`)",
+        "select {name} {name} {name}",
+        "select 1 union select struct(1 as {name})",
+    ],
+)
+@pytest.mark.parametrize("name", ["x" * 5000, "x y " * 5000], ids=["a word", "words"])
+def test_a_message_shows_the_beginning_of_a_long_name(sql: str, name: str) -> None:
+    catalog = planproof.Catalog({"t": [("a", "int", True), ("b", "struct<c:int>", True)]})
+    try:
+        said = [f.message for f in planproof.plan(sql.replace("{name}", name), catalog).findings]
+    except (planproof.AnalysisError, planproof.Unknown) as error:
+        said = [str(error)]
+    assert said
+    assert max(map(len, said)) < 6000 if " " in name else max(map(len, said)) < 2000
+
+
+def test_a_type_is_told_in_full() -> None:
+    sql = "select 1 union select struct(" + ", ".join(f"1 as column_{n}" for n in range(100)) + ")"
+    with pytest.raises(planproof.AnalysisError, match="column_99"):
+        planproof.plan(sql)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_dbt_elsewhere_logs_text(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("airflow.providers.common.compat.sdk")
+    from airflow_planproof.dbt_command import DbtElsewhere
+
+    said = tmp_path / "said"
+    said.write_text(f"\x1b[0m12:00  fine\n  {text}\n{'x' * 200_000}\n", newline="")
+    with caplog.at_level("INFO"):
+        ended = DbtElsewhere("cat", logging.getLogger("dbt")).run([str(said)])
+    lines = [record.getMessage() for record in caplog.records]
+    assert "12:00  fine" in lines
+    assert max(map(len, lines)) <= 2**16
+    for shown in (*lines, *ended.message.split("\n")):
+        assert not shown.strip().startswith("::")
+        assert not re.search(r"##\w*\[", shown)
+        assert shown.isprintable(), shown

@@ -71,7 +71,7 @@ def test_explain_answers_of_each_column_first(invoke, project):
     ]
     assert "declares it NOT NULL" in cells[0][3]
     assert cells[3][3] == "it is never null"
-    assert cells[2][3] == "nothing excludes it"
+    assert cells[2][3] == "nothing rules out a null"
 
 
 def test_explain_says_of_an_aggregate_why_it_is_never_null(invoke, project):
@@ -80,7 +80,7 @@ def test_explain_says_of_an_aggregate_why_it_is_never_null(invoke, project):
     assert [row.split(None, 3)[2:] for row in rows] == [
         ["never", "count(*) is never null"],
         ["never", "count(..) is never null"],
-        ["maybe", "nothing excludes it"],
+        ["maybe", "nothing rules out a null"],
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,9 @@ def test_the_models_are_those_that_dbt_lists(shop: Path, select: str) -> None:
     state = shop / "old" if "state" in select or "result" in select else None
     more = ["--state", str(state)] if state else []
     wanted = listed(shop, "--select", *select.split(), *more)
+    if select == "mart_*" and metadata.version("dbt-core").startswith("1.10."):
+        assert wanted == [], "dbt 1.10 matches a bare pattern with no name below a folder"
+        return
     assert wanted or "state:new" in select
     found = select_models(project_of(shop), [select], state=state)
     assert sorted(node.name for node in found) == wanted

@@ -334,8 +334,8 @@ def test_another_order_than_the_querys_is_said(tmp_path: Path) -> None:
     columns = (InferredColumn("id", "bigint"), InferredColumn("at", "timestamp"))
     _, said = add_contracts(file, [Inferred(node, columns)])
     assert [line for line in said if "order" in line] == [
-        "marts: its columns stand in another order than the query's, and the next build stores them so: at, id; to "
-        "keep the table's order, list them as id, at"
+        "marts: the YAML lists its columns in another order than the query, and the next build stores them in that "
+        "order: at, id; to keep the table's order, list them as id, at"
     ]
     _, said = add_contracts(file, [Inferred(node, columns[::-1])])
     assert not [line for line in said if "order" in line]

@@ -168,7 +168,7 @@ def test_what_to_do_for_a_relation_that_nobody_declares_is_said() -> None:
     assert all(word in missing for word in ("`ref` or `source`", "builds it first", "depends_on", "planproof freeze"))
     assert "Correct the model" not in missing
     own = step("TABLE_OR_VIEW_NOT_FOUND", "it reads itself; give it a contract")
-    assert own == "Give the model a contract, which tells its columns, or compile with --full-refresh."
+    assert own == "Give the model a contract, which names its columns, or compile with --full-refresh."
     assert step("UNRESOLVED_COLUMN").startswith("Correct the model")
 
 

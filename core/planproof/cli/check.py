@@ -46,16 +46,16 @@ class _CheckProgress(output.NamedProgress):
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file of known findings: only what is new is shown, and fails. A run knows no baseline.",
+    help="A file of known findings: only new ones are shown, and fail. `planproof run` takes none.",
 )
 @click.option(
     "--write-baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Writes what is found now as the baseline.",
+    help="Writes today's findings as the baseline.",
 )
 @options.verbose
-@click.option("--jobs", type=click.IntRange(min=1), help="How many processes judge models. Default: one per core.")
-@click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
+@click.option("--jobs", type=click.IntRange(min=1), help="How many processes check models. Default: one per core.")
+@click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")
 @click.option("--ansi/--no-ansi", default=None, help="ANSI mode. Default: off, as dbt-spark runs.")
 def check(
     settings: dict[str, Any],
@@ -70,8 +70,9 @@ def check(
 ) -> None:
     """Checks the compiled models against their contracts, offline.
 
-    Needs the manifest of `dbt compile`, neither Java nor Spark. Schemas and evidence of non-null flow through ref(). A
-    model whose files changed since it was compiled is unproved: --compile asks dbt anew, which needs its warehouse.
+    Needs the manifest of `dbt compile`, but neither Java nor Spark. What is known of a model's columns is used in the
+    models that read it. A model whose files changed since it was compiled is unproved; --compile runs dbt again, which
+    needs its warehouse.
     """
     if given_vars and not given["compiles"]:
         raise click.UsageError("--vars changes what dbt compiles: it goes with --compile")

@@ -29,11 +29,11 @@ def clean(
     wanted: output.Wanted,
     force: bool,
 ) -> None:
-    """Leaves planproof: moves each table's files to where dbt would put them, and deletes planproof's folders.
+    """Prepares to remove planproof: moves each table's files to where dbt puts them, and deletes its folders.
 
-    Killed publishes are settled first. Where it is killed itself, run it again: no file is deleted before the catalog
+    Killed publishes are settled first. If it is killed, run it again: no file is deleted before the catalog
     knows its new place. Run it while nobody publishes or reads: a reader that listed a table's files before it moved
-    has to refresh it. Afterwards uninstall planproof, or say PLANPROOF=off.
+    has to refresh it. Afterwards uninstall planproof, or set PLANPROOF=off.
     """
     started = datetime.now(timezone.utc)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)

@@ -32,9 +32,11 @@ def _format_flag(name: str) -> str:
 @options.report
 @click.option("--sources", type=click.Path(dir_okay=False, path_type=Path), help="A freeze file with source schemas.")
 @click.option("--staged", "model", metavar="MODEL", help="Compares this model's rows, staged, with the published ones.")
-@click.option("--key", "keys", multiple=True, metavar="COLUMNS", help="With a model: what makes a row unique.")
+@click.option(
+    "--key", "keys", multiple=True, metavar="COLUMNS", help="With a model: the columns that make a row unique."
+)
 @click.option("--vars", "given_vars", metavar="YAML", help="With --staged: variables for dbt.")
-@click.option("--full-refresh", is_flag=True, help="With a model: an incremental one is built anew.")
+@click.option("--full-refresh", is_flag=True, help="With a model: builds an incremental one anew.")
 @options.project
 @options.python_functions
 @options.spark
@@ -57,7 +59,7 @@ def diff(
     add, remove and change, with examples of both values, and publishes nothing; no hook runs. Exit codes: 0 the model
     would be published, 1 it would be stopped, 2 could not run.
 
-    With --full-refresh MODEL: the same of an incremental model that is built whole, so that its table is compared with
+    With --full-refresh MODEL: the same for an incremental model, built anew: its table is compared with
     what a full refresh would make. Without --key its `unique_key` is the key.
     """
     named = click.get_current_context().get_parameter_source

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plan", "as_plan", is_flag=True, help="The logical plan with each node's schema, in place of the columns."
 )
-@click.option("--sql", "as_sql", is_flag=True, help="The plan as one query, each column under an id of its own.")
+@click.option("--sql", "as_sql", is_flag=True, help="The plan as one SQL query, each column with a unique name.")
 @click.option("--rewrites", is_flag=True, help="Also shows each rewriting that would run faster, before and after.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on standard output.")
 def explain(
@@ -47,7 +47,7 @@ def explain(
     rewrites: bool,
     as_json: bool,
 ) -> None:
-    """Says of each column of MODEL its type, whether it may be null, and why; or what the code PPnnn means.
+    """Shows the type of each column of MODEL, whether it may be null, and why; or what the code PPnnn means.
 
     It reads the compiled project, and needs neither Java nor Spark.
     """
@@ -67,7 +67,7 @@ def explain(
         plan = explained.plan
         text = lay_out(unparse(plan.root, readable=True), _find_width()) if as_sql else str(plan)
     except Unknown as unknown:
-        raise ProjectError(f"{node.label}: {unknown}; `planproof run` still reads Spark's own planes") from unknown
+        raise ProjectError(f"{node.label}: {unknown}; in a run, Spark's own plan is used") from unknown
     found = optimize(plan) if rewrites else None
     if as_json:
         columns = [

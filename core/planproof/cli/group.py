@@ -120,7 +120,7 @@ def _describe_own_error(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="planproof", prog_name="planproof")
 def cli() -> None:
-    """Proves the schema of dbt models on Spark, and publishes a table only when its contract holds.
+    """Checks dbt models on Spark against their contracts, and publishes a table only when its contract holds.
 
-    Exit codes: 0 nothing at or above fail_on, 1 findings, 2 could not run, 130 interrupted.
+    Exit codes: 0 nothing failed, 1 findings at or above --fail-on, 2 could not run, 130 interrupted.
     """

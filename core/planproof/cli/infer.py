@@ -22,10 +22,10 @@ from planproof.report.parts import join_lines, neutralize, neutralize_json
 @click.option(
     "--into",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the models go that no YAML describes yet. Default: the YAML of their folder.",
+    help="The YAML for models that none describes yet. Default: one in their folder.",
 )
-@click.option("--tighten", is_flag=True, help="Also NOT NULL where the plan proves it, in existing contracts too.")
-@click.option("--dry-run", is_flag=True, help="Says what would be written, and writes nothing.")
+@click.option("--tighten", is_flag=True, help="Also adds NOT NULL where the plan proves it, to existing contracts too.")
+@click.option("--dry-run", is_flag=True, help="Shows what would be written, and writes nothing.")
 @click.option("--json", "as_json", is_flag=True, help="What was inferred, as JSON on standard output.")
 def infer(
     project_dir: Path,
@@ -43,7 +43,7 @@ def infer(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Writes a contract into the YAML of each selected model that has none, as its query has the columns today.
+    """Writes a contract into the YAML of each selected model that has none: the columns its query has today.
 
     Needs the manifest of `dbt compile`, neither Java nor Spark. Comments and order of the YAML are kept, and what its
     author declared is not changed. A model whose schema is not known offline is left out, with the reason.

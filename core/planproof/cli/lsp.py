@@ -17,7 +17,7 @@ from planproof.project.location import ProjectLocation
 @click.command(cls=options.Sectioned)
 @options.project
 @click.option("--dbt/--no-dbt", "compiles", default=True, help="Whether dbt compiles saved models. Default: yes.")
-@click.option("--cache/--no-cache", default=True, help="Whether what earlier checks found out is used. Default: yes.")
+@click.option("--cache/--no-cache", default=True, help="Whether results of earlier checks are used. Default: yes.")
 @click.option("--stdio", is_flag=True, hidden=True, help="What editors say; there is no other way.")
 @click.pass_context
 def lsp(
@@ -31,7 +31,7 @@ def lsp(
     cache: bool,
     stdio: bool,
 ) -> None:
-    """Serves an editor that speaks the Language Server Protocol.
+    """Runs the language server, for an editor that speaks the Language Server Protocol.
 
     It speaks over standard input and output, and shows what `check` finds while a model is written: findings, types,
     where columns come from. Needs the manifest of `dbt compile` and planproof[lsp], no login and no warehouse. Without

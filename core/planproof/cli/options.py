@@ -25,7 +25,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Which models": ("select", "exclude", "selector", "state"),
     "The report": ("formats", "files", "as_json", "html", "markdown"),
     "Spark": ("conf", "functions"),
-    "Settings (default: each model's own, else as said)": tuple(setting.name for setting in SETTINGS),
+    "Settings (default: each model's own, else the one given here)": tuple(setting.name for setting in SETTINGS),
 }
 """The options that several commands share, by the titles under which `--help` lists them."""
 
@@ -76,7 +76,7 @@ def project(function: F) -> F:
             envvar="DBT_PROJECT_DIR",
             help="The dbt project. Default: DBT_PROJECT_DIR, else this folder or the nearest one above it.",
         ),
-        click.option("--manifest", type=_FILE, help="A manifest.json in place of the project's own."),
+        click.option("--manifest", type=_FILE, help="A manifest.json to read in place of the project's own."),
         click.option("--profiles-dir", type=_DIRECTORY, help="Where profiles.yml is. Default: as dbt looks for it."),
         click.option(
             "--target", "-t", envvar="DBT_TARGET", help="The profile's target. Default: DBT_TARGET, else its own."
@@ -115,7 +115,7 @@ def selection(function: F) -> F:
     return _with(
         function,
         click.option("--select", "-s", cls=Words, multiple=True, help=f"Which models, in {syntax}"),
-        click.option("--exclude", cls=Words, multiple=True, help="Which models not, in the same syntax."),
+        click.option("--exclude", cls=Words, multiple=True, help="Models to leave out, in the same syntax."),
         click.option("--selector", help="A selector of the project's selectors.yml, in place of --select."),
         click.option(
             "--state",
@@ -147,7 +147,7 @@ def report(function: F) -> F:
             "formats",
             type=click.Choice(FORMATS),
             multiple=True,
-            help="The form of the report on standard output, or of the FILE that follows with -o. Default: text.",
+            help="The form of the report. Default: text.",
         ),
         click.option(
             "-o",
@@ -156,7 +156,7 @@ def report(function: F) -> F:
             type=_FILE,
             multiple=True,
             metavar="FILE",
-            help="Where the report in --format goes; both may be repeated, one for the other.",
+            help="Writes the report in --format to FILE. Repeat the two for more forms.",
         ),
         click.option("--json", "as_json", is_flag=True, help="The report as JSON on standard output."),
         click.option("--html", type=_FILE, help="Writes the report as one HTML page."),
@@ -166,7 +166,7 @@ def report(function: F) -> F:
 
 def verbose(function: F) -> F:
     """--verbose, for commands about many models."""
-    said = "In JSON also plans, lineage, and what was read of healthy models."
+    said = "JSON also has plans, lineage, and what was read of healthy models."
     return click.option("--verbose", is_flag=True, help=said)(function)
 
 

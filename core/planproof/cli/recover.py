@@ -19,9 +19,9 @@ from planproof.report.run import run_report
 @click.option(
     "--force",
     is_flag=True,
-    help="Takes over every lock at once; without it, once the 60 seconds of its lease are over. An owner that is still "
-    "alive stops before its next step, and no table is harmed: run its model again. Also gives up publishes that this "
-    "catalog does not know, with their files as they lie.",
+    help="Takes over every lock at once, without waiting for 60 seconds in which nobody renews it. A run that is still "
+    "alive stops before its next step, and no table is harmed: run its model again. Also gives up publishes that "
+    "this catalog does not know, and leaves their files.",
 )
 def recover(
     project_dir: Path,
@@ -36,7 +36,7 @@ def recover(
 ) -> None:
     """Finishes the publishes that were killed after their commit point, and undoes the others.
 
-    It looks into the locations of all databases that the project's target knows, and says which these are.
+    Looks in the locations of all databases that the target's catalog lists, and says where it looked.
     """
     started = datetime.now(timezone.utc)
     location = ProjectLocation(project_dir, manifest, profiles_dir, target, target_path)

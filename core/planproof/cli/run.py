@@ -46,7 +46,7 @@ _NOTHING = "interrupted before any model was begun: all tables are as they were"
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
-    help="How many models that do not depend on each other run beside each other. Default: as the profile says.",
+    help="How many independent models run at the same time. Default: as the profile says.",
 )
 @click.option("--vars", "given_vars", metavar="YAML", help="Variables for dbt, as for `dbt run --vars`.")
 @click.option("--full-refresh", is_flag=True, help="Incremental models are built anew.")

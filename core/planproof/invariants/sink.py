@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from planproof_engine.claim import NestedField, Path, join_path, nested_fields
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import shorten_names
 from planproof_engine.schema import PhysicalSchema, fold_name
 from planproof_engine.types import CALENDAR_INTERVAL, VOID, Interval, Struct
 
@@ -66,7 +67,7 @@ def _duplicate_finding(names: list[str], at: list[str], below: Path) -> Finding:
         field,
         promised="one column of each name",
         found=", ".join(names),
-        message=f"columns {' and '.join(at)}{inside} have one name: {', '.join(names)}",
+        message=shorten_names(f"columns {' and '.join(at)}{inside} have one name: {', '.join(names)}"),
     )
 
 

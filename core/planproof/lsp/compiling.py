@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,10 @@ TARGET = "target/planproof/editor"
 """The folder in which dbt writes for the editor. The project's own manifest stays as it is."""
 
 _SECONDS = 300
+_SELECTED = 20_000
+"""Characters of selections, at most: a command line may not be longer on some systems. More files are a whole project.
+"""
+_NO_NAME = re.compile(r"[^\w./-]")
 
 
 class CannotCompile(Exception):
@@ -44,7 +49,7 @@ async def compile_files(location: ProjectLocation, files: Iterable[str]) -> Mapp
     profiles = _find_profiles(location, folder)
     words += ["--profiles-dir", str(profiles)] if profiles is not None else []
     words += ["--target", location.target] if location.target is not None else []
-    words += [word for file in files for word in ("--select", f"path:{file}")]
+    words += select_files(files)
     with tempfile.TemporaryDirectory(prefix="planproof-dbt-") as neutral:
         said, code = await _run(words, neutral)
     if code != 0:
@@ -54,6 +59,13 @@ async def compile_files(location: ProjectLocation, files: Iterable[str]) -> Mapp
     except (OSError, ValueError, KeyError) as error:
         raise CannotCompile(f"dbt wrote no manifest: {error}") from error
     return {key: node for key, node in nodes.items() if node.get("resource_type") == "model" and node.get("compiled")}
+
+
+def select_files(files: Iterable[str]) -> list[str]:
+    """The words that select these files, none where they are too many. dbt takes a path as a pattern, and ends it at a
+    blank and at a comma."""
+    words = [word for file in files for word in ("--select", f"path:{_NO_NAME.sub('?', file)}")]
+    return words if sum(map(len, words)) <= _SELECTED else []
 
 
 def _find_profiles(location: ProjectLocation, folder: Path) -> Path | None:
@@ -67,14 +79,17 @@ def _find_profiles(location: ProjectLocation, folder: Path) -> Path | None:
 async def _run(words: Iterable[str], neutral: str) -> tuple[str, int | None]:
     """The end of what dbt says, and its exit code. It is started in a `neutral` folder: what it starts itself imports
     from there."""
-    work = await asyncio.create_subprocess_exec(
-        *python_command(sys.executable, "dbt.cli.main", "cli", "--no-use-colors", *words),
-        cwd=neutral,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=python_environment(os.environ, PLANPROOF="off"),
-    )
+    try:
+        work = await asyncio.create_subprocess_exec(
+            *python_command(sys.executable, "dbt.cli.main", "cli", "--no-use-colors", *words),
+            cwd=neutral,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=python_environment(os.environ, PLANPROOF="off"),
+        )
+    except OSError as error:
+        raise CannotCompile(f"dbt cannot be started: {error}") from error
     try:
         said, _ = await asyncio.wait_for(work.communicate(), _SECONDS)
     except asyncio.TimeoutError:

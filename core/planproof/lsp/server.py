@@ -1,4 +1,4 @@
-"""The language server itself: the protocol's messages to and from a `Workspace`. The only module that knows pygls."""
+"""The language server itself: the protocol's messages to and from a `Workspace`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from planproof.lsp import answers
 from planproof.lsp.compiling import CannotCompile, compile_files, has_dbt
+from planproof.lsp.protocol import AnsweringProtocol
 from planproof.lsp.workspace import Placed, Workspace
 from planproof.project.errors import ProjectError
 from planproof.project.garbage import freeze_new_objects
@@ -41,8 +43,10 @@ class Server(LanguageServer):
     """Answers an editor. One thread of its own uses the workspace, so that the event loop stays free to read
     messages."""
 
+    protocol: AnsweringProtocol
+
     def __init__(self, workspace: Workspace, compiles: bool = True, anywhere: bool = False) -> None:
-        super().__init__("planproof", version("planproof"))
+        super().__init__("planproof", version("planproof"), protocol_cls=AnsweringProtocol)
         self.models, self.compiles, self._anywhere = workspace, compiles and has_dbt(), anywhere
         self._one = ThreadPoolExecutor(1, thread_name_prefix="planproof")
         self._pauses: dict[str, asyncio.Task[None]] = {}
@@ -172,6 +176,12 @@ class Server(LanguageServer):
 
     def log(self, message: str) -> None:
         self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, neutralize(message)))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Shows an error, and answers what could not even be parsed."""
+        if source is JsonRpcException:
+            self.protocol.refuse(None, JsonRpcParseError())
+        super().report_server_error(error, source)
 
     async def stop(self) -> None:
         """Ends what runs beside."""

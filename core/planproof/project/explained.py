@@ -35,8 +35,8 @@ class Explained:
 
 def _explain_field(made: Expr, field: LogicalField) -> str:
     if not field.nullable:
-        return made.evidence or "Spark takes it as NOT NULL"
-    return field.evidence or field.doubt or "nothing excludes it"
+        return made.evidence or "Spark derives that it is NOT NULL"
+    return field.evidence or field.doubt or "nothing rules out a null"
 
 
 def explain_model(project: Project, node: ProjectNode, conf: Conf | None = None) -> Explained:

@@ -483,5 +483,5 @@ class OfflineCheck:
             return self._register(node, stored_contract(node, contract, "its contract stands for it: not read offline"))
         is_text = node.is_python or node.sql is not None
         why = "not read offline" if is_text else NOT_COMPILED
-        self.unread[node.unique_id] = f"{why}, and without a contract that could stand for it"
+        self.unread[node.unique_id] = f"{why}, and without a contract"
         self.catalog.drop(node.relation)

@@ -157,8 +157,8 @@ def _compare_order(given: Iterable[Any], columns: Iterable[InferredColumn]) -> l
     if stand == wanted:
         return []
     return [
-        f"its columns stand in another order than the query's, and the next build stores them so: {', '.join(stand)}; "
-        f"to keep the table's order, list them as {', '.join(wanted)}"
+        f"the YAML lists its columns in another order than the query, and the next build stores them in that order: "
+        f"{', '.join(stand)}; to keep the table's order, list them as {', '.join(wanted)}"
     ]
 
 

@@ -61,6 +61,6 @@ def remark_on_schemas(check: OfflineCheck) -> str | None:
             "target of type databricks; `--conf spark.remote=sc://HOST:PORT` names another Spark with the same tables"
         )
     return (
-        f"the {what} not known ({shown}); `planproof freeze`, which needs Spark, writes {it} down once, and what "
-        f"reads {it} can be judged"
+        f"the {what} not known ({shown}); `planproof freeze`, run once with Spark, writes {it} down for all later "
+        "checks"
     )

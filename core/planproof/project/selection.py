@@ -103,9 +103,7 @@ def remark_on(left: Sequence[ProjectNode]) -> list[str]:
     if not left:
         return []
     what = "1 model is not compiled and was" if len(left) == 1 else f"{len(left)} models are not compiled and were"
-    return [
-        f"{what} not judged: {_list_names(left)}; `dbt compile` gives {'it a text' if len(left) == 1 else 'them texts'}"
-    ]
+    return [f"{what} not judged: {_list_names(left)}; run `dbt compile`"]
 
 
 def _list_names(nodes: Sequence[ProjectNode]) -> str:

@@ -269,12 +269,14 @@ def query_of(report: Report, finding: Finding) -> str | None:
 
 
 def short_query(report: Report, finding: Finding, most: int = _LONG) -> str | None:
-    """The same for a message: of a text of more than `most` lines the model's own stands for itself. The JSON form has
-    all of it."""
+    """The same for a message: a query of more than `most` lines names the model's SQL instead of quoting it. The JSON
+    report has the whole query."""
     query, own = query_of(report, finding), (report.sql or "").strip()
     if query is None or len(query.strip().splitlines()) <= most or not own or own not in query:
         return query
-    return query.replace(own, f"... the compiled SQL of {report.details.file or report.model} ...")
+    return query.replace(
+        own, f"... the compiled SQL of {report.details.file or report.model}; the report has all of it ..."
+    )
 
 
 def samples_of(report: Report, finding: Finding) -> list[str]:

@@ -89,7 +89,7 @@ class Column(Expr):
 
     @property
     def evidence(self) -> str | None:
-        return self.known or (None if self.nullable or self.doubt else "Spark takes it as NOT NULL")
+        return self.known or (None if self.nullable or self.doubt else "Spark derives that it is NOT NULL")
 
     @property
     def relation(self) -> str | None:

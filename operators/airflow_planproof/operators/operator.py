@@ -35,25 +35,25 @@ class PlanproofOperator(BaseOperator):
         given, each model's own `meta.planproof.fail_on` counts (`violated` where that says nothing either).
     :param enforce: the terms of a contract that count: `types`, `nullability`, `order`, `extra_columns`.
     :param allow: codes of findings that are accepted, such as `PP101`.
-    :param planning: `warn` or `strict`: what a disagreement between planproof's plan and Spark's is.
-    :param unproved: `count` or `allow`: what a declared term is that the audit could not decide.
+    :param planning: `warn` or `strict`: a difference between planproof's plan and Spark's is a warning, or a violation.
+    :param unproved: `count` or `allow`: a promise that the audit cannot decide is a violation, or stays unproved.
     :param rewrite: `off`, `suggest` or `on`.
     :param batches: `off`, `sample` or `all`.
-    :param changes: `off`, `counts` or `values`: what is said of how a publish changes the table.
-    :param limits: what a publish may make of the table, as in `meta.planproof.limits`.
-    :param on_violation: `stop` or `quarantine`: rows that break a term are quarantined in `<table>__quarantine`.
+    :param changes: `off`, `counts` or `values`: what a publish reports of how the table changes.
+    :param limits: bounds for the table as a publish would leave it, as in `meta.planproof.limits`.
+    :param on_violation: `stop` or `quarantine`: rows that break the contract stop the publish, or go to the quarantine.
     :param quarantine: how many rows may be quarantined and how long they are kept, as in `meta.planproof.quarantine`.
-    :param overflow: `count`, `warn` or `off`: what becomes of whole numbers that may wrap with ANSI off.
-    :param append_only: the column of an incremental model that only grows.
-    :param keep_rejected: keeps the staged data of a model that was rejected.
+    :param overflow: `count`, `warn` or `off`: what happens to casts and arithmetic that may lose a value with ANSI off.
+    :param append_only: a column of an incremental model whose values grow with each load of its source.
+    :param keep_rejected: keeps the staged rows of a model that was stopped.
     :param samples: `none`, `keys` or `rows`: what the report shows of rows that break a promise.
     :param tests: `before`: a model's data tests run over its staged rows, and a failure stops the publish; or `after`,
         which `answered` is here: it says how dbt's own test nodes are answered, and no operator runs these.
-    :param on_internal_error: `fail` or `pass`: what an internal error of planproof does to a dbt build.
+    :param on_internal_error: `fail` or `pass`: an error of planproof itself stops a dbt model, or leaves it to dbt.
     :param spark: the version of Spark for which an offline check answers, such as `3.5`.
     :param env: environment variables for dbt's `env_var()` and Spark, set while the task runs.
 
-    Settings overrule the models' `meta.planproof`; one that is not given leaves it in force.
+    A setting given here wins over the models' `meta.planproof`.
     """
 
     ui_color = "#dfe8f3"

@@ -170,6 +170,7 @@ class Aggregated:
     by_grouping: bool = False
     _named: dict[int, Alias] = field(default_factory=dict)
     _by_value: dict[Expr, Column] | None = None
+    _heads: set[object] = field(default_factory=set)
     _shown: frozenset[int] | None = None
     _made: frozenset[int] | None = None
 
@@ -180,7 +181,8 @@ class Aggregated:
             for item, given in zip(self.items, self.given):
                 inner = given.child if isinstance(given, Alias) else given
                 self._by_value.setdefault(canonicalize(inner), column_of(item))
-        return self._by_value.get(canonicalize(expr))
+                self._heads.add(_comparison_key(inner))
+        return self._by_value.get(canonicalize(expr)) if _comparison_key(expr) in self._heads else None
 
     def names(self, ctx: Context, every: bool = False) -> Aliases:
         """What can be named beside the Aggregate's input: its items' aliases, or else the computed keys."""

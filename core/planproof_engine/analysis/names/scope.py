@@ -6,7 +6,7 @@ Source: `AttributeSeq.resolve`, `ResolveLambdaVariables`, `ColumnResolutionHelpe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planproof_engine.conf import Conf
@@ -115,19 +115,36 @@ class Scope:
         spelled = [(*c.qualifier, c.name) for c in self.columns] if self.suggests else []
         shared = next((n for n in (1, 2) if len(parts) <= n and len({s[:-n] for s in spelled}) == 1), 0)
         named = {".".join(f"`{p}`" for p in s[-shared:]): s[-1] for s in spelled}
-        wanted = ".".join(parts)
-        return sorted(named, key=lambda text: (_edit_distance(text, wanted), named[text]))[:5]
+        edits = _measure_edits(".".join(parts))
+        return sorted(named, key=lambda text: (edits(text), named[text]))[:5]
 
 
-def _edit_distance(a: str, b: str) -> int:
-    """How many letters must be added, dropped or changed to turn one text into the other (Levenshtein)."""
-    above = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        row = [i]
-        for j, y in enumerate(b, 1):
-            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
-        above = row
-    return above[-1]
+def _measure_edits(wanted: str) -> Callable[[str], int]:
+    """How many letters must be added, dropped or changed to turn a text into `wanted` (Levenshtein).
+
+    Myers, "A fast bit-vector algorithm for approximate string matching": one number holds a column of the table, by two
+    bits for each letter of `wanted`. A query of thousands of wrong names is compared with each column of its tables.
+    """
+    ones, top = (1 << len(wanted)) - 1, 1 << len(wanted) >> 1
+    places: dict[str, int] = {}
+    for at, letter in enumerate(wanted):
+        places[letter] = places.get(letter, 0) | 1 << at
+
+    def measure(text: str) -> int:
+        if not wanted:
+            return len(text)
+        more, less, edits = ones, 0, len(wanted)
+        for letter in text:
+            same = places.get(letter, 0)
+            both = same | less
+            same = (((same & more) + more) ^ more) | same
+            up, down = less | ~(same | more), more & same
+            edits += bool(up & top) - bool(down & top)
+            up, down = up << 1 | 1, down << 1
+            more, less = (down | ~(both | up)) & ones, up & both
+        return edits
+
+    return measure
 
 
 def _drop_repeated(columns: Sequence[Column]) -> list[Column]:
@@ -287,10 +304,27 @@ def extract_item(expr: Expr, key: Expr, conf: Conf, registry: Registry, origin: 
         raise AnalysisError(mismatch.full_condition, mismatch.message, origin) from None
 
 
+_Places = Mapping[str, Sequence[int]]
+_last: list[tuple[Struct, bool, _Places]] = []
+"""The struct that was looked into last. A query that reads all fields of one of thousands looks at them once."""
+
+
+def _find_places(struct: Struct, case_sensitive: bool) -> _Places:
+    """The places of a struct's fields, by their names."""
+    for known, sensitive, places in _last[-1:]:
+        if known is struct and sensitive is case_sensitive:
+            return places
+    found: dict[str, list[int]] = {}
+    for at, name in enumerate(struct.names):
+        found.setdefault(name if case_sensitive else name.lower(), []).append(at)
+    _last[:] = [(struct, case_sensitive, found)]
+    return found
+
+
 def ordinal(struct: Struct, name: str, conf: Conf, origin: Origin | None = None) -> int:
     """The place of the struct's field of that name. Raises `AnalysisError` for none, or for several."""
     wanted = name if conf.case_sensitive else name.lower()
-    found = [i for i, f in enumerate(struct.fields) if (f.name if conf.case_sensitive else f.name.lower()) == wanted]
+    found = _find_places(struct, conf.case_sensitive).get(wanted, ())
     if len(found) == 1:
         return found[0]
     if found:
