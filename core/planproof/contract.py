@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +129,29 @@ def _parse_constraint(given: Any) -> Constraint:
     return Constraint(kind, tuple(columns), given.get("expression"), given.get("name"))
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_count(value: object) -> bool:
+    return re.fullmatch(r"\d{0,9}", str(value)) is not None
+
+
+_OPTIONS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "location_root": (_is_text, "a text"),
+    "on_schema_change": (_is_text, "a text"),
+    "sql_header": (_is_text, "a text"),
+    "options": (_is_mapping, "a mapping"),
+    "tblproperties": (_is_mapping, "a mapping"),
+    "buckets": (_is_count, "a number of buckets"),
+}
+"""What the options that planproof reads itself are made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """One compiled model: its target's dotted name, its SQL, and how it is to be stored.
@@ -165,6 +189,9 @@ class Model:
             and self.file_format == "parquet"
         ):
             raise ContractError(f"{self.name}: Parquet tables cannot be merged into; a file_format like iceberg can")
+        for key, value in self.options.items():
+            if value is not None and key in _OPTIONS and not _OPTIONS[key][0](value):
+                raise ContractError(f"{self.name}: `{key}` is {str(value)[:80]!r}, not {_OPTIONS[key][1]}")
         object.__setattr__(self, "partition_by", tuple(self.partition_by))
 
 

@@ -18,6 +18,12 @@ def test_open_returns_a_planproof_session_as_it_is(session):
     assert planproof.session.open(session) is session
 
 
+@pytest.mark.parametrize("name", ["`a``b`", "`..`", "`../x`"])
+def test_a_name_that_no_catalog_can_have_is_a_databases(session, name):
+    with pytest.raises(AnalysisError, match="cannot be found"):
+        session.database_location(name)
+
+
 def test_open_refuses_what_is_no_session():
     with pytest.raises(SparkFailure, match="neither a SparkSession nor a planproof session"):
         planproof.session.open(object())

@@ -310,9 +310,16 @@ class ClassicSession(FrameSession):
             return [tuple(row) for row in DataFrame(frame, self.spark).collect()] if frame.schema().length() else []
 
     def _is_in_session_catalog(self, parts: tuple[str, ...]) -> bool:
-        if len(parts) > 2 or (len(parts) == 2 and self._manager.isCatalogRegistered(parts[0])):
+        if len(parts) > 2 or (len(parts) == 2 and self._is_catalog(parts[0])):
             return parts[0].lower() == "spark_catalog"
         return str(self._manager.currentCatalog().name()) == "spark_catalog"
+
+    def _is_catalog(self, name: str) -> bool:
+        try:
+            with translate_errors():
+                return bool(self._manager.isCatalogRegistered(name))
+        except AnalysisError:  # Spark looks the name up as a part of a setting's, and some cannot be one.
+            return False
 
     def metastore(self, name: str) -> PhysicalSchema | None:
         if not self._is_in_session_catalog(split_name(name)):
