@@ -155,6 +155,19 @@ def test_errors_name_the_node_and_the_place(changes, said):
     assert str(caught.value).startswith("model.shop.mart (models/mart.sql)")
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"materialized": "incremental", "on_schema_change": False},  # YAML's `no`: dbt takes it for `ignore`.
+        {"buckets": "auto"},
+        {"tblproperties": []},
+        {"materialized": "view", "location_root": ["/lake"], "options": ["x"]},
+    ],
+)
+def test_an_option_that_dbt_does_not_look_at_stops_nothing(config):
+    assert model_of(node(config=config)).name == "shop.mart"
+
+
 def test_declared_columns_are_those_with_a_type():
     given = node(
         columns={
