@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,10 @@ SPARK_CONF = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Checks of tests leave the cache of whoever runs them alone."""
-    os.environ.setdefault("PLANPROOF_CACHE_DIR", str(Path(tempfile.gettempdir()) / f"planproof-tests-{os.getpid()}"))
+    if "PLANPROOF_CACHE_DIR" not in os.environ:
+        kept = tempfile.mkdtemp(prefix="planproof-tests-")
+        os.environ["PLANPROOF_CACHE_DIR"] = kept
+        config.add_cleanup(lambda: shutil.rmtree(kept, ignore_errors=True))
     # A busy machine makes no property untrue.
     settings.register_profile("planproof", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("planproof")
