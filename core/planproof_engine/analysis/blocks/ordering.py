@@ -31,6 +31,7 @@ from planproof_engine.analysis.refusals.checks import (
     refuse_generator,
     refuse_outer,
 )
+from planproof_engine.analysis.refusals.earlier import is_checked
 from planproof_engine.analysis.refusals.orderable import refuse_sort_key
 from planproof_engine.expr import Column, Expr, InSubquery, ScalarSubquery, Sort
 from planproof_engine.expr.nodes import Exists
@@ -108,7 +109,13 @@ class _Clause:
             else:
                 nodes.append(node)
         positions = [self._bind_position(o, self.output) for o in ordinals if self.env.conf.ordinals_first]
-        keys = self._bind_keys(nodes, out_of_reach)
+        try:
+            keys = self._bind_keys(nodes, out_of_reach)
+        except AnalysisError as error:
+            if is_checked(error):  # A rule looks at positions, whatever the other keys are.
+                for ordinal in ordinals:
+                    self._bind_position(ordinal, self.output)
+            raise
         positions += [
             self._bind_position(o, self._add_missing(keys)) for o in ordinals if not self.env.conf.ordinals_first
         ]
