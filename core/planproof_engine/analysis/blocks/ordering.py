@@ -95,6 +95,20 @@ class _Clause:
         return self.plan.output if self.shown is None else self.shown.columns
 
     def bind(self) -> Plan:
+        """The sorted plan. What is wrong with the keys' names and types comes before what is with their subqueries, and
+        a `grouping(..)`, which Spark moves into the Aggregate, before what is wrong with that."""
+        late = self.env.late if self.env.late is not None else []
+        noted = len(late)
+        try:
+            return self._bind()
+        except AnalysisError as error:
+            if is_checked(error):
+                del late[noted:]
+            if error.condition == "UNSUPPORTED_GROUPING_EXPRESSION":
+                late[:] = [e for e in late if not e.condition.startswith("MISSING_AGGREGATION")]
+            raise
+
+    def _bind(self) -> Plan:
         self._add_time_windows()
         # Spark reaches no Aggregate that HAVING extended. One that only these keys extend is within reach.
         out_of_reach = self.block is not None and self.block.over is not None and self.block.over.extended

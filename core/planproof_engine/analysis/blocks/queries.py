@@ -20,7 +20,6 @@ from planproof_engine.analysis.expressions.binding import add_binders
 from planproof_engine.analysis.names.scope import Scope
 from planproof_engine.analysis.refusals.earlier import (
     bind_both,
-    find_grouping_in_order,
     find_position_beyond,
     is_checked,
 )
@@ -158,7 +157,7 @@ def _bind_without_ctes(node: q.Query, env: Environment, outer: Scope | None) -> 
     try:
         plan, block = binder(node, env, outer)
     except AnalysisError as error:
-        raise find_position_beyond(node, error, env) or find_grouping_in_order(node, error, env) or error from None
+        raise find_position_beyond(node, error, env) or error from None
     env.growth.add(1, len(plan.output))
     return bind_organization(node, plan, block, env, outer)
 

@@ -89,10 +89,11 @@ def bind_select(node: q.Block, env: Environment, outer: Scope | None) -> Block:
 
 
 def _is_behind(late: AnalysisError, error: AnalysisError, reached: Reached) -> bool:
-    """Whether `CheckAnalysis` comes to `late` after `error`: both are of the items, which it looks at in order."""
+    """Whether `CheckAnalysis` comes to `late` after `error`: both are of the items, which it looks at in order, and at
+    what is inside of an expression first."""
     if late in reached.noted or late.origin is None or error.origin is None:
         return False
-    return (late.origin.start or 0) > (error.origin.start or 0)
+    return (late.origin.start or 0) > (error.origin.stop or error.origin.start or 0)
 
 
 def _bind_block(node: q.Block, env: Environment, outer: Scope | None, reached: Reached) -> Block:

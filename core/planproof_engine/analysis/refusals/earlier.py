@@ -188,19 +188,6 @@ def _find_marker(path: q.VariantPath) -> str | None:
     return None if found is None else found.group()
 
 
-def find_grouping_in_order(query: q.Query, error: AnalysisError, env: Environment) -> AnalysisError | None:
-    """The error for `grouping(..)` in the ORDER BY of a query without grouping sets, where it comes before `error`."""
-    if not error.condition.startswith("MISSING_AGGREGATION") or query.order is None:
-        return None
-    group = query.group if isinstance(query, q.Select) else None
-    if group is None or group.with_kind or any(isinstance(m, q.GroupingAnalytics) for m in group.keys):
-        return None
-    calls = (n for n in query.order.find_all(q.Call) if str(n.name).lower() in ("grouping", "grouping_id"))
-    found = next(calls, None)
-    text = "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup."
-    return None if found is None else env.make_error("UNSUPPORTED_GROUPING_EXPRESSION", text, found)
-
-
 def find_unreadable_literal(tree: q.Node, env: Environment) -> AnalysisError | None:
     """The error for a literal without a value, which the parser raises (`AstBuilder.visitTypeConstructor`,
     `visitInterval`, `visitNumericLiteral`)."""

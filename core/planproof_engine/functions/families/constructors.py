@@ -96,12 +96,12 @@ def _check_named_struct(args: Args, conf: Conf) -> Mismatch | None:
     if len(args) % 2:
         return Mismatch("WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "`named_struct` requires 2n (n > 0) parameters.")
     for name in args[0::2]:
-        if is_null(name):
-            return Mismatch("UNEXPECTED_NULL", "The names must not be null.")
         if not is_foldable(name):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", "Only foldable `STRING` names are allowed.")
         if not is_string(name.type):
             return Mismatch("CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING", f'A name has the type "{name.type.sql}".')
+        if is_null(name):
+            return Mismatch("UNEXPECTED_NULL", "The names must not be null.")
     return None
 
 
