@@ -495,6 +495,13 @@ _TABLE = (
         "Find out who wrote the file, check the table that it names, and delete the file.",
     ),
     Code(
+        "PP623",
+        "published rows taken back",
+        "Right after the publish another writer took back, replaced or deleted rows of it: a rollback, a RESTORE, an "
+        "older location, an overwrite. What the table holds now was not checked.",
+        "Look at the table's history; if nobody meant to, run the model again.",
+    ),
+    Code(
         "PP901",
         "internal error in planproof",
         "planproof itself failed. If it failed in its own plan of the query, this is a warning, and Spark's planes "

@@ -12,12 +12,14 @@ from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
 from planproof.publish.swaps import STRATEGIES, settle, tell_found
+from planproof.publish.swaps.intact import is_alone, is_intact
 from planproof.publish.swaps.partitions import list_switched
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import Ending
+from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
@@ -57,7 +59,10 @@ class Parquet:
         publication.refuse_changed()
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        return [_report_replaced(publication)] if publication.others else []
+        found = [_report_replaced(publication)] if publication.others else []
+        with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
+            found += [] if is_intact(publication) else [tell_of_undoing(publication.entry.model)]
+        return found
 
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
@@ -75,6 +80,9 @@ class Parquet:
 
     def is_exchanged(self, publication: JournaledPublication) -> bool:
         return not STRATEGIES[publication.entry.strategy].is_swapped(publication)
+
+    def is_alone(self, publication: JournaledPublication, before: str | None) -> bool:
+        return is_alone(publication, before)
 
     def settle(self, publication: JournaledPublication) -> Ending:
         ending = settle(publication)

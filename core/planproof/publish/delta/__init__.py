@@ -13,13 +13,13 @@ from planproof.publish.delta.publication import DeltaPublication
 from planproof.publish.delta.quarantine import DeltaQuarantine
 from planproof.publish.delta.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
-from planproof.publish.notes.publication import tell_of_replaced
+from planproof.publish.notes.publication import tell_of_others
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
 from planproof.session.delta.protocol import DeltaTables
 from planproof.session.protocol import Session, StoredTable
-from planproof_engine.finding import Finding, Verdict
+from planproof_engine.finding import Finding
 
 
 class DeltaLake:
@@ -64,7 +64,7 @@ class DeltaLake:
 
     def commit(self, publication: DeltaPublication) -> list[Finding]:
         publication.commit()
-        return _tell_of_others(publication)
+        return tell_of_others(publication)
 
     def refuse_changed(self, publication: DeltaPublication) -> None:
         """Of the same table, what was staged on another version is not committed (`Moved`)."""
@@ -79,25 +79,15 @@ class DeltaLake:
     def is_exchanged(self, publication: DeltaPublication) -> bool:
         return not publication.is_committed()
 
+    def is_alone(self, publication: DeltaPublication, before: str | None) -> bool:
+        return publication.is_alone()
+
     def settle(self, publication: DeltaPublication) -> Ending:
         ending = publication.settle()
         if ending == "finished":
             # The commit, which tells it else, ended with an error, and the table has it all the same.
-            publication.draft.add(_tell_of_others(publication))
+            publication.draft.add(tell_of_others(publication))
         return ending
-
-
-def _tell_of_others(publication: DeltaPublication) -> list[Finding]:
-    """What became of others' rows, and of the publish's own."""
-    found, version = tell_of_replaced(publication), publication.find_undoing()
-    if version is None:
-        return found
-    message = (
-        f"{publication.entry.model} was published, and another writer took back or replaced rows of it right after "
-        f"(version {version} of the table): what stands there now was not checked. If nobody meant to, run the model "
-        "again"
-    )
-    return [*found, Finding(Verdict.WARNING, "PP403", "catalog", message=message)]
 
 
 __all__ = ["DeltaLake"]

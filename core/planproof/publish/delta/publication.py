@@ -241,12 +241,15 @@ class DeltaPublication(NotedPublication):
     def is_committed(self) -> bool:
         return self.staged.is_committed()
 
-    def find_undoing(self) -> int | None:
-        """The version by which others have taken back what was committed, in part or as a whole, right after it."""
-        with suppress(SparkFailure):
-            if self.tables.state(self.base.location).version != self._version:
-                return self.staged.find_undoing()
-        return None
+    def is_alone(self) -> bool:
+        version = self.tables.state(self.base.location).version
+        return version == self._version == self.base.version + 1
+
+    def find_undoing(self) -> str | None:
+        if self.tables.state(self.base.location).version == self._version:
+            return None
+        version = self.staged.find_undoing()
+        return None if version is None else f"version {version}"
 
     def _tidy(self) -> None:
         self.staged.forget_log()

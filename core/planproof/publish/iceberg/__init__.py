@@ -15,7 +15,7 @@ from planproof.publish.iceberg.quarantine import IcebergQuarantine
 from planproof.publish.iceberg.rows import RowsReplaced
 from planproof.publish.iceberg.table import Replacement
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
-from planproof.publish.notes.publication import tell_of_replaced
+from planproof.publish.notes.publication import tell_of_others
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.states import Ending
@@ -49,7 +49,7 @@ class _Committed:
 
     def commit(self, publication: IcebergPublication) -> list[Finding]:
         publication.commit()
-        return tell_of_replaced(publication)
+        return tell_of_others(publication)
 
     def refuse_changed(self, publication: IcebergPublication) -> None:
         """Nothing: what was staged on another state is not committed (`Moved`)."""
@@ -60,11 +60,14 @@ class _Committed:
     def is_exchanged(self, publication: IcebergPublication) -> bool:
         return publication.transaction.is_exchanged()
 
+    def is_alone(self, publication: IcebergPublication, before: str | None) -> bool:
+        return publication.is_alone()
+
     def settle(self, publication: IcebergPublication) -> Ending:
         ending = publication.settle()
         if ending == "finished" and publication.on_top is not None:
             # The commit, which tells it else, ended with an error, and the table has it all the same.
-            publication.on_top.job.draft.add(tell_of_replaced(publication))
+            publication.on_top.job.draft.add(tell_of_others(publication))
         return ending
 
 

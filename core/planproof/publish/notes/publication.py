@@ -11,8 +11,10 @@ from planproof.judge.effect import Effect
 from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted
+from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 
 
 @dataclass
@@ -77,6 +79,14 @@ class NotedPublication(ABC):
     def close(self) -> None:
         """Ends the publish."""
 
+    @abstractmethod
+    def find_undoing(self) -> str | None:
+        """What others have made of the table right after the commit, where that took back or replaced rows of it."""
+
+    @abstractmethod
+    def is_alone(self) -> bool:
+        """Whether nobody else has written since the publish began on the table, as far as that can be told."""
+
     def step(self, name: str, **changes: Any) -> None:
         self.entry.step = name
 
@@ -124,8 +134,19 @@ class NotedPublication(ABC):
             raise
 
 
-def tell_of_replaced(publication: NotedPublication) -> list[Finding]:
-    """What became of rows that others added meanwhile."""
+def tell_of_others(publication: NotedPublication) -> list[Finding]:
+    """What became of others' rows, and of the publish's own."""
+    return [*_tell_of_replaced(publication), *_tell_of_undoing(publication)]
+
+
+def _tell_of_undoing(publication: NotedPublication) -> list[Finding]:
+    undoing = None
+    with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
+        undoing = publication.find_undoing()
+    return [] if undoing is None else [tell_of_undoing(publication.entry.model, undoing)]
+
+
+def _tell_of_replaced(publication: NotedPublication) -> list[Finding]:
     if not publication.replaced:
         return []
     rows = f"{publication.replaced:,} row{'' if publication.replaced == 1 else 's'}"
