@@ -12,7 +12,7 @@ from planproof_engine.records import evolve
 
 SPARKS = ("3.5", "4.0", "4.3")
 TABLES = (
-    "CREATE TABLE orders (id BIGINT, cust INT, status STRING, day DATE, gift BOOLEAN, tags ARRAY<STRING>) USING parquet",
+    "CREATE TABLE orders (id BIGINT, status STRING, day DATE, gift BOOLEAN, tags ARRAY<STRING>) USING parquet",
     "CREATE TABLE cust (id INT, name STRING, vip BOOLEAN, score DOUBLE) USING parquet",
     "CREATE TABLE items (order_id BIGINT, sku STRING, qty SMALLINT) USING parquet",
     "CREATE TEMP VIEW sure AS SELECT * FROM VALUES (1, 'a', 1.5, true, array(1,2)), (2, 'b', 2.5, false, array(3)) "
