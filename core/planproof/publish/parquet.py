@@ -53,11 +53,21 @@ class Parquet:
     def quarantine(self) -> QuarantinePartitions:
         return QuarantinePartitions(self._session)
 
-    def commit(self, publication: JournaledPublication) -> list[Finding]:
+    def commit(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        return [_report_replaced(publication)] if publication.others else []
+
+    def tell_of_others(self, publication: JournaledPublication) -> list[Finding]:
+        others = publication.others
+        if not others:
+            return []
+        files = f"{others} file{'' if others == 1 else 's'}"
+        message = (
+            f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "
+            "replaced them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"
+        )
+        return [Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)]
 
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
@@ -84,13 +94,3 @@ class Parquet:
                 f"{publication.entry.model} was not published; {found}, and run the model again", transient=True
             )
         return ending
-
-
-def _report_replaced(publication: JournaledPublication) -> Finding:
-    others = publication.others
-    files = f"{others} file{'' if others == 1 else 's'}"
-    message = (
-        f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "
-        "replaced them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"
-    )
-    return Finding(Verdict.WARNING, "PP621", "catalog", found=files, message=message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from planproof.publish.audit.constraints import list_declared
 from planproof.publish.delta.staging import StagedTable
 from planproof.publish.materialize.materialization import Job
 from planproof.session.protocol import SparkFailure
@@ -49,8 +50,7 @@ def drop_own_terms(job: Job, staged: StagedTable) -> bool:
 
 
 def _list_checks(job: Job, staged: StagedTable) -> list[str]:
-    declared = job.model.contract.constraints if job.model.contract else ()
-    promised = {_strip_blanks(c.expression or "") for c in declared if c.kind == "check"}
+    promised = {_strip_blanks(c.expression or "") for c in list_declared(job.model, "check")}
     own = ((key, text) for key, text in staged.base.properties.items() if key.startswith(_CHECK))
     return [
         f"DROP CONSTRAINT {quote_parts((key.removeprefix(_CHECK),))}"

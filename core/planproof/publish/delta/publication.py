@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from planproof.judge.effect import Effect
+from planproof.publish.audit.constraints import OF_THE_WHOLE, list_declared
 from planproof.publish.delta.actions import UnknownAction, count_rows, list_changes, read
 from planproof.publish.delta.staging import StagedTable, read_commits_since
 from planproof.publish.materialize.materialization import Job
@@ -20,12 +21,12 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decode_uri, store_of
+from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
 PATIENCE = 60.0
 """For so many seconds a replacement is tried on top of what others commit."""
-_OF_THE_WHOLE = ("unique", "primary_key", "foreign_key")
 
 
 class DeltaPublication(NotedPublication):
@@ -40,7 +41,7 @@ class DeltaPublication(NotedPublication):
 
     def __init__(self, job: Job, tables: DeltaTables, base: LogState, strategy: str, managed: bool) -> None:
         names, store, target = job.names, store_of(job.session), job.names.target.quoted
-        self.tables, self.managed, self.draft = tables, managed, job.draft
+        self.tables, self.managed = tables, managed
         self.staged = StagedTable(tables, store, base, names.stamp)
         effect = Effect.REPLACES if strategy == "replace" else Effect.CHANGES
         entry = Stage(job.model.name, target, self.staged.relation, strategy, effect)
@@ -241,7 +242,19 @@ class DeltaPublication(NotedPublication):
     def is_committed(self) -> bool:
         return self.staged.is_committed()
 
-    def find_undoing(self) -> int | None:
+    def tell_of_others(self) -> list[Finding]:
+        """What became of others' rows, and of the publish's own."""
+        found, version = super().tell_of_others(), self._find_undoing()
+        if version is None:
+            return found
+        message = (
+            f"{self.entry.model} was published, and another writer took back or replaced rows of it right after "
+            f"(version {version} of the table): what stands there now was not checked. If nobody meant to, run the "
+            "model again"
+        )
+        return [*found, Finding(Verdict.WARNING, "PP403", "catalog", message=message)]
+
+    def _find_undoing(self) -> int | None:
         """The version by which others have taken back what was committed, in part or as a whole, right after it."""
         with suppress(SparkFailure):
             if self.tables.state(self.base.location).version != self._version:
@@ -251,18 +264,6 @@ class DeltaPublication(NotedPublication):
     def _tidy(self) -> None:
         self.staged.forget_log()
         self.notebook.delete()
-
-    def discard(self) -> None:
-        if self._is_discarded:
-            return
-        self.take_back()
-        self.notebook.sweep()
-        self._is_discarded = True
-
-    def close(self) -> None:
-        self.notebook.end()
-        if self.bad_rows is not None:
-            self.bad_rows.close()
 
     def settle(self) -> Ending:
         """Finds out from the log what became of a commit whose answer was lost. Raises a transient `Refused` where it
@@ -285,6 +286,5 @@ class DeltaPublication(NotedPublication):
 
 def _looks_at_all(job: Job) -> bool:
     """Whether what is promised is counted over all rows that the table will hold."""
-    contract = job.model.contract
-    keys = contract is not None and any(c.kind in _OF_THE_WHOLE for c in contract.constraints)
-    return keys or bool(job.draft.settings.limits) or job.tests is not None
+    keys = list_declared(job.model, *OF_THE_WHOLE)
+    return bool(keys) or bool(job.draft.settings.limits) or job.tests is not None

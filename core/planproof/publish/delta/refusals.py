@@ -16,18 +16,6 @@ _NOT_CHANGED = {
 _NOT_REPLACED = {**_NOT_CHANGED, "clustering": "liquid clustering, which a replacement would lose"}
 
 
-def refuse_other(job: Job) -> None:
-    """Raises `Refused` for a target that is there and is no Delta table: no commit replaces one."""
-    target = job.target
-    if target is None or (target.kind == "table" and target.format == "delta"):
-        return
-    what = target.kind if target.kind != "table" else f"{target.format or 'foreign'} table"
-    raise Refused(
-        f"{job.model.name} exists as a {what}, which no Delta commit replaces; nothing was changed. Drop or rename it "
-        "first"
-    )
-
-
 def refuse_replacement(job: Job, base: LogState, wanted: str | None) -> None:
     """Raises `Refused`. `wanted` is the location that the model asks for."""
     _refuse_features(job, base, _NOT_REPLACED)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from planproof.publish.iceberg.facts import convert_types
 from planproof.publish.iceberg.partitioning import is_same
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
-from planproof.publish.iceberg.table import Whole, collect_properties, list_partitions, refuse_others
+from planproof.publish.iceberg.table import Whole, collect_properties, list_partitions
+from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.transaction.names import Refused
 from planproof.session.protocol import Changing
@@ -25,7 +26,7 @@ class RowsReplaced(Whole):
         self._tables = tables
 
     def begin(self, job: Job) -> IcebergPublication:
-        refuse_others(job)
+        refuse_other(job, "iceberg", "Iceberg")
         changes = _describe_changes(job)
         if changes:
             kind = job.session.capabilities.kind

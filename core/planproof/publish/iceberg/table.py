@@ -11,6 +11,7 @@ from planproof.publish.iceberg.facts import drop_declared_lengths, read
 from planproof.publish.iceberg.on_top import OnTop
 from planproof.publish.iceberg.publication import IcebergPublication, begin_publication
 from planproof.publish.iceberg.required import require
+from planproof.publish.materialize.logged_change import refuse_other
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_version import StagedVersion
 from planproof.publish.transaction.names import Refused, join
@@ -37,9 +38,9 @@ class Whole:
                     "I7", "the optimized plan and the final plan of the write against the analyzed one"
                 )
         seen = replace(job, examined=drop_declared_lengths(examined))
-        facts = read(seen, publication, publication.transaction.schema(), told=not job.after_quarantine)
+        facts = read(seen, publication, publication.transaction.schema(), says_types=not job.after_quarantine)
         staged = StagedVersion(job, publication)
-        decide(seen, facts, seen.examined, staged.new_rows, staged.rows_after)
+        decide(seen, facts, seen.examined, staged)
         require(job, publication, facts)
         publication.on_top = OnTop(job, "overwrite", staged)
 
@@ -55,7 +56,7 @@ class Replacement(Whole):
         self._tables = tables
 
     def begin(self, job: Job) -> IcebergPublication:
-        refuse_others(job)
+        refuse_other(job, "iceberg", "Iceberg")
         target = job.names.target.quoted
         transaction = self._tables.replace(target, job.examined.runs, list_partitions(job), collect_properties(job))
         return begin_publication(job, self._tables, transaction, "replace")
@@ -68,19 +69,6 @@ class Replacement(Whole):
         if written is not None and not job.examined.planes.python_fed:
             publication.planes = written.as_planned(job.examined.runs)
         return statement
-
-
-def refuse_others(job: Job) -> None:
-    """Raises `Refused` for a target that is there and is no Iceberg table: no transaction replaces one."""
-    target = job.target
-    if target is None or target.format == "iceberg":
-        return
-    what = target.kind if target.kind != "table" else f"{target.format or 'foreign'} table"
-    article = "an" if what[0] in "aeiou" else "a"
-    raise Refused(
-        f"{job.model.name} exists as {article} {what}, which no Iceberg commit replaces; nothing was changed. Drop or "
-        "rename it first"
-    )
 
 
 def list_partitions(job: Job) -> list[str]:
