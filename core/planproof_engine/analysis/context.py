@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from planproof_engine.analysis.growth import Growth, Size
+from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
@@ -51,7 +52,7 @@ class Environment:
     `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
     `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
     `probing`: only what is wrong is looked for, beside an error that is known.
-    `lenient`: what Spark checks last of a block is let pass.
+    `lenient`: what Spark checks last of a block is let pass. `fields` finds parts of values by their names.
     """
 
     text: str
@@ -72,6 +73,10 @@ class Environment:
     taken_below: frozenset[str] = frozenset()
     probing: bool = False
     lenient: bool = False
+    fields: Fields = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", Fields(self.conf, self.registry))
 
     def lacks(self, thing: str) -> bool:
         """Whether the session's Spark is too old for the construct (`planproof_engine.analysis.versions`)."""
