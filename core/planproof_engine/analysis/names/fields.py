@@ -40,7 +40,7 @@ class Fields:
         fields of one of thousands looks at them once."""
 
     def resolve(self, parts: Sequence[str], scope: Scope, origin: Origin | None = None) -> tuple[Expr, Column] | None:
-        """What a dotted name means in the scope or in the query around it: the expression, and the column that it reads.
+        """What a dotted name means in the scope or in the query around it: the expression, and the column it reads.
 
         Spark looks into the query right around, and no further. None where nothing has the name; raises `AnalysisError`
         where several columns have it, or a field does not exist.
@@ -58,9 +58,8 @@ class Fields:
         try:
             correlated = self.resolve(parts, scope.outer.drop_outer(), origin)
         except AnalysisError:
-            return (
-                None  # Whatever is wrong with the name there, Spark says that it found none (`resolveOuterReferences`).
-            )
+            # Whatever is wrong with the name there, Spark says that it found none (`resolveOuterReferences`).
+            return None
         if correlated is None:
             return None
         return mark_outer(correlated[0]), correlated[1]
@@ -100,8 +99,8 @@ class Fields:
         )
 
     def _extract_from_null(self, expr: Expr, key: Expr) -> Expr:
-        """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0 rejects
-        it; of 4.1 it is not known."""
+        """A part of NULL is NULL in Spark 4.2 (`ExtractValue.applyOrNull`), under the name of the part. Spark 4.0
+        rejects it; of 4.1 it is not known."""
         if self._conf.before("4.2"):
             raise Unknown("a part of NULL")
         return Alias(Literal(None, VOID, "NULL"), f"{pretty(expr)}[{pretty(key)}]", fresh_id(), explicit=False)
