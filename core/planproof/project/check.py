@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from planproof.project.cache import Cache
-from planproof.project.drifted import remarks_on_drift
 from planproof.project.finished import Earlier
 from planproof.project.lookup import merge_state
 from planproof.project.manifest import Project
 from planproof.project.offline import OfflineCheck
 from planproof.project.profile import DBT_CONF
 from planproof.project.promised import Promises
-from planproof.project.remarks import describe_rules, remark_on_quarantine, remark_on_schemas
+from planproof.project.remarks import describe_rules, remark_on_quarantine, remark_on_schemas, remarks_on_drift
 from planproof.project.schedule import Schedule
 from planproof.project.selection import describe_left_to_dbt, remark_on, select_models, split_compiled, split_guarded
 from planproof.project.sources import read_frozen

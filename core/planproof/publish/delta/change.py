@@ -10,9 +10,8 @@ from dataclasses import replace
 
 from planproof.publish.delta.audit import audit
 from planproof.publish.delta.left import list_left
-from planproof.publish.delta.own_terms import describe_forbidden_row, drop_own_terms
 from planproof.publish.delta.publication import DeltaPublication
-from planproof.publish.delta.refusals import refuse_change
+from planproof.publish.delta.refusals import describe_forbidden_row, drop_own_terms, refuse_change
 from planproof.publish.materialize.evolution import Evolution
 from planproof.publish.materialize.incremental import list_changed_values, plan_change
 from planproof.publish.materialize.logged_change import limit_to_stored_columns, write, write_merge_clauses

@@ -12,8 +12,7 @@ from planproof.publish.iceberg.changes import Change
 from planproof.publish.iceberg.exchange import OverView
 from planproof.publish.iceberg.publication import IcebergPublication, sweep_dead
 from planproof.publish.iceberg.quarantine import IcebergQuarantine
-from planproof.publish.iceberg.rows import RowsReplaced
-from planproof.publish.iceberg.table import Replacement
+from planproof.publish.iceberg.table import Replacement, RowsReplaced
 from planproof.publish.materialize.materialization import Job, Materialization, is_incremental_run
 from planproof.publish.notes.format import NotedFormat
 from planproof.publish.transaction.names import Names, Refused
