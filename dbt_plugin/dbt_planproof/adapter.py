@@ -132,6 +132,10 @@ class Unanswered(DbtRuntimeError):
 def list_relations(schema: str, listed: Callable[[], list[Any]], ask: Ask) -> list[Any]:
     """What `listed` gives; where it gives nothing, `ask` (a statement's rows) must say the same.
 
+    dbt-spark reads an error's text, and gives no relations where it speaks of a schema or a table that is not found. It
+    says so, too, where one of many tables was dropped while they were listed, and where a metastore fails in that way.
+    dbt would then build every incremental table anew, over the rows that stand there.
+
     Raises `Unanswered`, by which dbt ends the command, or fails the node that asked.
     """
     for _ in range(TRIES):

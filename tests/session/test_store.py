@@ -38,7 +38,7 @@ def test_a_file_without_end_is_not_read(store: Any, tmp_path: Path, monkeypatch:
     """Whoever may write to a database's folder may put a journal of any size there."""
     place = f"file:{tmp_path}/journal.json"
     for module in ("store", "hadoop_store"):
-        monkeypatch.setattr(f"planproof.session.{module}.MOST", 5)
+        monkeypatch.setattr(f"planproof.session.{module}.LARGEST_NOTE", 5)
     for text in ("", "fünf", "fünf!"):
         store.write(place, text)
         if len(text.encode()) <= 5:

@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
+from planproof.regular import LARGEST_NOTE
 from planproof.session.failures import translate_errors
 from planproof.session.hadoop_files import HadoopFiles
 from planproof.session.protocol import SparkFailure
-from planproof.session.store import MOST
 
 _PUT_WHOLE = ("s3a", "s3", "s3n", "gs", "wasb", "wasbs", "oss", "cosn", "obs")
 """File systems over stores of objects: a file appears whole where it is closed, also over another one, and a rename is
@@ -34,8 +34,8 @@ class HadoopStore(HadoopFiles):
             if not files.exists(path):
                 return None
             size = int(files.getFileStatus(path).getLen())
-            if size > MOST:
-                raise SparkFailure(f"cannot read {location}: it has {size:,} bytes, more than {MOST:,}")
+            if size > LARGEST_NOTE:
+                raise SparkFailure(f"cannot read {location}: it has {size:,} bytes, more than {LARGEST_NOTE:,}")
             stream = files.open(path)
             try:
                 # It may grow meanwhile.

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Protocol
 from urllib.parse import unquote
 
-from planproof.regular import read_regular
+from planproof.regular import LARGEST_NOTE, read_regular
 from planproof.session.files import data_files
 from planproof.session.protocol import Session, SparkFailure
 
@@ -94,8 +94,6 @@ def store_of(session: Session) -> Store:
     return RoutedStore(HadoopStore(spark))
 
 
-MOST = 2**28
-"""Bytes of a journal entry or a note, at most: it may name a million files."""
 _LINKLESS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
@@ -104,7 +102,7 @@ class LocalStore:
 
     def read(self, location: str) -> str | None:
         try:
-            return read_regular(_path(location), MOST).decode("utf-8")
+            return read_regular(_path(location), LARGEST_NOTE).decode("utf-8")
         except FileNotFoundError:
             return None
         except (OSError, UnicodeDecodeError) as error:
