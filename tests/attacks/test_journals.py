@@ -26,7 +26,7 @@ from planproof.publish.transaction.journal import (
     list_publishes,
     read,
 )
-from planproof.publish.transaction.leave import Departure, move_home
+from planproof.publish.transaction.leave import Departure, move_back
 from planproof.publish.transaction.owner import Owner
 from planproof.publish.transaction.places import database_root
 from planproof.publish.transaction.states import STATES
@@ -382,7 +382,7 @@ def test_planproofs_own_folders_are_no_links(scene: Scene) -> None:
         link.symlink_to(theirs)
         for reports in (
             Guard(scene.spark).recover(force=True),
-            move_home(scene.session, scene.store, [scene.home], force=True),
+            move_back(scene.session, scene.store, [scene.home], force=True),
         ):
             assert "PP622" in [f.code for r in reports for f in r.findings], name
         assert scene.rows() == before
@@ -401,7 +401,7 @@ def test_versions_behind_a_link_are_not_swept(scene: Scene) -> None:
         scene.store.delete(str(made))
         made.parent.mkdir(exist_ok=True)
         made.symlink_to(to)
-        reports = move_home(scene.session, scene.store, [scene.home], force=True)
+        reports = move_back(scene.session, scene.store, [scene.home], force=True)
         assert written.is_dir(), link
         assert "PP622" in [f.code for r in reports for f in r.findings], link
         made.unlink()
@@ -452,7 +452,7 @@ def test_a_note_of_leaving_moves_no_folder_of_others(every: bool, scene: Scene) 
         for name in names if every else (names[number % 3],):
             scene.store.write(note, json.dumps(asdict(Departure(name, version, home))))
             for force in (False, True) if every else (True,):
-                reports = move_home(scene.session, scene.store, [scene.home], force)
+                reports = move_back(scene.session, scene.store, [scene.home], force)
                 assert scene.rows() == before, (version, home, name)
             assert "failed" in [r.outcome for r in reports] or not scene.store.exists(note)
             scene.store.delete(note)
@@ -464,7 +464,7 @@ def test_a_note_of_leaving_deletes_no_version_of_others(scene: Scene) -> None:
     version = f"{scene.version.rpartition('.')[0]}.zz_9"
     for force in (False, True):
         scene.store.write(note, json.dumps(asdict(Departure(f"`{scene.database}`.`t`", version, f"{scene.home}/t"))))
-        move_home(scene.session, scene.store, [scene.home], force)
+        move_back(scene.session, scene.store, [scene.home], force)
         assert scene.rows() == before
 
 
@@ -478,7 +478,7 @@ def test_a_note_of_leaving_deletes_no_file_outside_of_the_home(scene: Scene) -> 
     for path in (f"{'../' * 30}{scene.folder}/deep/file", "aside/file"):
         form = asdict(Departure(f"`{scene.database}`.`t`", str(version), home, (path,)))
         scene.store.write(note, json.dumps(form))
-        reports = move_home(scene.session, scene.store, [scene.home])
+        reports = move_back(scene.session, scene.store, [scene.home])
         assert "names what no publish" in str(reports[0].error), reports
         assert scene.rows() == before, path
     link.unlink()

@@ -60,7 +60,7 @@ _AGAIN = "these rows, while the sources stay as they are (`keep_rejected: true` 
 
 _ENDS = {
     "published": "published",
-    "moved": "moved home",
+    "moved": "moved back",
     "rejected": "stopped",
     "failed": "could not run",
     "skipped": "skipped",
