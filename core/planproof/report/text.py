@@ -80,10 +80,10 @@ MARKS = {
 }
 
 
-def render_plain(reports: Iterable[Report], width: int = WIDTH) -> str:
+def render_plain(reports: Iterable[Report]) -> str:
     """The text of `show` without colour."""
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
+    console = Console(file=out, width=WIDTH, color_system=None, force_terminal=False, legacy_windows=False, emoji=False)
     show(list(reports), console)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
