@@ -45,8 +45,8 @@ def is_guarded_run(arguments: Sequence[str]) -> bool:
     return bool(arguments) and arguments[0] in GUARDED
 
 
-def run_dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended:
-    """Runs dbt in this process; `told` gets each of its events, in the thread that fires it."""
+def run_dbt_here(arguments: Sequence[str], on_event: Callable[[Any], None]) -> Ended:
+    """Runs dbt in this process; `on_event` gets each of its events, in the thread that fires it."""
     try:
         from dbt.cli.main import dbtRunner
     except ImportError as error:
@@ -59,7 +59,7 @@ def run_dbt_here(arguments: Sequence[str], told: Callable[[Any], None]) -> Ended
         found = planproof.session.find_running()
         if found is not None:
             stack.enter_context(found.preserve_settings())
-        result = dbtRunner(callbacks=[told]).invoke(list(arguments))
+        result = dbtRunner(callbacks=[on_event]).invoke(list(arguments))
         if found is None and (own := planproof.session.find_running()) is not None:
             stack.callback(own.stop)
     if result.success:

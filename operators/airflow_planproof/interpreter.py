@@ -28,9 +28,12 @@ class Interpreter:
         self._child: Process | None = None
 
     def run(
-        self, request: Request, told: Callable[[Report], None], noted: Callable[[str], None] = lambda remark: None
+        self,
+        request: Request,
+        on_report: Callable[[Report], None],
+        on_remark: Callable[[str], None] = lambda remark: None,
     ) -> list[Report]:
-        """The reports of what is asked, each said to `told` as it comes, and remarks on the project to `noted`.
+        """The reports of what is asked, each given to `on_report` as it comes; `on_remark` gets those on the project.
 
         Raises `PlanproofCannotRun`, and AirflowException for what a retry may mend.
         """
@@ -55,12 +58,12 @@ class Interpreter:
             with suppress(BrokenPipeError):
                 child.stdin.write(json.dumps({"request": request.to_dict()}) + "\n")
                 child.stdin.flush()
-            return self._read_answers(child.stdout, told, noted)
+            return self._read_answers(child.stdout, on_report, on_remark)
         finally:
             self.cancel()
 
     def _read_answers(
-        self, lines: IO[str], told: Callable[[Report], None], noted: Callable[[str], None]
+        self, lines: IO[str], on_report: Callable[[Report], None], on_remark: Callable[[str], None]
     ) -> list[Report]:
         from planproof.report import Report
 
@@ -69,9 +72,9 @@ class Interpreter:
             answer = json.loads(line)
             if "report" in answer:
                 reports.append(Report.from_dict(answer["report"]))
-                told(reports[-1])
+                on_report(reports[-1])
             elif "note" in answer:
-                noted(answer["note"])
+                on_remark(answer["note"])
             elif answer["end"] == "done":
                 return reports
             elif answer["end"] == "cannot run":
