@@ -18,7 +18,7 @@ from planproof.publish.notes.believed import (
     verify_names,
 )
 from planproof.publish.notes.note import Note, QuarantinedFiles
-from planproof.publish.notes.notebook import SETTLES, Left, forget, give_up_if_forced, is_young, remove, taken_mark
+from planproof.publish.notes.notebook import SETTLES, Found, Left, is_young, taken_mark
 from planproof.publish.notes.quarantine import delete_rows, read_quarantine_time
 from planproof.publish.transaction.names import Names, join, parent
 from planproof.publish.transaction.states import STATES, Ending
@@ -30,41 +30,34 @@ from planproof_engine.catalog import RelationName
 from planproof_engine.quoting import quote_parts
 
 
-def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> tuple[Ending, str]:
-    """Sweeps what a dead publish left, where that is safe, and says what was done. Raises `SparkFailure`."""
+def settle(session: Session, store: Store, location: str, note: Note, force: bool) -> Found:
+    """Raises `SparkFailure`."""
     if note.branch is not None:
-        return _settle_branch(session, store, location, note, note.branch, force)
+        return _settle_branch(session, note, note.branch)
     tables = session.transactions()
     if tables is None:
         raise SparkFailure("it was made in Spark's driver, and is looked at there (in dbt: method: session)")
     if note.staging is not None:
-        return _settle_exchange(session, tables, store, location, note)
+        return _settle_exchange(session, tables, store, note)
     named = _is_committed(tables, store, location, note)
     if named:
-        forget(store, location)
         return "finished", "it had been committed"
     gone = _explain_gone(tables, store, note, named)
     if gone is not None:
-        return give_up_if_forced(store, location, force, gone)
+        return None, gone
     wait = _explain_wait(store, location, note, named, force)
     if wait is not None:
         return "left", wait
     if named is False and _was_forgotten(session, tables, note):
-        return give_up_if_forced(store, location, force, f"{note.target} has no snapshot of that time any more")
+        return None, f"{note.target} has no snapshot of that time any more"
     _take_back(session, tables, store, note)
-    remove(store, note)
-    forget(store, location)
     return "undone", "no snapshot names its files, which were deleted"
 
 
-def _settle_exchange(
-    session: Session, tables: Transactional, store: Store, location: str, note: Note
-) -> tuple[Ending, str]:
+def _settle_exchange(session: Session, tables: Transactional, store: Store, note: Note) -> Found:
     ending = settle_exchange(session, note)
     if ending == "undone":
         _take_back(session, tables, store, note)
-        remove(store, note)
-    forget(store, location)
     return ending, "the view's place was taken" if ending == "finished" else "the view stands as it was"
 
 
@@ -113,16 +106,13 @@ def _was_forgotten(session: Session, tables: Transactional, note: Note) -> bool:
     return oldest is None or oldest > at
 
 
-def _settle_branch(
-    session: Session, store: Store, location: str, note: Note, branch: str, force: bool
-) -> tuple[Ending, str]:
+def _settle_branch(session: Session, note: Note, branch: str) -> Found:
     """Drops the branch first: after that no server can carry out a commit that it was asked for."""
     tables = Branches(session)
     if tables.table(note.target) is None:
-        return give_up_if_forced(store, location, force, f"{note.target} is not there any more, or has another name")
+        return None, f"{note.target} is not there any more, or has another name"
     tables.drop(note.target, branch)
     is_committed = note.snapshot is not None and tables.has_snapshot(note.target, note.snapshot)
-    forget(store, location)
     if is_committed:
         return "finished", f"it had been committed; its branch {branch} was dropped"
     return "undone", f"its branch {branch} was dropped; Iceberg expires what was written there"
