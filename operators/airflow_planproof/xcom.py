@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,22 @@ if TYPE_CHECKING:
     from planproof.report.run import RunReport
 
 KEY = "planproof_report"
+MOST_CHARACTERS = 1_000_000
+"""The length of a report's JSON above which XCom holds its brief form: Airflow keeps each run's in its database."""
+BRIEF = "the whole report would be {size} MB in XCom: plans, and what was read of healthy models, are left out"
 
 
 def report_form(report: RunReport, ti: Any, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What XCom holds of a report: its JSON form, `more`, and the page's address as `url`."""
-    form: dict[str, Any] = make_plain({**report.to_dict(), **(more or {})})
-    return {**form, "url": report_url(ti)}
+    """What XCom holds of a report: its JSON form, `more`, and the page's address as `url`.
+
+    A long report is held in its brief form, as `Report.to_brief` says, and a remark tells so.
+    """
+    form: dict[str, Any] = report.to_dict()
+    size = len(json.dumps(form, default=str))
+    if size > MOST_CHARACTERS:
+        form = report.to_dict(brief=True)
+        form["remarks"].append(BRIEF.format(size=f"{size / 1_000_000:.1f}"))
+    return {**make_plain({**form, **(more or {})}), "url": report_url(ti)}
 
 
 def push(ti: Any, form: Mapping[str, Any]) -> None:

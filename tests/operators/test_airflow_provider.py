@@ -282,6 +282,26 @@ def test_secrets_are_masked_before_the_rendered_fields_are_stored(airflow_home: 
     assert make_plain("hunter2-of-azure, hunter2-of-vars, c-is-no-secret") == "***, ***, c-is-no-secret"
 
 
+def test_a_long_report_is_brief_in_xcom_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_planproof import xcom
+    from planproof.report.details import Details
+    from planproof.report.model import Report
+    from planproof.report.run import RunReport
+
+    monkeypatch.setattr(xcom, "report_url", lambda ti: "here")
+    healthy = Report("m", "published", details=Details(plan=[{"node": "x" * 2000}]))
+    short = xcom.report_form(RunReport((healthy,)), None)
+    assert short["reports"][0]["details"]["plan"]
+    assert short["remarks"] == []
+    long = xcom.report_form(RunReport((healthy,) * 1000), None, {"more": 1})
+    assert len(long["reports"]) == 1000
+    assert not long["reports"][0]["details"].get("plan")
+    (said,) = long["remarks"]
+    assert "MB in XCom" in said
+    assert len(str(long)) < xcom.MOST_CHARACTERS
+    assert (long["more"], long["url"]) == (1, "here")
+
+
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

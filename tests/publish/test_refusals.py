@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planproof import Contract, Model, Settings
+from planproof import Contract, Guard, Model, Settings
 from planproof.judge.draft import Draft
 from planproof.publish.audit.refusals import find_met_null
 from planproof.publish.transaction.names import Refused
@@ -59,3 +59,10 @@ def test_what_is_denied_is_not_cured_by_a_second_try() -> None:
         assert (failure.outside, failure.transient) == (True, False), text
     assert not SparkFailure("no", "UNSUPPORTED_FEATURE.ALTER", outside=True).transient
     assert SparkFailure("cannot read shop.user_permissions: Connection reset", outside=True).transient
+
+
+def test_a_name_that_the_catalog_cannot_have_is_not_called_the_work_of_others(session: Any, database: str) -> None:
+    report = Guard(session).publish(Model(f"{database}.`we ird`", "select 1 as id"))
+    assert (report.outcome, report.details.transient) == ("failed", False)
+    assert "is not a valid name for tables" in (report.error or "")
+    assert "somebody may have changed" not in (report.error or "")

@@ -59,8 +59,9 @@ class RunReport:
 
         return f"<pre>{escape(str(self))}</pre>"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**self._head(), "reports": [report.to_dict() for report in self.reports]}
+    def to_dict(self, *, brief: bool = False) -> dict[str, Any]:
+        """The fields of `to_json`. `brief`: as `Report.to_brief`."""
+        return {**self._head(), "reports": [r.to_brief() if brief else r.to_dict() for r in self.reports]}
 
     def to_lines(self, *, brief: bool = False) -> Iterator[str]:
         """What `to_json` gives, one report a line, each written as it comes: a report of many models is never held
