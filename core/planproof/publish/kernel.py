@@ -146,8 +146,9 @@ class Publish(Generic[P]):
         draft, format, publication = self.job.draft, self.steps.format, self.publication
         try:
             if format.settle(publication) == "finished":
-                # The commit ended with an error, and the target has it all the same.
-                draft.add(format.tell_of_others(publication))
+                if not format.is_journaled:
+                    # The commit ended with an error, and the target has it all the same.
+                    draft.add(format.tell_of_others(publication))
                 return True
             if isinstance(error, (AnalysisError, SparkFailure)):
                 format.refuse_changed(publication)

@@ -64,6 +64,10 @@ class Format(Protocol[P]):
     def is_exchanged(self, publication: P) -> bool:
         """Whether others have put another relation in the place of the published one, as far as this can be told."""
 
+    def is_alone(self, publication: P, before: str | None) -> bool:
+        """Whether the target holds what was published, and what it held when the publish began, and nothing of others;
+        False where that cannot be told. `before` is the target's fingerprint of then, if that is known."""
+
     def settle(self, publication: P) -> Ending:
         """Finishes or undoes a publish that failed on its way."""
 

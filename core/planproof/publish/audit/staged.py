@@ -23,6 +23,7 @@ from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite, as_subquery
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.publication import JournaledPublication
+from planproof.publish.undoing import tell_of_undoing
 from planproof.report.changes import TableChange
 from planproof.report.details import Files
 from planproof.session.protocol import Session, SparkFailure, StoredTable
@@ -327,11 +328,7 @@ def look(
         is_another = bool(differences) and is_exchanged()
     if is_another:
         draft.mark_unreadable("catalog", "another relation has taken the published one's place")
-        message = (
-            f"{job.model.name} was published, and another writer replaced it right after: what stands there now was "
-            "not checked. If nobody meant to replace it, run the model again"
-        )
-        draft.add([Finding(Verdict.WARNING, "PP403", "catalog", message=message)])
+        draft.add([tell_of_undoing(job.model.name)])
         return None
     draft.read(Claim("catalog", now.schema))
     draft.add(differences)

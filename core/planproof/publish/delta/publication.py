@@ -21,7 +21,6 @@ from planproof.publish.transaction.states import STATES, Ending, Target
 from planproof.session.delta.protocol import DeltaTables, LogState, NewVersion
 from planproof.session.protocol import Moved, SparkFailure
 from planproof.session.store import decode_uri, store_of
-from planproof_engine.finding import Finding, Verdict
 from planproof_engine.quoting import quote_parts
 from planproof_engine.schema import PhysicalSchema
 
@@ -242,24 +241,15 @@ class DeltaPublication(NotedPublication):
     def is_committed(self) -> bool:
         return self.staged.is_committed()
 
-    def tell_of_others(self) -> list[Finding]:
-        """What became of others' rows, and of the publish's own."""
-        found, version = super().tell_of_others(), self._find_undoing()
-        if version is None:
-            return found
-        message = (
-            f"{self.entry.model} was published, and another writer took back or replaced rows of it right after "
-            f"(version {version} of the table): what stands there now was not checked. If nobody meant to, run the "
-            "model again"
-        )
-        return [*found, Finding(Verdict.WARNING, "PP403", "catalog", message=message)]
+    def is_alone(self) -> bool:
+        version = self.tables.state(self.base.location).version
+        return version == self._version == self.base.version + 1
 
-    def _find_undoing(self) -> int | None:
-        """The version by which others have taken back what was committed, in part or as a whole, right after it."""
-        with suppress(SparkFailure):
-            if self.tables.state(self.base.location).version != self._version:
-                return self.staged.find_undoing()
-        return None
+    def find_undoing(self) -> str | None:
+        if self.tables.state(self.base.location).version == self._version:
+            return None
+        version = self.staged.find_undoing()
+        return None if version is None else f"version {version}"
 
     def _tidy(self) -> None:
         self.staged.forget_log()

@@ -7,6 +7,7 @@ staged anew.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from planproof.judge.draft import Draft
@@ -15,7 +16,8 @@ from planproof.publish.audit.constraints import OF_THE_WHOLE, checks, judge_cons
 from planproof.publish.data_tests.trial import try_tests
 from planproof.publish.materialize.materialization import Job
 from planproof.publish.staged_write import StagedWrite
-from planproof.session.protocol import Moved, Transaction
+from planproof.session.protocol import Moved, SparkFailure, Transaction
+from planproof_engine.origin import AnalysisError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,15 @@ class OnTop:
         except Moved:
             return None
         return replaced if self._holds() else None
+
+    def is_in_place_of_others(self, transaction: Transaction) -> bool:
+        """Of a model that is staged anew: whether it has read no rows that others have added since, and will put its
+        own in their place."""
+        if self.how != "overwrite" or self._reads_itself():
+            return False
+        with suppress(SparkFailure, AnalysisError):
+            return transaction.has_rows_of_others()
+        return False
 
     def _reads_itself(self) -> bool:
         tables, job = self.job.session.transactions(), self.job

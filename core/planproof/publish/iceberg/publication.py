@@ -82,8 +82,10 @@ class IcebergPublication(NotedPublication):
             self.notebook.write(step="commit")
         try:
             self._commit_on_top()
-        except (Moved, Refused):
+        except (Moved, Refused) as refused:
             self.step("refused")
+            if isinstance(refused, Moved) and self.on_top is not None:
+                refused.replaces = self.on_top.is_in_place_of_others(self.transaction)
             raise
         self.step("clean")
         self.notebook.delete()
@@ -136,6 +138,13 @@ class IcebergPublication(NotedPublication):
                 "model again",
                 transient=True,
             )
+
+    def is_alone(self) -> bool:
+        return self.transaction.is_alone()
+
+    def find_undoing(self) -> str | None:
+        snapshot = self.transaction.find_undoing()
+        return None if snapshot is None else f"snapshot {snapshot}"
 
     def delete_staged(self) -> None:
         self.transaction.discard()

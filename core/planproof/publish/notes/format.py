@@ -30,5 +30,8 @@ class NotedFormat(Generic[C]):
     def tell_of_others(self, publication: C) -> list[Finding]:
         return publication.tell_of_others()
 
+    def is_alone(self, publication: C, before: str | None) -> bool:
+        return publication.is_alone()
+
     def settle(self, publication: C) -> Ending:
         return publication.settle()

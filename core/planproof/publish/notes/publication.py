@@ -12,8 +12,10 @@ from planproof.publish.notes.note import QuarantinedFiles
 from planproof.publish.notes.notebook import Notebook
 from planproof.publish.transaction.lock import Evicted
 from planproof.publish.transaction.states import Ending
+from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof_engine.finding import Finding, Verdict
+from planproof_engine.origin import AnalysisError
 from planproof_engine.schema import PhysicalSchema
 
 
@@ -106,7 +108,14 @@ class NotedPublication(ABC):
             self.bad_rows.close()
 
     def tell_of_others(self) -> list[Finding]:
-        """What became of rows that others added meanwhile."""
+        """What became of others' rows, and of the publish's own."""
+        undoing = None
+        with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
+            undoing = self.find_undoing()
+        undone = [] if undoing is None else [tell_of_undoing(self.entry.model, undoing)]
+        return [*self._tell_of_replaced(), *undone]
+
+    def _tell_of_replaced(self) -> list[Finding]:
         if not self.replaced:
             return []
         rows = f"{self.replaced:,} row{'' if self.replaced == 1 else 's'}"
@@ -115,6 +124,14 @@ class NotedPublication(ABC):
             "replaced them, as the bare statement would. An older version of the table holds them"
         )
         return [Finding(Verdict.WARNING, "PP621", "catalog", found=rows, message=message)]
+
+    @abstractmethod
+    def find_undoing(self) -> str | None:
+        """What others have made of the table right after the commit, where that took back or replaced rows of it."""
+
+    @abstractmethod
+    def is_alone(self) -> bool:
+        """Whether nobody else has written since the publish began on the table, as far as that can be told."""
 
     def step(self, name: str, **changes: Any) -> None:
         self.entry.step = name

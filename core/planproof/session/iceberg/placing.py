@@ -48,8 +48,7 @@ class Added(NamedTuple):
         if any(True for _ in iterate(snapshot.addedDeleteFiles(io))):
             raise Moved("the change has delete files")
         removed = list(iterate(snapshot.removedDataFiles(io))) if kind == "merge" else []
-        by_partitions = str(snapshot.summary().get("replace-partitions")) == "true"
-        return cls(list(iterate(snapshot.addedDataFiles(io))), removed, by_partitions)
+        return cls(list(iterate(snapshot.addedDataFiles(io))), removed, replaces_partitions(snapshot))
 
 
 def refuse_unlike(first: Opened, now: Any) -> None:
@@ -158,17 +157,25 @@ def restore_state(catalogs: Catalogs, now: Any, before: Any, ours: Any) -> Any:
     return build.build()
 
 
-def count_rows_between(catalogs: Catalogs, base: Any, now: Any) -> int:
-    """How many rows others have added on the way from one state to a later one; what only moved rows to other files
-    added none."""
-    found, snapshot = 0, now.currentSnapshot()
+def replaces_partitions(snapshot: Any) -> bool:
+    """Whether a snapshot overwrites the partitions that it writes to, and not all of the table."""
+    return str(snapshot.summary().get("replace-partitions")) == "true"
+
+
+def list_added(catalogs: Catalogs, base: Any, now: Any) -> Iterator[tuple[Any, int]]:
+    """The snapshots of others on the way back from a state to an earlier one, with how many rows each has added; what
+    only moved rows to other files added none."""
+    snapshot = now.currentSnapshot()
     while snapshot is not None and base.snapshot(snapshot.snapshotId()) is None:
         form = catalogs.form("Snapshot", snapshot)
         summary, above = form.get("summary", {}), form.get("parent-snapshot-id")
-        if summary.get("operation") != "replace":
-            found += int(summary.get("added-records", 0))
+        yield snapshot, 0 if summary.get("operation") == "replace" else int(summary.get("added-records", 0))
         snapshot = None if above is None else now.snapshot(above)
-    return found
+
+
+def count_rows_between(catalogs: Catalogs, base: Any, now: Any) -> int:
+    """How many rows others have added on the way from one state to a later one."""
+    return sum(rows for _, rows in list_added(catalogs, base, now))
 
 
 def is_missing(error: Py4JJavaError) -> bool:

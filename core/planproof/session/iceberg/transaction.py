@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -20,12 +20,12 @@ from pyspark.errors import PySparkException
 
 from planproof.session.failures import silence_pyspark, translate_errors
 from planproof.session.files import footer_of
-from planproof.session.iceberg import placing
+from planproof.session.iceberg import history, placing
 from planproof.session.iceberg.catalogs import Catalogs
+from planproof.session.iceberg.own import Own
 from planproof.session.iceberg.placing import Added, Opened
 from planproof.session.iceberg.reading import list_fields
 from planproof.session.iceberg.target import CatalogTable
-from planproof.session.java import iterate
 from planproof.session.protocol import Moved, SparkFailure, SparkPlanes
 from planproof.session.schemas import physical_schema
 from planproof.session.store import local
@@ -341,6 +341,13 @@ class IcebergTransaction:
                 self._taken = replaced
             return max(self._count_deleted_rows() - self._taken, 0) if kind == "overwrite" else 0
 
+    def has_rows_of_others(self) -> bool:
+        with translate_errors():
+            now, own = self._target.current_metadata(), self._own_snapshots()
+            by_partitions = own and not self._replaces and placing.replaces_partitions(own[0].java)
+            among = history.list_partitions(own[0].java, self._io) if by_partitions else None
+            return now is not None and history.has_added_rows(self._catalogs, self._io, self._first.base, now, among)
+
     def _count_deleted_rows(self) -> int:
         own = self._own_snapshots()
         return own[0].deleted if own else 0
@@ -360,11 +367,26 @@ class IcebergTransaction:
             return now is not None and now.uuid() != self._transaction.currentMetadata().uuid()
 
     def is_committed(self) -> bool:
-        if not self._own_snapshots():
+        own = self._own_snapshots()
+        if not own:
             return False
         with translate_errors():
-            now = self._target.current_metadata()
-            return now is not None and self._is_in(now)
+            table = self._target.load()
+            now = None if table is None else table.operations().current()
+            return now is not None and (self._is_in(now) or history.has_file_of(own[0].java, self._base, table))
+
+    def is_alone(self) -> bool:
+        with translate_errors():
+            now, ours = self._target.current_metadata(), self._transaction.currentMetadata()
+            is_first = now is not None and self._base is self._first.base
+            return is_first and history.is_same_snapshot(now, ours)
+
+    def find_undoing(self) -> str | None:
+        with translate_errors():
+            now, ours = self._target.current_metadata(), self._transaction.currentMetadata()
+            if now is None or now.uuid() != ours.uuid():
+                return None
+            return history.find_undoing(self._catalogs, self._io, ours, self._base, now)
 
     def discard(self) -> None:
         with translate_errors():
@@ -405,40 +427,3 @@ class IcebergTransaction:
             found.append(Own(snapshot, number, self._catalogs.form("Snapshot", snapshot), self._io))
         self._written = found
         return found
-
-
-class Own:
-    """A snapshot that the transaction has made. What it lists is read once: a file costs a few calls."""
-
-    def __init__(self, java: Any, number: int, form: Mapping[str, Any], io: Any) -> None:
-        self.java, self.number, self._io = java, number, io
-        summary = form.get("summary", {})
-        self.rows, self.deleted = (int(summary.get(key, 0)) for key in ("added-records", "deleted-records"))
-        # Where the list of its manifests lies; the first version of the format can do without one.
-        self.listed: str | None = form.get("manifest-list")
-
-    @cached_property
-    def data(self) -> list[tuple[str, int]]:
-        """The data files that it added, with their sizes."""
-        return [(str(f.path()), int(f.fileSizeInBytes())) for f in iterate(self.java.addedDataFiles(self._io))]
-
-    @cached_property
-    def deletes(self) -> list[tuple[str, int]]:
-        """The files that it added which take rows away."""
-        return [(str(f.path()), int(f.fileSizeInBytes())) for f in iterate(self.java.addedDeleteFiles(self._io))]
-
-    @cached_property
-    def _manifests(self) -> list[tuple[str, int | None]]:
-        own = [m for m in iterate(self.java.allManifests(self._io)) if m.snapshotId() == self.number]
-        found: list[tuple[str, int | None]] = [(str(m.path()), int(m.length())) for m in own]
-        return found if self.listed is None else [*found, (self.listed, None)]
-
-    @property
-    def manifests(self) -> list[str]:
-        """The files of metadata that it wrote."""
-        return [path for path, _ in self._manifests]
-
-    @property
-    def files(self) -> list[tuple[str, int | None]]:
-        """Every file that it wrote, with its size where that is known; those that name others last."""
-        return [*self.data, *self.deletes, *self._manifests]
