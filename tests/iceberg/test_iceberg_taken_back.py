@@ -116,6 +116,18 @@ def test_they_are_told_of_a_table_that_a_publish_has_emptied(
     assert (report.outcome, told(report), table.ids()) == ("published", True, [1]), report.findings
 
 
+@pytest.mark.parametrize("act", ["rolled back", "others' deleted"])
+def test_nobody_takes_back_what_added_no_row(
+    lake: str, iceberg: Any, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table(iceberg, f"{lake}.t", monkeypatch)
+    iceberg.sql(f"delete from {table.name} where id = 2")
+    table.act_after_commit(act)
+    model = Model(table.name, "select 1 as id, 'a' as s where false", file_format="iceberg", **APPENDS)
+    report = Guard(iceberg).publish(model)
+    assert (report.outcome, told(report)) == ("published", False), report.findings
+
+
 @pytest.mark.parametrize("act", ["rolled back", "inserted", "inserted, and expired", "rolled back, and expired"])
 def test_a_commit_whose_answer_is_lost_is_found_where_its_snapshot_is_gone(
     lake: str, iceberg: Any, act: str, monkeypatch: pytest.MonkeyPatch

@@ -384,7 +384,8 @@ class IcebergTransaction:
     def find_undoing(self) -> str | None:
         with translate_errors():
             now, ours = self._target.current_metadata(), self._transaction.currentMetadata()
-            if now is None or now.uuid() != ours.uuid():
+            has_changed = self._replaces or any(own.rows or own.deleted for own in self._own_snapshots())
+            if now is None or now.uuid() != ours.uuid() or not has_changed:
                 return None
             return history.find_undoing(self._catalogs, self._io, ours, self._base, now)
 
