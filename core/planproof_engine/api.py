@@ -9,7 +9,7 @@ from decimal import DecimalException
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from planproof_engine.analysis.blocks.queries import bind_query
+from planproof_engine.analysis.blocks.queries import bind_query, bind_whole
 from planproof_engine.analysis.blocks.rules_first import find_constant_error
 from planproof_engine.analysis.context import Environment
 from planproof_engine.analysis.expressions.calls import find_unresolved_routine
@@ -188,7 +188,7 @@ def _plan(sql: str, env: Environment, strict: bool) -> LogicalPlan:
     except AnalysisError as error:
         raise _translate_error(error, env) from None
     try:
-        root = bind_query(tree, env, None)
+        root = bind_whole(tree, env)
     except AnalysisError as error:
         earlier = (
             find_unbound_parameter(tree, env) or find_unreadable_literal(tree, env) or find_undefined_window(tree, env)
