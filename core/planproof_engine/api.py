@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import DecimalException
 from itertools import pairwise
@@ -430,13 +430,7 @@ def _make_dropped_finding(rules: str, reason: str) -> Finding:
     return Finding(Verdict.WARNING, "PP202", "rewritten", message=f"the rewriting by {rules} was dropped: {reason}")
 
 
-def make_environment(
-    sql: str,
-    catalog: Catalog | None,
-    conf: Conf,
-    registry: Registry | None = None,
-    parameters: Mapping[str, object] | None = None,
-) -> Environment:
+def make_environment(sql: str, catalog: Catalog | None, conf: Conf, registry: Registry | None = None) -> Environment:
     """What a text is bound in: the catalog, the settings, and the functions of that Spark where none are given."""
     return Environment(sql, catalog or Catalog(), conf, registry or functions_of(conf), bind_query)
 

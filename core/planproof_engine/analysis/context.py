@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from planproof_engine.analysis.growth import Growth, Size
+from planproof_engine.analysis.names.fields import Fields
 from planproof_engine.analysis.names.scope import LambdaScope, Scope
 from planproof_engine.analysis.versions import list_lacking
 from planproof_engine.catalog import Catalog
@@ -52,7 +53,7 @@ class Environment:
     `preferred` are CTEs that no WITH inside shadows (`spark.sql.legacy.ctePrecedencePolicy`).
     `taken` are names that no CTE may have under that setting, and `taken_below` those in subqueries of expressions.
     `probing`: only what is wrong is looked for, beside an error that is known.
-    `lenient`: what Spark checks last of a block is let pass.
+    `lenient`: what Spark checks last of a block is let pass. `fields` finds parts of values by their names.
     `late` takes what `CheckAnalysis` refuses of a plan that is resolved (`refuse_late`); None: that is raised at once.
     """
 
@@ -75,6 +76,10 @@ class Environment:
     probing: bool = False
     lenient: bool = False
     late: list[AnalysisError] | None = None
+    fields: Fields = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", Fields(self.conf, self.registry))
 
     def refuse_late(self, condition: str, message: str, node: q.Node) -> None:
         """Refuses a plan whose names and types are all known: Spark's rules go on above it, and what one of them

@@ -8,13 +8,14 @@ from py4j.protocol import Py4JJavaError
 
 from planproof.session.failures import silence_pyspark
 from planproof.session.iceberg import placing
+from planproof.session.iceberg.catalogs import Catalogs
 from planproof.session.java import iterate
 
 _KEPT = ("append", "replace")
 """The operations of snapshots that take no row away: `replace` only moves rows to other files."""
 
 
-def find_undoing(java: Any, io: Any, ours: Any, base: Any | None, now: Any) -> str | None:
+def find_undoing(catalogs: Catalogs, io: Any, ours: Any, base: Any | None, now: Any) -> str | None:
     """The snapshot by which others have taken back, or replaced, rows of a change; None where none has, or where
     snapshots in between were expired. `ours` is the state that was committed on `base`, `now` the table's own."""
     wanted, last = ours.currentSnapshot(), now.currentSnapshot()
@@ -27,10 +28,10 @@ def find_undoing(java: Any, io: Any, ours: Any, base: Any | None, now: Any) -> s
         if base is not None and base.snapshot(at) is not None:
             return said  # Somebody went back to an older one.
         later.append(one)
-        at = java.form("Snapshot", one).get("parent-snapshot-id")
+        at = catalogs.form("Snapshot", one).get("parent-snapshot-id")
     if at != number:
         return said  # The table was made anew over ours.
-    return None if wanted is None else _find_removal(java, io, wanted, later)
+    return None if wanted is None else _find_removal(catalogs, io, wanted, later)
 
 
 def is_same_snapshot(one: Any, other: Any) -> bool:
@@ -44,11 +45,11 @@ def list_partitions(snapshot: Any, io: Any) -> set[str]:
     return {f"{file.specId()} {file.partition()}" for file in iterate(snapshot.addedDataFiles(io))}
 
 
-def has_added_rows(java: Any, io: Any, base: Any | None, now: Any, among: set[str] | None) -> bool:
+def has_added_rows(catalogs: Catalogs, io: Any, base: Any | None, now: Any, among: set[str] | None) -> bool:
     """Whether others have added rows on the way from one state to a later one; `among`: in one of these partitions."""
     if base is None or base.uuid() != now.uuid():
         return now.currentSnapshot() is not None
-    added = (one for one, rows in placing.list_added(java, base, now) if rows)
+    added = (one for one, rows in placing.list_added(catalogs, base, now) if rows)
     return any(among is None or among & list_partitions(one, io) for one in added)
 
 
@@ -61,11 +62,11 @@ def has_file_of(ours: Any, base: Any | None, table: Any) -> bool:
     return any(str(task.file().path()) in own for task in iterate(table.newScan().planFiles()))
 
 
-def _find_removal(java: Any, io: Any, wanted: Any, later: list[Any]) -> str | None:
+def _find_removal(catalogs: Catalogs, io: Any, wanted: Any, later: list[Any]) -> str | None:
     taking = [one for one in reversed(later) if str(one.operation()) not in _KEPT]
     if not taking:
         return None
-    refers = java.static("org.apache.iceberg.util.ContentFileUtil", "referencedDataFile")
+    refers = catalogs.static("org.apache.iceberg.util.ContentFileUtil", "referencedDataFile")
     try:
         with silence_pyspark():
             own = {str(file.path()) for file in iterate(wanted.addedDataFiles(io))}

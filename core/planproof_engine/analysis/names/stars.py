@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planproof_engine.analysis.context import Context
 from planproof_engine.analysis.expressions.binding import call, is_of_files, make_unresolved_error
-from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error, ordinal, resolve
+from planproof_engine.analysis.names.scope import Scope, make_ambiguous_error
 from planproof_engine.expr import Alias, Expr, GetField, Literal, Outer, column_of, fresh_id
 from planproof_engine.origin import AnalysisError, Unknown
 from planproof_engine.records import evolve
@@ -100,7 +100,7 @@ def _find_qualified(parts: list[str], star: q.Node, ctx: Context) -> list[Expr]:
         if correlated:
             return [Alias(Outer(c), c.name, fresh_id(), explicit=False) for c in correlated]
         outer = outer.outer
-    found = resolve(parts, ctx.scope, ctx.conf, ctx.env.registry, ctx.env.origin(star))
+    found = ctx.env.fields.resolve(parts, ctx.scope, ctx.env.origin(star))
     if found is not None and found[0] in ctx.time_windows.values():
         found = None  # A star is expanded before `TimeWindowing` makes the column.
     if found is not None and isinstance(found[0].type, Struct):
@@ -169,7 +169,7 @@ def _prune(struct: Expr, paths: list[tuple[str, ...]], star: q.Node, ctx: Contex
         )
     by_field: dict[int, list[tuple[str, ...]]] = {}
     for name, *rest in paths:
-        by_field.setdefault(ordinal(data_type, name, ctx.conf, ctx.env.origin(star)), []).append(tuple(rest))
+        by_field.setdefault(ctx.env.fields.ordinal(data_type, name, ctx.env.origin(star)), []).append(tuple(rest))
     members: list[Expr] = []
     for at, field in enumerate(data_type.fields):
         value: Expr = GetField(struct, at, field.type, struct.nullable or field.nullable)
