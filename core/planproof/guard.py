@@ -241,7 +241,7 @@ class Guard:
         try:
             now = publish.look()
             quarantine.tidy(job, publish.steps.format)
-            self.memory.learn(job, before, now)
+            self.memory.learn(job, before, now, lambda state: publish.steps.format.is_alone(publish.publication, state))
         except Exception as error:
             self.memory.drop(job.names.target)
             job.draft.set_details(traceback=traceback.format_exc())

@@ -206,6 +206,31 @@ def test_a_commit_of_which_nobody_knows(
     assert held(session, name) == [0, 1, 2, 3, *([9] if landed else [])]
 
 
+@pytest.mark.parametrize(
+    ("act", "is_told"),
+    [
+        ("call lake_hadoop.system.rollback_to_snapshot(table => '{n}', snapshot_id => {base})", True),
+        ("delete from {t} where id = 9", True),
+        ("delete from {t} where id = 0", False),
+        ("insert into {t} values (10, 'd1', 1)", False),
+    ],
+)
+def test_rows_that_others_take_back_right_after_the_commit_are_told(
+    session: ThriftSession, name: str, act: str, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = session.rows(f"select snapshot_id from {name}.refs where name = 'main'")[0][0]
+    commit = BranchChange.commit
+
+    def late(change: BranchChange) -> None:
+        commit(change)
+        session.rows(act.format(t=name, n=name.partition(".")[2], base=base))
+
+    monkeypatch.setattr(BranchChange, "commit", late)
+    report = Guard(session).publish(model(name, NEW))
+    assert (report.outcome, "PP623" in {f.code for f in report.findings}) == ("published", is_told), report.findings
+    assert (9 in held(session, name)) != is_told
+
+
 class Killed(BaseException):
     """No `except Exception` catches it."""
 

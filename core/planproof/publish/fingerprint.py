@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 from planproof.publish.transaction.partition import list_names, partitions_of
@@ -20,13 +20,15 @@ def compute_fingerprint(
     relation: str,
     stored: StoredTable | None = None,
     view: Literal["shown", "text", "unknown"] = "shown",
+    without: Collection[str] = (),
 ) -> str | None:
     """A digest of a quoted relation's definition and, for a table, of each file's place, size and time of writing.
 
     `stored` is the table as it stands there, where that is known. A view is its text, its settings and the columns that
     it shows, for which Spark analyzes all of it. Its rows are those of other relations: who asks for them looks at
     these, too, and needs the `text` and settings alone; where these are not known, a view is `unknown`, None. None also
-    where something cannot be read, or not cheaply: nothing that was proved of the relation then counts.
+    where something cannot be read, or not cheaply: nothing that was proved of the relation then counts. `without`:
+    files of a Parquet table that are left out.
     """
     if view != "shown":
         stored = session.registered_table(relation)
@@ -39,7 +41,9 @@ def compute_fingerprint(
     if stored.has_log:
         return _snapshot(stored)
     try:
-        lines = list(_view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored))
+        lines = list(
+            _view(session, relation, stored) if stored.kind == "view" else _files(session, relation, stored, without)
+        )
     except (SparkFailure, OSError):
         return None
     return hashlib.sha256("\n".join([stored.kind, str(stored.schema), *lines]).encode()).hexdigest()
@@ -72,7 +76,7 @@ def _view(session: Session, relation: str, stored: StoredTable) -> Iterator[str]
         yield str(sorted(stored.properties.items()))
 
 
-def _files(session: Session, relation: str, stored: StoredTable) -> Iterator[str]:
+def _files(session: Session, relation: str, stored: StoredTable, without: Collection[str]) -> Iterator[str]:
     if stored.partition_by and len(list_names(session, relation)) > MOST_PARTITIONS:
         raise SparkFailure(f"{relation} has more than {MOST_PARTITIONS} partitions")
     for partition in partitions_of(session, relation, stored):
@@ -80,6 +84,6 @@ def _files(session: Session, relation: str, stored: StoredTable) -> Iterator[str
         if path is None:
             raise SparkFailure(f"{partition.location} is not on this machine")
         yield f"{partition.partition} {path}"
-        for file in session.files(path):
+        for file in (file for file in session.files(path) if file not in without):
             state = os.stat(file)
             yield f"{file} {state.st_size} {state.st_mtime_ns}"

@@ -7,7 +7,7 @@ are unchanged, and for a view those of the known relations that it names.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from planproof.judge.effect import Effect
@@ -56,9 +56,12 @@ class Memory:
 
         return Catalog(source=ask, namespace=live.namespace, catalog=live.catalog)
 
-    def learn(self, job: Job, before: Mapping[str, str], now: StoredTable | None) -> None:
+    def learn(
+        self, job: Job, before: Mapping[str, str], now: StoredTable | None, is_alone: Callable[[str | None], bool]
+    ) -> None:
         """Remembers the contract's NOT NULL columns of a relation that was just published and stands there `now`;
-        `before` is its evidence before that."""
+        `before` is its evidence before that. `is_alone` tells whether nobody else has written since it had a
+        fingerprint: it is asked last, so that what is remembered is known to be the publish's own."""
         self.plans.learn(job, now)
         key, proved = job.names.target, _list_proved(job)
         effect = job.draft.effect
@@ -67,13 +70,16 @@ class Memory:
             # The rows that were there before are not audited again: both must be known to hold none.
             proved = {column: why for column, why in proved.items() if column in before}
         text = job.model.sql.lower() if kind == "view" else ""
-        self._known.pop(key, None)
+        earlier = self._known.pop(key, None)
         if proved:
             self._known[key] = _Known(kind, proved, self._state(key, text, stored=now), text)
+        if (proved or self.plans.has(key)) and not is_alone(earlier.state if earlier is not None else None):
+            self.drop(key)
 
     def drop(self, target: RelationName) -> None:
         """Drops what is known of one relation, by its whole name; a view that names it is not fresh any more."""
         self._known.pop(target, None)
+        self.plans.drop(target)
 
     def forget(self, statement: str) -> None:
         """Drops what is known of every relation that a statement names; it may have written other rows to them."""

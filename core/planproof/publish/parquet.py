@@ -12,12 +12,14 @@ from planproof.publish.materialize.stage import describe
 from planproof.publish.materialize.table import Table
 from planproof.publish.materialize.view import View
 from planproof.publish.swaps import STRATEGIES, settle, tell_found
+from planproof.publish.swaps.intact import is_alone, is_intact
 from planproof.publish.swaps.partitions import list_switched
 from planproof.publish.swaps.quarantine import QuarantinePartitions
 from planproof.publish.swaps.staged import StagedFiles
 from planproof.publish.transaction.names import Names, Refused
 from planproof.publish.transaction.publication import JournaledPublication
 from planproof.publish.transaction.states import Ending
+from planproof.publish.undoing import tell_of_undoing
 from planproof.session.protocol import Session, SparkFailure, StoredTable
 from planproof_engine.catalog import RelationName
 from planproof_engine.finding import Finding, Verdict
@@ -53,11 +55,16 @@ class Parquet:
     def quarantine(self) -> QuarantinePartitions:
         return QuarantinePartitions(self._session)
 
-    def commit(self, publication: JournaledPublication) -> list[Finding]:
+    def commit(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
         publication.refuse_incomplete()
         STRATEGIES[publication.entry.strategy].swap(publication)
-        return [_report_replaced(publication)] if publication.others else []
+
+    def tell_of_others(self, publication: JournaledPublication) -> list[Finding]:
+        found = [_report_replaced(publication)] if publication.others else []
+        with suppress(SparkFailure, AnalysisError):  # It is published, whatever cannot be read now.
+            found += [] if is_intact(publication) else [tell_of_undoing(publication.entry.model)]
+        return found
 
     def refuse_changed(self, publication: JournaledPublication) -> None:
         publication.refuse_changed()
@@ -76,6 +83,9 @@ class Parquet:
     def is_exchanged(self, publication: JournaledPublication) -> bool:
         return not STRATEGIES[publication.entry.strategy].is_swapped(publication)
 
+    def is_alone(self, publication: JournaledPublication, before: str | None) -> bool:
+        return is_alone(publication, before)
+
     def settle(self, publication: JournaledPublication) -> Ending:
         ending = settle(publication)
         found = tell_found(publication) if ending == "undone" else ""
@@ -87,8 +97,7 @@ class Parquet:
 
 
 def _report_replaced(publication: JournaledPublication) -> Finding:
-    others = publication.others
-    files = f"{others} file{'' if others == 1 else 's'}"
+    files = f"{publication.others} file{'' if publication.others == 1 else 's'}"
     message = (
         f"another writer put {files} into {publication.entry.model} while its new rows were staged: the publish "
         "replaced them, as INSERT OVERWRITE would. Write to it through its model alone, or add those rows again"

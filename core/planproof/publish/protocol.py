@@ -45,9 +45,12 @@ class Format(Protocol[P]):
     def quarantine(self) -> QuarantineTable[P]:
         """What takes bad rows. Raises `Unquarantinable` where this session cannot write them."""
 
-    def commit(self, publication: P) -> list[Finding]:
-        """Puts what was staged and audited in the target's place; says what became of others' rows. Raises `Moved`, or
-        a transient `Refused`, where the target has changed."""
+    def commit(self, publication: P) -> None:
+        """Puts what was staged and audited in the target's place. Raises `Moved`, or a transient `Refused`, where the
+        target has changed."""
+
+    def tell_of_others(self, publication: P) -> list[Finding]:
+        """What became of others' rows, once the target holds what was staged."""
 
     def refuse_changed(self, publication: P) -> None:
         """Raises a transient `Refused` where the target is not the relation any more that the publish found."""
@@ -60,6 +63,10 @@ class Format(Protocol[P]):
 
     def is_exchanged(self, publication: P) -> bool:
         """Whether others have put another relation in the place of the published one, as far as this can be told."""
+
+    def is_alone(self, publication: P, before: str | None) -> bool:
+        """Whether the target holds what was published, and what it held when the publish began, and nothing of others;
+        False where that cannot be told. `before` is the target's fingerprint of then, if that is known."""
 
     def settle(self, publication: P) -> Ending:
         """Finishes or undoes a publish that failed on its way."""
@@ -112,5 +119,5 @@ class Steps(Generic[P]):
     def audit(self, job: Job, publication: P) -> None:
         self.materialization.audit(job, publication)
 
-    def commit(self, publication: P) -> list[Finding]:
-        return self.format.commit(publication)
+    def commit(self, publication: P) -> None:
+        self.format.commit(publication)

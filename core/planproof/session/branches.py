@@ -255,6 +255,10 @@ class BranchChange:
     def rebase(self, how: str) -> int:
         raise Moved(f"{self._table} was changed, and a branch cannot be moved")
 
+    def has_rows_of_others(self) -> bool:
+        """Nobody asks: this route does not tell whether a query reads its own table."""
+        return False
+
     def is_lost(self) -> bool:
         """The table names them by then."""
         return False
@@ -271,6 +275,25 @@ class BranchChange:
         written = self.branch_snapshot()
         self._drop()
         return written is not None and self._tables.has_snapshot(self._table, written)
+
+    def is_alone(self) -> bool:
+        return self.branch_snapshot() is not None and self._head("main") == self.branch_snapshot()
+
+    def find_undoing(self) -> str | None:
+        written, head = self.branch_snapshot(), self._head("main")
+        if written is None or head == written:
+            return None
+        history, snapshots = (_metadata_table(self._parts, what) for what in ("history", "snapshots"))
+        known = self._session.rows(f"SELECT is_current_ancestor FROM {history} WHERE snapshot_id = {written}")
+        if known and not any(row[0] for row in known):
+            return str(head)  # Somebody went back to an older one.
+        at = f"(SELECT committed_at FROM {snapshots} WHERE snapshot_id = {written})"
+        later = {row[0] for row in self._session.rows(f"SELECT operation FROM {snapshots} WHERE committed_at > {at}")}
+        if "replace" in later or later <= {"append"}:
+            return None  # Files that were only moved cannot be told from these.
+        files = ", ".join(map(_quote_text, self.files()))
+        left = self._session.rows(f"SELECT count(*) FROM {self._table} WHERE _file IN ({files})") if files else [(0,)]
+        return str(head) if int(left[0][0]) < self.rows() else None
 
     def discard(self) -> None:
         """The files go with the snapshot, when Iceberg expires it."""

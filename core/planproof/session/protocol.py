@@ -267,6 +267,9 @@ class Transaction(Protocol):
         Returns how many rows it replaces that others have added since it was opened first. Raises `Moved` where it
         does not go there: more than rows has changed, or the format's own rules say so."""
 
+    def has_rows_of_others(self) -> bool:
+        """Whether others have added rows since the change was opened first, where it puts its own."""
+
     def is_lost(self) -> bool:
         """Whether files that were written for the change are not there any more, or not as they were written."""
 
@@ -279,6 +282,12 @@ class Transaction(Protocol):
 
     def is_committed(self) -> bool:
         """Whether the table, read anew, has the change."""
+
+    def find_undoing(self) -> str | None:
+        """The snapshot by which others have taken back, or replaced, rows of the change that was committed."""
+
+    def is_alone(self) -> bool:
+        """Whether nobody else has changed rows since the change was opened, up to now; it has been committed."""
 
     def discard(self) -> None:
         """Removes every file that was written for the change, which must not have been committed."""

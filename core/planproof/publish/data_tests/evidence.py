@@ -131,13 +131,21 @@ class Plans:
     def learn(self, job: Job, now: StoredTable | None) -> None:
         """The job was published, and its target stands there `now`."""
         name = job.names.target
-        self._held.pop(name, None)
+        self.drop(name)
         found = show_target(job) if now is not None and job.draft.settings.tests != "after" else None
         if now is None or found is None or not (found.keys or found.parts or found.filled or found.counted):
             return
         state = compute_fingerprint(job.session, name.quoted, now) if now.kind == "table" else None
         if now.kind == "view" or state is not None:
             self._held[name] = _Held(found, _drop_name(now), state)
+
+    def has(self, name: RelationName) -> bool:
+        """Whether something is remembered of a relation."""
+        return name in self._held
+
+    def drop(self, name: RelationName) -> None:
+        """Forgets a relation."""
+        self._held.pop(name, None)
 
     def find(self, session: Session, name: RelationName, table: StoredTable) -> Shown | None:
         """What holds of a relation that stands there as `table`; None where it is not what was published."""

@@ -82,8 +82,10 @@ class IcebergPublication(NotedPublication):
             self.notebook.write(step="commit")
         try:
             self._commit_on_top()
-        except (Moved, Refused):
+        except (Moved, Refused) as refused:
             self.step("refused")
+            if isinstance(refused, Moved) and self.on_top is not None:
+                refused.replaces = self.on_top.is_in_place_of_others(self.transaction)
             raise
         self.step("clean")
         self.notebook.delete()
@@ -137,21 +139,22 @@ class IcebergPublication(NotedPublication):
                 transient=True,
             )
 
-    def discard(self) -> None:
-        if self._is_discarded:
-            return
+    def is_alone(self) -> bool:
+        return self.transaction.is_alone()
+
+    def find_undoing(self) -> str | None:
+        snapshot = self.transaction.find_undoing()
+        return None if snapshot is None else f"snapshot {snapshot}"
+
+    def delete_staged(self) -> None:
         self.transaction.discard()
-        self.take_back()
-        self.notebook.sweep()
+        super().delete_staged()
         if self.transaction.branch is None and self.transaction.is_gone:
             with suppress(SparkFailure):  # Else empty folders would stand where the table was.
                 self.notebook.store.prune(self.notebook.note.location)
-        self._is_discarded = True
 
     def close(self) -> None:
-        self.notebook.end()
-        if self.bad_rows is not None:
-            self.bad_rows.close()
+        super().close()
         with suppress(SparkFailure):  # A name that nobody uses again.
             self.transaction.close()
 

@@ -48,7 +48,7 @@ class Partitions:
         if publication.entry.step != "clean" and not (all(switched) and publication.has_columns()):
             return False
         swaps = publication.entry.partitions
-        return all(_look(publication, swap).is_final for swap, is_here in zip(swaps, switched) if is_here)
+        return all(look(publication, swap).is_final for swap, is_here in zip(swaps, switched) if is_here)
 
     def undo(self, publication: JournaledPublication) -> None:
         entry, table = publication.entry, publication.holder_of_staged() or publication.entry.target
@@ -102,7 +102,8 @@ class Partitions:
             folder = parent(folder)
 
 
-def _look(publication: JournaledPublication, swap: PartitionSwap) -> Remains:
+def look(publication: JournaledPublication, swap: PartitionSwap) -> Remains:
+    """What lies in a switched partition of the files that were audited for it."""
     return publication.look_for_files(swap.new, path_below(swap.new, publication.entry.stage_location))
 
 
@@ -110,7 +111,7 @@ def _give_back(publication: JournaledPublication, swap: PartitionSwap, old: str 
     """Whether a partition goes back to where its old files lie: `old`, None for a new one. Files that somebody has
     added go with it. A partition that somebody has overwritten stays theirs, and so does a new one to which somebody
     has added rows."""
-    remains = _look(publication, swap)
+    remains = look(publication, swap)
     if remains.is_taken:
         return False
     if old is not None:

@@ -53,14 +53,14 @@ class View:
     def is_swapped(self, publication: JournaledPublication) -> bool:
         entry, prior = publication.entry, publication.entry.prior
         if prior is None or prior.kind == "view":
-            return entry.step == "clean" or self._has_query(publication)
+            return entry.step == "clean" or has_query(publication)
         found = publication.stored(entry.target)
         if found is None or found.kind != "view":
             return False
         if entry.step == "clean":
             return True
         # Somebody else may have taken the name: only the new view has what stood aside dropped.
-        is_new = found.text is None or self._has_query(publication)
+        is_new = found.text is None or has_query(publication)
         # An old view of Iceberg's and the new one look the same: it is the new one once the old one is aside.
         return is_new and (prior.kind == "table" or publication.stored(entry.away) is not None)
 
@@ -77,17 +77,18 @@ class View:
             if prior.location is not None and moved and publication.store.exists(prior.location):
                 publication.set_location(entry.target, prior.location)
 
-    def _has_query(self, publication: JournaledPublication) -> bool:
-        """Whether the view has the query by now. No statement is run again that was read from a file."""
-        found = publication.stored(publication.entry.target)
-        is_told = found is not None and found.kind == "view" and found.text is not None
-        return is_told and digest_of(found.text) == publication.entry.view_text  # type: ignore[union-attr, arg-type]
-
     def finish(self, publication: JournaledPublication) -> None:
         prior = publication.entry.prior
         if prior is not None and prior.kind != "view":
             publication.step("clean")
             drop_prior(publication)
+
+
+def has_query(publication: JournaledPublication) -> bool:
+    """Whether the view has the query by now. No statement is run again that was read from a file."""
+    found = publication.stored(publication.entry.target)
+    is_told = found is not None and found.kind == "view" and found.text is not None
+    return is_told and digest_of(found.text) == publication.entry.view_text  # type: ignore[union-attr, arg-type]
 
 
 def digest_of(query: str) -> str:

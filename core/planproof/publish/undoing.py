@@ -1,0 +1,15 @@
+"""What is said where others have taken back what was just published."""
+
+from __future__ import annotations
+
+from planproof_engine.finding import Finding, Verdict
+
+
+def tell_of_undoing(model: str, by: str = "") -> Finding:
+    """`by` names what they have made, where the table keeps names of that."""
+    message = (
+        f"{model} was published, and another writer took back or replaced rows of it right after"
+        f"{f' ({by} of the table)' if by else ''}: what stands there now was not checked. If nobody meant to, run the "
+        "model again"
+    )
+    return Finding(Verdict.WARNING, "PP623", "catalog", message=message)
