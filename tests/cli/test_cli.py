@@ -308,3 +308,19 @@ def test_json_of_a_check_holds_plans_where_they_are_asked_for(invoke, project, t
 def test_two_columns_of_one_name_are_said_once(invoke, project):
     found = invoke("check", "--project-dir", project({"dup": {"sql": "select 1 as id, 2 as id"}}), "--json")
     assert [f["code"] for f in json.loads(found.stdout)["reports"][0]["findings"]] == ["PP102"]
+
+
+def test_a_check_of_healthy_models_loads_no_library_that_it_does_not_need(project) -> None:
+    """Most of what the check of one model takes is the loading of modules."""
+    folder = project({"m": {"sql": "select 1 as id", "columns": {"id": "int"}, "contract": True}})
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "planproof", "check", "--no-cache"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in ran.stderr.splitlines()}
+    assert ran.returncode == 0, ran.stdout
+    assert "planproof_engine" in loaded
+    assert not loaded & {"jinja2", "pyspark", "pyarrow", "dbt", "airflow", "ruamel", "zipfile", "asyncio"}

@@ -18,10 +18,10 @@ from planproof.judge.doubts import Doubts, Incomplete
 from planproof.judge.draft import Draft
 from planproof.judge.planes import examine
 from planproof.own_errors import describe
-from planproof.project.both_texts import find_first_plan, judge_increments
 from planproof.project.branches import find_reading_call
 from planproof.project.compiled import relocate
 from planproof.project.errors import ProjectError, UnreadableContract
+from planproof.project.increments import find_first_plan, judge_increments
 from planproof.project.lookup import NotedCatalog, parts_of, stored_nodes
 from planproof.project.manifest import Project, ProjectNode
 from planproof.project.nodes import settings_of
